@@ -1,0 +1,1 @@
+//! Pure Kubernetes rules: object keys, owner references, selectors, Go-compatible JSON, API defaulting.

@@ -1,0 +1,2 @@
+//! The binary: flags, kubeconfig, shutdown.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Compact cached types, the controller-reference manager, and the consistency store.

@@ -1,0 +1,1 @@
+//! Watch handlers, queue, claiming, sync and workers: StatefulSetController.

@@ -1,0 +1,1 @@
+//! ControllerRevision: data, hash, name, order, equality, create, renumber, delete, adopt, truncate.

@@ -1,0 +1,1 @@
+//! Claims, then pods: creation, identity and storage matching, retention policy, events.

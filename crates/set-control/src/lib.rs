@@ -1,0 +1,1 @@
+//! The decision core: revisions, partition into replicas and condemned, phases, status.

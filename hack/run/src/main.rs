@@ -1,0 +1,2 @@
+//! The program behind make run.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Runners that replay recorded reference behaviour.

@@ -1,0 +1,1 @@
+//! Upstream's e2e tests and the shipped binaries.

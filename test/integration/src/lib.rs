@@ -1,0 +1,1 @@
+//! Upstream's integration tests, against the test control plane.
