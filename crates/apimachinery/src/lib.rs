@@ -1,1 +1,21 @@
-//! Pure Kubernetes rules: object keys, owner references, selectors, Go-compatible JSON, API defaulting.
+//! Pure Kubernetes rules: object keys, owner references, selectors, Go-compatible JSON, API
+//! defaulting.
+//!
+//! Nothing in here is async, and nothing reads a clock, the environment or a random source. The
+//! crate is of use to any controller, test or tool that must agree with the Go implementation to
+//! the byte.
+
+pub mod defaults;
+pub mod hash;
+pub mod image;
+pub mod int_or_string;
+pub mod json;
+pub mod labels;
+pub mod object_key;
+pub mod owner_reference;
+pub mod pod;
+pub mod quantity;
+pub mod resource_version;
+pub mod schema;
+pub mod selector;
+pub mod time;

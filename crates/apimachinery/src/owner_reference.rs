@@ -1,0 +1,84 @@
+//! Owner references and the one among them that controls.
+
+use serde::{Deserialize, Serialize};
+
+/// A reference from an object to one of its owners.
+///
+/// Serializes with the members in Go's order and leaves unset ones out.
+///
+/// Upstream: `metav1.OwnerReference`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    /// API version of the owner, such as `apps/v1`.
+    pub api_version: Box<str>,
+    /// Kind of the owner.
+    pub kind: Box<str>,
+    /// Name of the owner, in the object's own namespace.
+    pub name: Box<str>,
+    /// UID of the owner: what the garbage collector goes by.
+    pub uid: Box<str>,
+    /// Whether this owner is the managing controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether foreground deletion of the owner waits for this object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+impl OwnerReference {
+    /// A controlling reference that blocks the owner's foreground deletion.
+    ///
+    /// Upstream: `metav1.NewControllerRef`.
+    pub fn new_controller(api_version: &str, kind: &str, name: &str, uid: &str) -> Self {
+        Self {
+            api_version: api_version.into(),
+            kind: kind.into(),
+            name: name.into(),
+            uid: uid.into(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+
+    /// Whether this reference names the managing controller.
+    pub fn is_controller(&self) -> bool {
+        self.controller == Some(true)
+    }
+}
+
+/// The first reference that controls, if any.
+///
+/// Upstream: `metav1.GetControllerOf`.
+pub fn controller_of(references: &[OwnerReference]) -> Option<&OwnerReference> {
+    references
+        .iter()
+        .find(|reference| reference.is_controller())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_controlling_reference_wins() {
+        let plain = OwnerReference {
+            controller: Some(false),
+            ..OwnerReference::default()
+        };
+        let first = OwnerReference::new_controller("apps/v1", "StatefulSet", "web", "1");
+        let second = OwnerReference::new_controller("apps/v1", "StatefulSet", "db", "2");
+        let references = [plain.clone(), first.clone(), second];
+        assert_eq!(controller_of(&references), Some(&first));
+        assert_eq!(controller_of(&[plain]), None);
+    }
+
+    #[test]
+    fn members_are_written_in_gos_order() {
+        let reference = OwnerReference::new_controller("apps/v1", "StatefulSet", "web", "u");
+        assert_eq!(
+            serde_json::to_string(&reference).unwrap(),
+            r#"{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"u","controller":true,"blockOwnerDeletion":true}"#
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Pod phases, the Ready condition, and availability.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Deserializer};
+
+/// The phase of a pod's lifecycle.
+///
+/// Upstream: `v1.PodPhase`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PodPhase {
+    /// No phase: an object that no API server has stored yet.
+    #[default]
+    None,
+    /// Accepted, but not all containers were started.
+    Pending,
+    /// Bound to a node, at least one container runs.
+    Running,
+    /// All containers ended with success and won't be restarted.
+    Succeeded,
+    /// All containers ended, at least one in failure.
+    Failed,
+    /// The pod's state can't be told, or it is one that this version doesn't know.
+    Unknown,
+}
+
+impl PodPhase {
+    /// Reads a phase; an unknown one counts as [`PodPhase::Unknown`].
+    pub fn from_text(text: &str) -> Self {
+        match text {
+            "" => Self::None,
+            "Pending" => Self::Pending,
+            "Running" => Self::Running,
+            "Succeeded" => Self::Succeeded,
+            "Failed" => Self::Failed,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for PodPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "",
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for PodPhase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Option::<std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Ok(Self::from_text(text.as_deref().unwrap_or("")))
+    }
+}
+
+/// What a pod's Ready condition says: all that availability needs to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether the condition's status is `True`.
+    pub ready: bool,
+    /// When the status last changed; unset or zero times are `None`.
+    pub last_transition_time: Option<Timestamp>,
+}
+
+impl Readiness {
+    /// Whether a pod with this readiness has been ready for `min_ready_seconds` at `now`; the
+    /// exact moment counts. The pod's phase plays no part.
+    ///
+    /// Upstream: `podutil.IsPodAvailable`.
+    pub fn is_available(self, min_ready_seconds: i32, now: Timestamp) -> bool {
+        if !self.ready {
+            return false;
+        }
+        min_ready_seconds == 0
+            || self
+                .available_at(min_ready_seconds)
+                .is_some_and(|moment| moment <= now)
+    }
+
+    /// When a ready pod becomes available; `None` while it isn't ready, or where the time of its
+    /// last transition is unknown. Saturates at the end of time.
+    pub fn available_at(self, min_ready_seconds: i32) -> Option<Timestamp> {
+        let since = self.last_transition_time.filter(|_| self.ready)?;
+        let wait = SignedDuration::from_secs(i64::from(min_ready_seconds));
+        Some(since.checked_add(wait).unwrap_or(Timestamp::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_ready_pod_is_available_from_the_exact_moment_on() {
+        let ready = Readiness {
+            ready: true,
+            last_transition_time: Some(at(100)),
+        };
+        assert!(!ready.is_available(10, at(109)));
+        assert!(ready.is_available(10, at(110)));
+        assert!(ready.is_available(0, at(0)));
+        assert_eq!(ready.available_at(10), Some(at(110)));
+    }
+
+    #[test]
+    fn without_a_transition_time_only_zero_seconds_are_met() {
+        let ready = Readiness {
+            ready: true,
+            last_transition_time: None,
+        };
+        assert!(ready.is_available(0, at(0)));
+        assert!(!ready.is_available(1, at(1_000_000)));
+    }
+
+    #[test]
+    fn an_unready_pod_is_never_available() {
+        let unready = Readiness {
+            ready: false,
+            last_transition_time: Some(at(0)),
+        };
+        assert!(!unready.is_available(0, at(100)));
+        assert_eq!(unready.available_at(0), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! The query-string form of selectors: `key`, `!key`, `=`, `==`, `!=`, `in`, `notin`, `>`, `<`.
+
+use super::{Operator, Requirement, SelectorError};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    Not,
+    Equals,
+    NotEquals,
+    GreaterThan,
+    LessThan,
+    Open,
+    Close,
+    Comma,
+}
+
+impl Token {
+    fn text(&self) -> &str {
+        match self {
+            Self::Word(word) => word,
+            Self::Not => "!",
+            Self::Equals => "=",
+            Self::NotEquals => "!=",
+            Self::GreaterThan => ">",
+            Self::LessThan => "<",
+            Self::Open => "(",
+            Self::Close => ")",
+            Self::Comma => ",",
+        }
+    }
+}
+
+/// Parses a comma-separated list of requirements; an empty text has none.
+pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
+    let mut parser = Parser {
+        tokens: tokenize(text)?,
+        position: 0,
+    };
+    let mut requirements = Vec::new();
+    if parser.peek().is_none() {
+        return Ok(requirements);
+    }
+    loop {
+        requirements.push(parser.requirement()?);
+        match parser.next() {
+            None => return Ok(requirements),
+            Some(Token::Comma) if matches!(parser.peek(), Some(Token::Word(_) | Token::Not)) => {}
+            Some(Token::Comma) => {
+                return Err(parser.error("identifier after ','"));
+            }
+            Some(token) => return Err(unexpected(Some(&token), "',' or 'end of string'")),
+        }
+    }
+}
+
+fn tokenize(text: &str) -> Result<Vec<Token>, SelectorError> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (token, length) = match first {
+            c if c.is_ascii_whitespace() => {
+                rest = &rest[1..];
+                continue;
+            }
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            ',' => (Token::Comma, 1),
+            '>' => (Token::GreaterThan, 1),
+            '<' => (Token::LessThan, 1),
+            '=' if rest.starts_with("==") => (Token::Equals, 2),
+            '=' => (Token::Equals, 1),
+            '!' if rest.starts_with("!=") => (Token::NotEquals, 2),
+            '!' => (Token::Not, 1),
+            _ => {
+                let end = rest
+                    .find(|c: char| c.is_ascii_whitespace() || "(),=!<>".contains(c))
+                    .unwrap_or(rest.len());
+                (Token::Word(rest[..end].to_owned()), end)
+            }
+        };
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    Ok(tokens)
+}
+
+fn unexpected(found: Option<&Token>, expected: &str) -> SelectorError {
+    let found = found.map_or("", Token::text);
+    SelectorError::Parse(format!("found '{found}', expected: {expected}"))
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    position: usize,
+}
+
+impl Parser {
+    fn peek(&self) -> Option<&Token> {
+        self.tokens.get(self.position)
+    }
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.tokens.get(self.position).cloned();
+        self.position += 1;
+        token
+    }
+
+    fn error(&self, expected: &str) -> SelectorError {
+        unexpected(self.peek(), expected)
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
+        let negated = self.peek() == Some(&Token::Not);
+        if negated {
+            self.position += 1;
+        }
+        let key = match self.next() {
+            Some(Token::Word(word)) => word,
+            other => return Err(unexpected(other.as_ref(), "identifier")),
+        };
+        if negated {
+            return Requirement::new(&key, Operator::DoesNotExist, Vec::new());
+        }
+        if matches!(self.peek(), None | Some(Token::Comma)) {
+            return Requirement::new(&key, Operator::Exists, Vec::new());
+        }
+        let operator = match self.next() {
+            Some(Token::Equals) => Operator::Equals,
+            Some(Token::NotEquals) => Operator::NotEquals,
+            Some(Token::GreaterThan) => Operator::GreaterThan,
+            Some(Token::LessThan) => Operator::LessThan,
+            Some(Token::Word(word)) if word == "in" => Operator::In,
+            Some(Token::Word(word)) if word == "notin" => Operator::NotIn,
+            other => {
+                return Err(unexpected(other.as_ref(), "in, notin, =, ==, !=, gt, lt"));
+            }
+        };
+        let values = match operator {
+            Operator::In | Operator::NotIn => self.values()?,
+            _ => vec![self.value()],
+        };
+        Requirement::new(&key, operator, values)
+    }
+
+    /// The value after `=`, `!=`, `>` or `<`; none at all is the empty value.
+    fn value(&mut self) -> String {
+        match self.peek() {
+            Some(Token::Word(word)) => {
+                let word = word.clone();
+                self.position += 1;
+                word
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// A list in parentheses; an empty place between commas is the empty value.
+    fn values(&mut self) -> Result<Vec<String>, SelectorError> {
+        match self.next() {
+            Some(Token::Open) => {}
+            other => return Err(unexpected(other.as_ref(), "'('")),
+        }
+        let mut values = vec![self.value()];
+        loop {
+            match self.next() {
+                Some(Token::Close) => return Ok(values),
+                Some(Token::Comma) => values.push(self.value()),
+                other => return Err(unexpected(other.as_ref(), "',', ')' or identifier")),
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What selectors select, and what they refuse.
+
+use super::*;
+
+fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect()
+}
+
+fn expression(key: &str, operator: &str, values: &[&str]) -> LabelSelector {
+    LabelSelector {
+        match_labels: BTreeMap::new(),
+        match_expressions: vec![LabelSelectorRequirement {
+            key: key.to_owned(),
+            operator: operator.to_owned(),
+            values: values.iter().map(|v| (*v).to_owned()).collect(),
+        }],
+    }
+}
+
+#[test]
+fn no_selector_selects_nothing_and_an_empty_one_everything() {
+    let nothing = Selector::from_label_selector(None).unwrap();
+    assert!(!nothing.matches(&labels(&[])));
+    assert!(!nothing.is_empty());
+    let everything = Selector::from_label_selector(Some(&LabelSelector::default())).unwrap();
+    assert!(everything.matches(&labels(&[])));
+    assert!(everything.is_empty());
+}
+
+#[test]
+fn expressions_follow_their_operators() {
+    let cases: &[(&str, &[&str], bool, bool, bool)] = &[
+        ("In", &["a", "b"], true, false, false),
+        ("NotIn", &["a", "b"], false, true, true),
+        ("Exists", &[], true, true, false),
+        ("DoesNotExist", &[], false, false, true),
+    ];
+    for (operator, values, with_a, with_c, without) in cases {
+        let selector = expression("k", operator, values);
+        let selector = Selector::from_label_selector(Some(&selector)).unwrap();
+        assert_eq!(
+            selector.matches(&labels(&[("k", "a")])),
+            *with_a,
+            "{operator}"
+        );
+        assert_eq!(
+            selector.matches(&labels(&[("k", "c")])),
+            *with_c,
+            "{operator}"
+        );
+        assert_eq!(selector.matches(&labels(&[])), *without, "{operator}");
+    }
+}
+
+#[test]
+fn malformed_selectors_are_refused() {
+    for selector in [
+        expression("k", "Near", &[]),
+        expression("k", "In", &[]),
+        expression("k", "Exists", &["a"]),
+        expression("", "Exists", &[]),
+        expression("a/b/c", "Exists", &[]),
+        expression("-k", "Exists", &[]),
+        expression("Example.com/k", "Exists", &[]),
+        expression("k", "In", &["not valid"]),
+        expression("k", "In", &[&"x".repeat(64)]),
+    ] {
+        assert!(
+            Selector::from_label_selector(Some(&selector)).is_err(),
+            "{selector:?}"
+        );
+    }
+}
+
+#[test]
+fn query_strings_parse_and_print_in_order_of_keys() {
+    for (text, printed) in [
+        ("", ""),
+        ("a=b", "a=b"),
+        ("b==c, a!=d", "a!=d,b=c"),
+        ("x in (b, a),!y,z", "x in (a,b),!y,z"),
+        ("x notin ()", "x notin ()"),
+        ("n>5", "n>5"),
+        ("n<5", "n<5"),
+        ("e=", "e="),
+        ("e=,f", "e=,f"),
+    ] {
+        assert_eq!(
+            Selector::parse(text).unwrap().to_string(),
+            printed,
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn query_strings_with_errors_are_refused() {
+    for text in [
+        "=a", "a b", "a in b", "a in (b", "a,", "!", "a=b=c", "n>x", "a,,b",
+    ] {
+        assert!(Selector::parse(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn numbers_compare_as_integers() {
+    let greater = Selector::parse("n>5").unwrap();
+    assert!(greater.matches(&labels(&[("n", "10")])));
+    assert!(!greater.matches(&labels(&[("n", "5")])));
+    assert!(!greater.matches(&labels(&[("n", "many")])));
+    assert!(!greater.matches(&labels(&[])));
+}

@@ -1,0 +1,54 @@
+//! Kubernetes times: RFC 3339 in UTC, whole seconds (`Time`) or microseconds (`MicroTime`).
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Parses an RFC 3339 time of any offset and precision.
+///
+/// # Errors
+///
+/// The text is no RFC 3339 time.
+pub fn parse(text: &str) -> Result<Timestamp, jiff::Error> {
+    text.parse()
+}
+
+/// Prints a time as Kubernetes' `Time`: UTC, whole seconds (cut, not rounded), `Z`.
+///
+/// Upstream: `metav1.Time.MarshalJSON`.
+pub fn format_seconds(time: Timestamp) -> String {
+    time.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
+}
+
+/// Prints a time as Kubernetes' `MicroTime`: UTC, exactly six fraction digits, `Z`.
+///
+/// Upstream: `metav1.MicroTime.MarshalJSON`.
+pub fn format_micros(time: Timestamp) -> String {
+    time.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
+        .to_string()
+}
+
+/// Prints a time as Go's `time.Time.String()` does for a time in UTC read from JSON, as some
+/// messages embed it: `2026-03-01 11:59:50 +0000 UTC`.
+pub fn format_go(time: Timestamp) -> String {
+    time.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC")
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_print_in_utc_with_the_precision_of_their_kind() {
+        let time = parse("2026-03-01T13:00:00.123456789+01:00").unwrap();
+        assert_eq!(format_seconds(time), "2026-03-01T12:00:00Z");
+        assert_eq!(format_micros(time), "2026-03-01T12:00:00.123456Z");
+        assert_eq!(format_go(time), "2026-03-01 12:00:00.123456789 +0000 UTC");
+        let whole = parse("2026-03-01T11:59:50Z").unwrap();
+        assert_eq!(format_go(whole), "2026-03-01 11:59:50 +0000 UTC");
+    }
+}
