@@ -1,1 +1,24 @@
 //! Repository checks, run by the tests.
+//!
+//! Every check is a pure function from collected inputs ([`repository`] reads the files,
+//! [`metadata`] asks Cargo) to a list of findings, one line each; an empty list is a pass.
+//! `tests/repository.rs` runs all of them over this repository, and each module shows in a test
+//! of its own that it notices what it is there for.
+
+pub mod budgets;
+pub mod dependencies;
+pub mod docs;
+pub mod fakes;
+pub mod features;
+pub mod layout;
+pub mod licenses;
+pub mod metadata;
+pub mod paths;
+pub mod reachable;
+pub mod repository;
+pub mod source;
+pub mod status;
+pub mod symbols;
+
+/// What a check found: one line each, `where: what is wrong and what to do`.
+pub type Findings = Vec<String>;

@@ -1,0 +1,193 @@
+//! Dependencies of the workspace's own packages point one way.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Findings,
+    layout::CRATES,
+    metadata::{Metadata, Package},
+};
+
+/// The crates from left to right: each may depend on those before it, never on one after it.
+pub const ARROW: [&str; 8] = [
+    "kube-apimachinery",
+    "statefulset-client",
+    "statefulset-controller-util",
+    "statefulset-history",
+    "statefulset-pod-control",
+    "statefulset-set-control",
+    "statefulset-controller",
+    "statefulset-controller-manager",
+];
+
+/// Knows nothing of StatefulSet logic, and stands under `[dev-dependencies]` only.
+const TEST_CONTROL_PLANE: &str = "kube-test-control-plane";
+
+/// The public registry as lock files name it.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Checks names and directions of the packages under `crates/`, and that every package from
+/// outside comes from the public registry.
+pub fn check(metadata: &Metadata) -> Findings {
+    let members = metadata.members();
+    let mut findings = Findings::new();
+    for (folder, name) in CRATES {
+        if !members.contains_key(name) {
+            findings.push(format!("crates/{folder}: its package must be named {name}"));
+        }
+    }
+    for (name, package) in &members {
+        findings.extend(directions(name, package, &members));
+    }
+    for package in &metadata.packages {
+        if package
+            .source
+            .as_deref()
+            .is_some_and(|source| source != REGISTRY)
+        {
+            findings.push(format!(
+                "{}: comes from elsewhere than the public registry",
+                package.name
+            ));
+        }
+    }
+    findings
+}
+
+/// Findings of one package of the workspace.
+fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>) -> Findings {
+    let position = ARROW.iter().position(|known| *known == name);
+    if position.is_none() && name != TEST_CONTROL_PLANE {
+        return Findings::new();
+    }
+    let own = package
+        .dependencies
+        .iter()
+        .filter(|found| members.contains_key(found.name.as_str()));
+    own.filter_map(|dependency| {
+        let target = dependency.name.as_str();
+        let allowed = match position {
+            None => target == "kube-apimachinery",
+            Some(_) if target == TEST_CONTROL_PLANE => dependency.is_dev(),
+            Some(position) => ARROW[..position].contains(&target) || target == name,
+        };
+        (!allowed).then(|| format!("{name}: must not depend on {target}"))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Dependency;
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
+        let dependencies = dependencies
+            .iter()
+            .map(|(name, kind)| Dependency {
+                name: (*name).to_owned(),
+                kind: kind.map(str::to_owned),
+                features: Vec::new(),
+            })
+            .collect();
+        Package {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            dependencies,
+            ..Package::default()
+        }
+    }
+
+    fn workspace(changed: Package) -> Metadata {
+        let mut packages: Vec<Package> = CRATES
+            .iter()
+            .map(|(_, name)| package(name, &[]))
+            .filter(|package| package.name != changed.name)
+            .collect();
+        packages.push(changed);
+        let workspace_members = packages.iter().map(|package| package.id.clone()).collect();
+        Metadata {
+            packages,
+            workspace_members,
+            ..Metadata::default()
+        }
+    }
+
+    #[test]
+    fn a_crate_may_use_those_to_its_left_and_the_control_plane_in_tests() {
+        let history = package(
+            "statefulset-history",
+            &[
+                ("statefulset-client", None),
+                (TEST_CONTROL_PLANE, Some("dev")),
+                ("serde", None),
+            ],
+        );
+        assert_eq!(check(&workspace(history)), Findings::new());
+    }
+
+    #[test]
+    fn a_crate_must_not_use_one_to_its_right_not_even_in_tests() {
+        let history = package(
+            "statefulset-history",
+            &[("statefulset-set-control", Some("dev"))],
+        );
+        assert_eq!(
+            check(&workspace(history)),
+            ["statefulset-history: must not depend on statefulset-set-control"]
+        );
+    }
+
+    #[test]
+    fn a_shipped_crate_must_not_use_the_control_plane_or_a_test_package() {
+        let mut metadata = workspace(package(
+            "statefulset-controller",
+            &[(TEST_CONTROL_PLANE, None), ("conformance", Some("dev"))],
+        ));
+        metadata
+            .packages
+            .push(package("conformance", &[("statefulset-controller", None)]));
+        metadata.workspace_members.push("conformance".to_owned());
+        assert_eq!(
+            check(&metadata),
+            [
+                "statefulset-controller: must not depend on kube-test-control-plane",
+                "statefulset-controller: must not depend on conformance",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_control_plane_must_not_use_stateful_set_logic() {
+        let plane = package(
+            TEST_CONTROL_PLANE,
+            &[
+                ("kube-apimachinery", None),
+                ("statefulset-client", Some("dev")),
+            ],
+        );
+        assert_eq!(
+            check(&workspace(plane)),
+            ["kube-test-control-plane: must not depend on statefulset-client"]
+        );
+    }
+
+    #[test]
+    fn a_renamed_crate_and_a_git_dependency_are_found() {
+        let mut metadata = workspace(package("statefulset-history", &[]));
+        metadata
+            .packages
+            .retain(|package| package.name != "statefulset-client");
+        metadata.packages.push(Package {
+            source: Some("git+https://example.com/fork".to_owned()),
+            ..package("fork", &[])
+        });
+        assert_eq!(
+            check(&metadata),
+            [
+                "crates/client: its package must be named statefulset-client",
+                "fork: comes from elsewhere than the public registry",
+            ]
+        );
+    }
+}

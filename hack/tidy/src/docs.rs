@@ -1,0 +1,121 @@
+//! Markdown pages: one title each, links that lead somewhere, none that nobody links to.
+
+use std::collections::BTreeSet;
+
+use crate::{Findings, repository::SourceFile};
+
+/// Checks every Markdown file; `paths` are all files of the repository.
+pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
+    let mut known: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    for path in paths {
+        let mut folder = path.as_str();
+        while let Some((outer, _)) = folder.rsplit_once('/') {
+            known.insert(outer);
+            folder = outer;
+        }
+    }
+    let mut findings = Findings::new();
+    let mut linked: BTreeSet<String> = BTreeSet::new();
+    for file in files {
+        let titles = prose(&file.text)
+            .filter(|line| line.starts_with("# "))
+            .count();
+        if titles != 1 {
+            findings.push(format!(
+                "{}: {titles} titles; a page has one # line",
+                file.path
+            ));
+        }
+        for link in links(&file.text) {
+            let target = resolve(&file.path, &link);
+            if !known.contains(target.as_str()) {
+                findings.push(format!("{}: the link to {link} leads nowhere", file.path));
+            }
+            linked.insert(target);
+        }
+    }
+    for file in files.iter().filter(|file| file.path.starts_with("docs/")) {
+        if !linked.contains(&file.path) {
+            findings.push(format!("{}: no page links to it", file.path));
+        }
+    }
+    findings
+}
+
+/// The lines outside code fences.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().scan(false, |fenced, line| {
+        let fence = line.trim_start().starts_with("```");
+        *fenced ^= fence;
+        Some(if *fenced || fence { "" } else { line })
+    })
+}
+
+/// The targets of links to files, without their fragments.
+fn links(text: &str) -> Vec<String> {
+    prose(text)
+        .flat_map(|line| line.split("](").skip(1))
+        .filter_map(|rest| rest.split(')').next())
+        .map(|link| link.split('#').next().unwrap_or_default())
+        .filter(|link| !link.is_empty() && !link.contains("://"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn resolve(page: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(path: &str, text: &str) -> SourceFile {
+        SourceFile::new(path, text)
+    }
+
+    fn check_pages(pages: &[SourceFile]) -> Findings {
+        let paths: Vec<String> = pages.iter().map(|page| page.path.clone()).collect();
+        check(pages, &paths)
+    }
+
+    #[test]
+    fn linked_pages_with_one_title_pass() {
+        let pages = [
+            page(
+                "README.md",
+                "# A\n[b](docs/b.md#part), [web](https://example.com), [d](docs/)\n",
+            ),
+            page(
+                "docs/b.md",
+                "# B\n```sh\n# not a title\n```\n[a](../README.md)\n",
+            ),
+        ];
+        assert_eq!(check_pages(&pages), Findings::new());
+    }
+
+    #[test]
+    fn a_second_title_a_dead_link_and_a_lost_page_are_found() {
+        let pages = [
+            page("README.md", "# A\n# B\n[x](x.md)\n"),
+            page("docs/b.md", "# B\n"),
+        ];
+        assert_eq!(
+            check_pages(&pages),
+            [
+                "README.md: 2 titles; a page has one # line",
+                "README.md: the link to x.md leads nowhere",
+                "docs/b.md: no page links to it",
+            ]
+        );
+    }
+}

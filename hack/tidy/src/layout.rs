@@ -1,0 +1,134 @@
+//! The folders are those of the design: nothing missing, nothing beside them.
+
+use std::collections::BTreeSet;
+
+use crate::Findings;
+
+/// Everything that the top level holds.
+const TOP_LEVEL: [&str; 18] = [
+    ".cargo",
+    ".ci",
+    ".clippy.toml",
+    ".config",
+    ".deny.toml",
+    ".gitignore",
+    ".rustfmt.toml",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "crates",
+    "docs",
+    "hack",
+    "test",
+];
+
+/// Every crate folder with its package's name.
+pub const CRATES: [(&str, &str); 9] = [
+    ("apimachinery", "kube-apimachinery"),
+    ("client", "statefulset-client"),
+    ("controller-util", "statefulset-controller-util"),
+    ("history", "statefulset-history"),
+    ("pod-control", "statefulset-pod-control"),
+    ("set-control", "statefulset-set-control"),
+    ("controller", "statefulset-controller"),
+    ("controller-manager", "statefulset-controller-manager"),
+    ("test-control-plane", "kube-test-control-plane"),
+];
+
+/// The folders of `test/`; `vectors` holds data, the others are packages.
+const TEST_FOLDERS: [&str; 5] = ["conformance", "e2e", "integration", "simulation", "vectors"];
+
+/// Compares the paths of all files with the fixed layout.
+pub fn check(paths: &[String]) -> Findings {
+    let mut findings = Findings::new();
+    compare(
+        "the top level",
+        &parts(paths, ""),
+        &set(&TOP_LEVEL),
+        &mut findings,
+    );
+    let crates: BTreeSet<&str> = CRATES.iter().map(|(folder, _)| *folder).collect();
+    compare("crates", &parts(paths, "crates/"), &crates, &mut findings);
+    compare(
+        "test",
+        &parts(paths, "test/"),
+        &set(&TEST_FOLDERS),
+        &mut findings,
+    );
+    for path in paths.iter().filter(|path| path.ends_with("/mod.rs")) {
+        findings.push(format!(
+            "{path}: name the file after its module and drop mod.rs"
+        ));
+    }
+    findings
+}
+
+fn set<'a>(names: &[&'a str]) -> BTreeSet<&'a str> {
+    names.iter().copied().collect()
+}
+
+/// First path part of every file below `prefix`.
+fn parts<'a>(paths: &'a [String], prefix: &str) -> BTreeSet<&'a str> {
+    paths
+        .iter()
+        .filter_map(|path| path.strip_prefix(prefix))
+        .filter_map(|rest| rest.split('/').next())
+        .collect()
+}
+
+fn compare(place: &str, found: &BTreeSet<&str>, wanted: &BTreeSet<&str>, out: &mut Findings) {
+    out.extend(
+        found
+            .difference(wanted)
+            .map(|name| format!("{place}: {name} does not belong here")),
+    );
+    out.extend(
+        wanted
+            .difference(found)
+            .map(|name| format!("{place}: {name} is missing")),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete() -> Vec<String> {
+        let files = ["crates", "docs", "hack", "test", ".cargo", ".ci", ".config"];
+        let mut paths: Vec<String> = TOP_LEVEL
+            .iter()
+            .filter(|name| !files.contains(name))
+            .map(|name| (*name).to_owned())
+            .collect();
+        paths.extend(
+            ["docs/x.md", "hack/x/x.rs", ".cargo/x", ".ci/x", ".config/x"].map(str::to_owned),
+        );
+        paths.extend(CRATES.map(|(folder, _)| format!("crates/{folder}/src/lib.rs")));
+        paths.extend(TEST_FOLDERS.map(|folder| format!("test/{folder}/src/lib.rs")));
+        paths
+    }
+
+    #[test]
+    fn the_layout_of_the_design_passes() {
+        assert_eq!(check(&complete()), Findings::new());
+    }
+
+    #[test]
+    fn a_stray_top_level_file_a_missing_crate_and_a_mod_rs_are_found() {
+        let mut paths = complete();
+        paths.retain(|path| !path.starts_with("crates/history/"));
+        paths.extend(["notes.txt", "crates/client/src/queue/mod.rs"].map(str::to_owned));
+        assert_eq!(
+            check(&paths),
+            [
+                "the top level: notes.txt does not belong here",
+                "crates: history is missing",
+                "crates/client/src/queue/mod.rs: name the file after its module and drop mod.rs",
+            ]
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Every Rust file is compiled: some target's root declares it, directly or through others.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use crate::{Findings, metadata::Metadata, repository::SourceFile};
+
+/// Root files of every target of the workspace, as paths from `root`.
+pub fn roots(metadata: &Metadata, root: &Path) -> BTreeSet<String> {
+    metadata
+        .members()
+        .values()
+        .flat_map(|package| &package.targets)
+        .filter_map(|target| Path::new(&target.src_path).strip_prefix(root).ok())
+        .map(|path| path.to_string_lossy().replace('\\', "/"))
+        .collect()
+}
+
+/// Finds the Rust files that no root leads to.
+pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
+    let by_path: BTreeMap<&str, &SourceFile> = files
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let mut reached: BTreeSet<String> = BTreeSet::new();
+    let mut open: Vec<(String, bool)> = roots.iter().map(|root| (root.clone(), true)).collect();
+    while let Some((path, is_root)) = open.pop() {
+        let Some(file) = by_path.get(path.as_str()) else {
+            continue;
+        };
+        if !reached.insert(path.clone()) {
+            continue;
+        }
+        let modules = modules(&file.text)
+            .into_iter()
+            .flat_map(|found| candidates(&path, is_root, &found));
+        let included = included(&file.text).map(|name| join(folder(&path), name));
+        open.extend(modules.chain(included).map(|path| (path, false)));
+    }
+    files
+        .iter()
+        .filter(|file| file.has_extension("rs") && !reached.contains(&file.path))
+        .map(|file| format!("{}: no mod line leads to it", file.path))
+        .collect()
+}
+
+/// A `mod x;` line: the inline modules around it, its name, and the file that `#[path]` gives.
+struct Declaration {
+    around: Vec<String>,
+    name: String,
+    file: Option<String>,
+}
+
+/// The `mod x;` lines of formatted code, with the inline modules that stand around them.
+fn modules(text: &str) -> Vec<Declaration> {
+    let mut found = Vec::new();
+    let mut around: Vec<(usize, String)> = Vec::new();
+    let mut file: Option<String> = None;
+    for line in text.lines() {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        if code.starts_with('}') && around.last().is_some_and(|(outer, _)| *outer == indent) {
+            around.pop();
+        }
+        if let Some((_, rest)) = code
+            .split_once("path = \"")
+            .filter(|_| code.starts_with("#["))
+        {
+            file = rest.split('"').next().map(str::to_owned);
+            continue;
+        }
+        let Some(name) = module_name(code) else {
+            if !code.starts_with("#[") && !code.starts_with("//") {
+                file = None;
+            }
+            continue;
+        };
+        if let Some(name) = name.strip_suffix(';') {
+            let around = around.iter().map(|(_, name)| name.clone()).collect();
+            found.push(Declaration {
+                around,
+                name: name.to_owned(),
+                file: file.take(),
+            });
+        } else if let Some(name) = name.strip_suffix(" {") {
+            around.push((indent, name.to_owned()));
+        }
+    }
+    found
+}
+
+/// What follows `mod ` in a line that starts a module, visibility aside.
+fn module_name(code: &str) -> Option<&str> {
+    let code = match code.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => code,
+    };
+    code.strip_prefix("mod ")
+}
+
+/// The paths that a declaration in the file at `path` may stand for.
+fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> {
+    let beside = folder(path);
+    if let Some(file) = &declared.file {
+        return vec![join(beside, file)];
+    }
+    let own = if is_root {
+        beside.to_owned()
+    } else {
+        path.trim_end_matches(".rs").to_owned()
+    };
+    let mut folder = own;
+    for module in &declared.around {
+        folder = join(&folder, module);
+    }
+    vec![join(&folder, &format!("{}.rs", declared.name))]
+}
+
+/// Rust files that `include!` names.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    text.split("include!(\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Joins and resolves `..`.
+fn join(folder: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in name.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_are_followed_through_files_inline_modules_and_paths() {
+        let files = [
+            SourceFile::new(
+                "a/src/lib.rs",
+                "//! A.\nmod x;\npub(crate) mod y;\nmod z {\n    mod w;\n}\n",
+            ),
+            SourceFile::new("a/src/x.rs", "//! X.\n#[cfg(test)]\nmod tests;\n"),
+            SourceFile::new("a/src/x/tests.rs", "//! T.\n"),
+            SourceFile::new(
+                "a/src/y.rs",
+                "//! Y.\n#[path = \"other.rs\"]\nmod p;\ninclude!(\"q.rs\");\n",
+            ),
+            SourceFile::new("a/src/other.rs", "//! P.\n"),
+            SourceFile::new("a/src/q.rs", "//! Q.\n"),
+            SourceFile::new("a/src/z/w.rs", "//! W.\n"),
+        ];
+        let roots = BTreeSet::from(["a/src/lib.rs".to_owned()]);
+        assert_eq!(check(&files, &roots), Findings::new());
+    }
+
+    #[test]
+    fn a_forgotten_file_is_found() {
+        let files = [
+            SourceFile::new("a/src/lib.rs", "//! A.\n// mod x;\n"),
+            SourceFile::new("a/src/x.rs", "//! X.\n"),
+        ];
+        let roots = BTreeSet::from(["a/src/lib.rs".to_owned()]);
+        assert_eq!(
+            check(&files, &roots),
+            ["a/src/x.rs: no mod line leads to it"]
+        );
+    }
+}

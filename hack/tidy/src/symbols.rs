@@ -1,0 +1,129 @@
+//! Rust names in the documents exist: those of the upstream map, and the tests and rules of the
+//! deviations.
+
+use crate::{Findings, repository::SourceFile};
+
+/// Item keywords that may stand before a symbol's name.
+const ITEMS: [&str; 9] = [
+    "fn ",
+    "struct ",
+    "enum ",
+    "trait ",
+    "const ",
+    "mod ",
+    "type ",
+    "static ",
+    "macro_rules! ",
+];
+
+/// Checks column `column` (from 0) of every table row of a page: each name in backquotes there
+/// must be an item of the crate that it begins with, or of any crate.
+pub fn check(page: &SourceFile, column: usize, files: &[SourceFile]) -> Findings {
+    let mut findings = Findings::new();
+    for (index, line) in page.text.lines().enumerate() {
+        for symbol in symbols(line, column) {
+            if !exists(symbol, files) {
+                findings.push(format!("{}:{}: there is no {symbol}", page.path, index + 1));
+            }
+        }
+    }
+    findings
+}
+
+/// The backquoted names in one cell of a table row.
+fn symbols(line: &str, column: usize) -> impl Iterator<Item = &str> {
+    let cell = line
+        .strip_prefix('|')
+        .and_then(|row| row.split('|').nth(column))
+        .filter(|cell| !cell.trim_start().starts_with("---"))
+        .unwrap_or_default();
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// Whether an item (or an enum's variant or a struct's field) of that name stands in the crate.
+fn exists(symbol: &str, files: &[SourceFile]) -> bool {
+    let path = symbol.trim_end_matches("()");
+    let (scope, name) = path.rsplit_once("::").unwrap_or(("", path));
+    let scope: Vec<&str> = scope.split("::").filter(|part| !part.is_empty()).collect();
+    files
+        .iter()
+        .filter(|file| {
+            scope
+                .first()
+                .is_none_or(|first| in_crate(&file.path, first))
+        })
+        .any(|file| defines(&file.text, name))
+}
+
+/// Whether a path lies in the crate of that library name; any other first word fits every crate.
+fn in_crate(path: &str, first: &str) -> bool {
+    let folder = first
+        .strip_prefix("statefulset_")
+        .or_else(|| first.strip_prefix("kube_"))
+        .map(|rest| rest.replace('_', "-"));
+    folder.is_none_or(|folder| path.starts_with(&format!("crates/{folder}/")))
+}
+
+fn defines(text: &str, name: &str) -> bool {
+    text.lines().any(|line| {
+        let code = line.trim_start();
+        ITEMS.iter().any(|item| {
+            code.split_once(item).is_some_and(|(before, rest)| {
+                let whole = rest.strip_prefix(name).is_some_and(|rest| {
+                    !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                });
+                let modifiers = before.split_whitespace().all(|word| {
+                    word.starts_with("pub") || matches!(word, "async" | "const" | "in" | "super)")
+                });
+                whole && modifiers
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Vec<SourceFile> {
+        vec![
+            SourceFile::new(
+                "crates/history/src/hash.rs",
+                "//! H.\npub(crate) const fn hash_controller_revision() {}\n/// fn ghost()\n",
+            ),
+            SourceFile::new("crates/client/src/queue.rs", "pub struct WorkQueue<K> {\n"),
+        ]
+    }
+
+    fn page(rows: &str) -> SourceFile {
+        SourceFile::new(
+            "docs/upstream-map.md",
+            &format!("| Go | Rust |\n|---|---|\n{rows}"),
+        )
+    }
+
+    #[test]
+    fn existing_symbols_pass() {
+        let page = page(
+            "| `HashX` | `statefulset_history::hash_controller_revision` |\n\
+             | `queue` | `WorkQueue`, `statefulset_client::queue::WorkQueue` |\n| `x` | none |\n",
+        );
+        assert_eq!(check(&page, 1, &files()), Findings::new());
+    }
+
+    #[test]
+    fn a_symbol_that_is_gone_or_lives_elsewhere_is_found() {
+        let page = page(
+            "| `A` | `ghost` |\n| `B` | `statefulset_client::hash_controller_revision` |\n\
+             | `C` | `hash_controller` |\n",
+        );
+        assert_eq!(
+            check(&page, 1, &files()),
+            [
+                "docs/upstream-map.md:3: there is no ghost",
+                "docs/upstream-map.md:4: there is no statefulset_client::hash_controller_revision",
+                "docs/upstream-map.md:5: there is no hash_controller",
+            ]
+        );
+    }
+}
