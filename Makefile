@@ -1,0 +1,75 @@
+# What one does with this repository. Needs a Rust toolchain and nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+CARGO ?= cargo
+MANIFEST ?= docs/examples/web.yaml
+RUN_FLAGS ?=
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+BINARIES := $(TARGET_DIR)/debug
+CRATES := $(notdir $(wildcard crates/*))
+
+# A target whose content has not landed says so and fails.
+empty = echo 'make $@: $(1)' >&2; exit 1
+
+.PHONY: help run build test test-integration test-e2e lint bench simulate fmt
+
+help: ## Show what there is to make
+	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+run: build ## Start a control plane and the controller, apply MANIFEST=file, show the pods
+	@$(BINARIES)/run --control-plane $(BINARIES)/kube-test-control-plane \
+		--controller $(BINARIES)/statefulset-controller-manager $(RUN_FLAGS) $(MANIFEST)
+
+build:
+	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
+		-p kube-test-control-plane --features kube-test-control-plane/cli
+
+test: ## Run all tests; with cargo-nextest where it is installed
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		$(CARGO) nextest run --workspace --locked; \
+	else \
+		$(CARGO) test --workspace --locked --lib --bins --tests --examples; \
+	fi
+	@$(CARGO) test --workspace --locked --doc
+
+test-integration: ## Run the ported integration tests
+ifneq ($(wildcard test/integration/tests/*.rs),)
+	@$(CARGO) test --locked -p integration
+else
+	@$(call empty,the ported integration tests have not landed yet)
+endif
+
+test-e2e: ## Run the end-to-end tests, with the shipped binaries
+ifneq ($(wildcard test/e2e/tests/*.rs),)
+	@$(CARGO) test --locked -p e2e
+else
+	@$(call empty,the end-to-end tests have not landed yet)
+endif
+
+lint: ## Formatting, clippy, documentation, and each crate alone
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
+	@for folder in $(CRATES); do \
+		(cd crates/$$folder && $(CARGO) check --all-targets --locked --quiet); \
+	done
+
+bench: ## Run the benchmarks
+ifneq ($(wildcard hack/bench/src/main.rs),)
+	@$(CARGO) run --release --locked --quiet -p bench
+else
+	@$(call empty,the benchmarks have not landed yet)
+endif
+
+simulate: ## Run the deterministic simulation
+ifneq ($(wildcard test/simulation/src/main.rs),)
+	@$(CARGO) run --release --locked --quiet -p simulation
+else
+	@$(call empty,the simulation has not landed yet)
+endif
+
+fmt: ## Format the code and rewrite the README's status line
+	@$(CARGO) fmt --all
+	@$(CARGO) run --locked --quiet -p tidy
