@@ -8,7 +8,7 @@
 pub mod budgets;
 pub mod dependencies;
 pub mod docs;
-pub mod fakes;
+pub mod doubles;
 pub mod features;
 pub mod layout;
 pub mod licenses;

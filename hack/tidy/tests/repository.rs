@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tidy::{
-    Findings, budgets, dependencies, docs, fakes, features, layout, licenses,
+    Findings, budgets, dependencies, docs, doubles, features, layout, licenses,
     metadata::{self, Metadata},
     paths, reachable,
     repository::{Repository, SourceFile},
@@ -91,7 +91,7 @@ fn sources_keep_the_rules() {
 
 #[test]
 fn fakes_are_gated() {
-    assert_clean(&fakes::check(&rust_files()));
+    assert_clean(&doubles::check(&rust_files()));
 }
 
 #[test]
