@@ -1,1 +1,25 @@
-//! What client-go gives upstream: informers with indexed caches, work queue, retries, events, clock, feature gates.
+//! What client-go gives upstream, for one controller: a raw REST client, informers with indexed
+//! caches, a work queue, retries and rate limits, an event recorder, a clock and feature gates.
+//!
+//! Nothing here reads the clock, the environment or a random source by itself: callers hand in a
+//! [`clock::Clock`] and seeds, so that a whole process can be replayed from one number under
+//! tokio's paused time. Fakes and mocks of every seam stand behind the `testing` feature.
+
+pub mod error;
+pub mod resource;
+
+pub mod rest;
+
+pub mod clock;
+
+pub mod indexer;
+
+pub mod recorder;
+
+pub mod backoff;
+pub mod lru;
+
+pub mod feature_gates;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod fake;

@@ -1,0 +1,131 @@
+//! How long to wait between the tries of an operation that met a conflict.
+//!
+//! The loops stand at the call sites; this gives them their delays.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
+/// A bounded number of tries with growing delays between them.
+///
+/// Upstream: `wait.Backoff` as `retry.OnError` uses it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Backoff {
+    /// How often the operation is tried; there is one delay less.
+    pub tries: u32,
+    /// The first delay.
+    pub first: Duration,
+    /// What each delay is multiplied by to give the next.
+    pub factor: f64,
+    /// The share of a delay that may be added to it at random.
+    pub jitter: f64,
+}
+
+/// For conflicts with writers that write often. Upstream: `retry.DefaultRetry`.
+pub const DEFAULT_RETRY: Backoff = Backoff {
+    tries: 5,
+    first: Duration::from_millis(10),
+    factor: 1.0,
+    jitter: 0.1,
+};
+
+/// For conflicts with other controllers. Upstream: `retry.DefaultBackoff`.
+pub const DEFAULT_BACKOFF: Backoff = Backoff {
+    tries: 4,
+    first: Duration::from_millis(10),
+    factor: 5.0,
+    jitter: 0.1,
+};
+
+impl Backoff {
+    /// The delays in order, one fewer than there are tries: when they have run out, the last
+    /// error stands.
+    pub fn delays<'a>(&self, source: &'a dyn Jitter) -> impl Iterator<Item = Duration> + use<'a> {
+        let Self {
+            tries,
+            first,
+            factor,
+            jitter,
+        } = *self;
+        let mut base = first;
+        (1..tries).map(move |_| {
+            let delay = base + base.mul_f64(jitter * source.fraction());
+            base = base.mul_f64(factor);
+            delay
+        })
+    }
+}
+
+/// A source of randomness for delays.
+pub trait Jitter: Send + Sync {
+    /// A number from 0 up to, not including, 1.
+    fn fraction(&self) -> f64;
+}
+
+/// Numbers that follow from a seed.
+#[derive(Debug)]
+pub struct SeededJitter(Mutex<StdRng>);
+
+impl SeededJitter {
+    /// The sequence that follows from this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(Mutex::new(StdRng::seed_from_u64(seed)))
+    }
+}
+
+impl Jitter for SeededJitter {
+    fn fraction(&self) -> f64 {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .random()
+    }
+}
+
+/// Always zero.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoJitter;
+
+impl Jitter for NoJitter {
+    fn fraction(&self) -> f64 {
+        0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(backoff: Backoff) -> Vec<u128> {
+        backoff
+            .delays(&NoJitter)
+            .map(|delay| delay.as_millis())
+            .collect()
+    }
+
+    #[test]
+    fn there_is_one_delay_between_two_tries() {
+        assert_eq!(millis(DEFAULT_RETRY), [10, 10, 10, 10]);
+        assert_eq!(millis(DEFAULT_BACKOFF), [10, 50, 250]);
+    }
+
+    #[test]
+    fn jitter_adds_at_most_its_share() {
+        let jitter = SeededJitter::new(1);
+        for delay in DEFAULT_RETRY.delays(&jitter) {
+            assert!(delay >= Duration::from_millis(10) && delay < Duration::from_millis(11));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_delays() {
+        let delays = |seed| {
+            DEFAULT_BACKOFF
+                .delays(&SeededJitter::new(seed))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(delays(7), delays(7));
+        assert_ne!(delays(7), delays(8));
+    }
+}

@@ -1,0 +1,113 @@
+//! Words for an answer that carries no `Status` object, as a proxy or a broken server sends it.
+
+use super::{Error, Status};
+use crate::resource::GroupResource;
+
+/// The longest piece of a foreign body that is quoted in a message, in bytes.
+const QUOTED_BODY_BYTES_MAX: usize = 2048;
+
+impl Error {
+    /// Reads the server's refusal: its `Status`, or what can be said from the code alone.
+    ///
+    /// `verb` is the HTTP method; `name` may be empty.
+    /// Upstream: `newUnstructuredResponseError`, `NewGenericServerResponse`.
+    pub(crate) fn from_response(
+        code: u16,
+        body: &[u8],
+        verb: &str,
+        resource: GroupResource,
+        name: &str,
+    ) -> Self {
+        if let Ok(kind) = serde_json::from_slice::<Kind<'_>>(body)
+            && kind.kind == "Status"
+            && let Ok(status) = serde_json::from_slice::<Status>(body)
+            && status.status != "Success"
+        {
+            return Self::Api(Box::new(Status {
+                code: nonzero_or(status.code, code),
+                ..status
+            }));
+        }
+        let quoted = &body[..body.len().min(QUOTED_BODY_BYTES_MAX)];
+        let body_text = String::from_utf8_lossy(quoted);
+        let (reason, sentence) = sentence(code, verb, body_text.trim());
+        let verb = verb.to_ascii_lowercase();
+        let separator = if name.is_empty() { "" } else { " " };
+        Self::api(
+            code,
+            reason,
+            format!("{sentence} ({verb} {resource}{separator}{name})"),
+        )
+    }
+}
+
+/// The member that tells a `Status` from anything else.
+#[derive(serde::Deserialize)]
+struct Kind<'a> {
+    kind: &'a str,
+}
+
+fn nonzero_or(code: u16, fallback: u16) -> u16 {
+    if code == 0 { fallback } else { code }
+}
+
+/// The reason and the sentence that a bare code stands for.
+fn sentence(code: u16, verb: &str, body: &str) -> (&'static str, String) {
+    let (reason, text) = match code {
+        400 => (
+            "BadRequest",
+            "the server rejected our request for an unknown reason",
+        ),
+        401 => (
+            "Unauthorized",
+            "the server has asked for the client to provide credentials",
+        ),
+        403 => ("Forbidden", body),
+        404 => (
+            "NotFound",
+            "the server could not find the requested resource",
+        ),
+        405 => (
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        ),
+        409 if verb == "POST" => ("AlreadyExists", "the server reported a conflict"),
+        409 => ("Conflict", "the server reported a conflict"),
+        410 => (
+            "Gone",
+            "the requested version is no longer kept by the server",
+        ),
+        415 => ("UnsupportedMediaType", body),
+        422 => (
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        ),
+        429 => (
+            "TooManyRequests",
+            "the server has received too many requests and has asked us to try again later",
+        ),
+        503 => (
+            "ServiceUnavailable",
+            "the server is currently unable to handle the request",
+        ),
+        504 => (
+            "Timeout",
+            "the server was unable to return a response in the time allotted, \
+             but may still be processing the request",
+        ),
+        500.. => {
+            let text = format!(
+                "an error on the server ({body:?}) has prevented the request from succeeding"
+            );
+            return ("InternalError", text);
+        }
+        _ => {
+            let text = format!(
+                "the server responded with the status code {code} \
+                 but did not return more information"
+            );
+            return ("", text);
+        }
+    };
+    (reason, text.to_owned())
+}

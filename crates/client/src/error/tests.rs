@@ -1,0 +1,82 @@
+//! Tests of the classification and the texts of API errors.
+
+use super::*;
+use crate::resource::{PODS, STATEFUL_SETS};
+
+#[test]
+fn classification_goes_by_the_reason() {
+    assert!(Error::api(404, "NotFound", "x").is_not_found());
+    assert!(Error::api(409, "Conflict", "x").is_conflict());
+    assert!(Error::api(422, "Invalid", "x").is_invalid());
+    assert!(Error::api(409, "AlreadyExists", "x").is_already_exists());
+    assert!(!Error::api(409, "AlreadyExists", "x").is_conflict());
+    assert!(!Error::api(404, "Forbidden", "x").is_not_found());
+}
+
+#[test]
+fn the_code_decides_where_the_reason_says_nothing() {
+    for reason in ["", "SomethingElse"] {
+        assert!(Error::api(404, reason, "x").is_not_found());
+        assert!(Error::api(409, reason, "x").is_conflict());
+        assert!(Error::api(422, reason, "x").is_invalid());
+        assert!(!Error::api(409, reason, "x").is_already_exists());
+    }
+}
+
+#[test]
+fn an_expired_version_is_known_by_reason_or_code() {
+    assert!(Error::api(410, "Expired", "x").is_expired());
+    assert!(Error::api(410, "Gone", "x").is_expired());
+    assert!(Error::api(410, "", "x").is_expired());
+    assert!(!Error::api(404, "NotFound", "x").is_expired());
+}
+
+#[test]
+fn an_api_error_prints_the_message_of_the_server_only() {
+    let error = Error::api(404, "NotFound", "pods \"web-0\" not found");
+    assert_eq!(error.to_string(), "pods \"web-0\" not found");
+}
+
+#[test]
+fn a_status_body_is_taken_as_it_is() {
+    let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m",
+        "reason":"AlreadyExists","details":{"causes":[{"reason":"NamespaceTerminating"}]},"code":409}"#;
+    let error = Error::from_response(409, body, "POST", PODS.group_resource(), "");
+    let status = error.status().unwrap();
+    assert_eq!(
+        (status.code, status.reason.as_str(), status.message.as_str()),
+        (409, "AlreadyExists", "m")
+    );
+    assert!(status.has_cause("NamespaceTerminating"));
+    assert!(!status.has_cause("Other"));
+}
+
+#[test]
+fn a_foreign_body_gets_the_words_of_its_code() {
+    let resource = STATEFUL_SETS.group_resource();
+    let text = |code, body: &str, verb, name| {
+        Error::from_response(code, body.as_bytes(), verb, resource, name).to_string()
+    };
+    assert_eq!(
+        text(502, "Bad Gateway", "GET", "web"),
+        "an error on the server (\"Bad Gateway\") has prevented the request from succeeding \
+         (get statefulsets.apps web)"
+    );
+    assert_eq!(
+        text(404, "404 page not found", "GET", ""),
+        "the server could not find the requested resource (get statefulsets.apps)"
+    );
+    assert!(Error::from_response(409, b"", "POST", resource, "").is_already_exists());
+    assert!(Error::from_response(409, b"", "PUT", resource, "web").is_conflict());
+}
+
+#[test]
+fn a_transport_error_names_its_causes_once() {
+    let inner = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
+    let error = Error::Transport {
+        action: "GET /api/v1/pods".to_owned(),
+        source: Box::new(inner),
+    };
+    assert_eq!(error.to_string(), "GET /api/v1/pods: connection refused");
+    assert!(error.is_transport());
+}

@@ -1,0 +1,154 @@
+//! The cache of one resource: objects by namespace and name, with secondary indexes.
+//!
+//! Ordered trees throughout, so that no result depends on a hash, and no string is stored twice:
+//! the trees hold nothing but shared pointers to the objects, and an object in one index costs two
+//! pointers beside itself.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use key::IndexKey;
+use store::Store;
+
+mod key;
+mod store;
+
+/// An object that can be cached: a compact type with only what the controller reads.
+pub trait CachedObject: Send + Sync + Sized + 'static {
+    /// The namespace; empty for an object without one.
+    fn namespace(&self) -> &str;
+    /// The name.
+    fn name(&self) -> &str;
+    /// The uid.
+    fn uid(&self) -> &str;
+    /// The version that the server gave the object.
+    fn resource_version(&self) -> &str;
+    /// Reads the object from the server's JSON. Items of a list carry no `kind` or `apiVersion`.
+    fn decode(json: &str) -> Result<Self, serde_json::Error>;
+    /// Names the indexes that the object stands in, each at most once. Every key belongs to the
+    /// namespace of the object.
+    fn index_values(&self, out: &mut Vec<IndexKey>);
+}
+
+/// A thread-safe cache of objects that also knows how new it is.
+///
+/// Readers get shared pointers; an object in the cache is never changed, only replaced.
+/// Upstream: `cache.Indexer`, `cache.Lister`.
+pub struct Indexer<K> {
+    store: RwLock<Store<K>>,
+}
+
+/// What a [`Indexer::replace`] has changed, for the handlers.
+pub struct Replaced<K> {
+    /// The new objects in order, each with the one it replaces.
+    pub present: Vec<(Option<Arc<K>>, Arc<K>)>,
+    /// The objects that are gone, in order, in the last state known.
+    pub gone: Vec<Arc<K>>,
+}
+
+impl<K> Default for Indexer<K> {
+    fn default() -> Self {
+        Self {
+            store: RwLock::new(Store::default()),
+        }
+    }
+}
+
+impl<K: CachedObject> Indexer<K> {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The object of this name.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        self.read().get(namespace, name)
+    }
+
+    /// The objects in one index, ordered by namespace and name. The cost grows with their number,
+    /// not with that of the other objects.
+    pub fn by_index(&self, key: &IndexKey) -> Vec<Arc<K>> {
+        self.read().by_index(key)
+    }
+
+    /// All objects, ordered by namespace and name.
+    pub fn list(&self) -> Vec<Arc<K>> {
+        self.read().list()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.read().len()
+    }
+
+    /// True if there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The version last assigned to the cache, by whatever came last: an object, a list or a
+    /// bookmark. It can move back when a list comes from an older snapshot. Empty at first.
+    pub fn last_sync_resource_version(&self) -> Arc<str> {
+        self.read().version()
+    }
+
+    /// Puts an object in, new or not, and assigns its version to the cache. Returns the object it
+    /// replaces.
+    pub fn add(&self, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
+        let object = object.into();
+        let mut store = self.write();
+        store.set_version(object.resource_version());
+        store.insert(object)
+    }
+
+    /// The same as [`Indexer::add`], under the name that reads better.
+    pub fn update(&self, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
+        self.add(object)
+    }
+
+    /// Takes out the object of the same name, and assigns the version of the one given to the
+    /// cache. Returns the one taken out.
+    pub fn delete(&self, object: &K) -> Option<Arc<K>> {
+        let mut store = self.write();
+        store.set_version(object.resource_version());
+        store.remove(object.namespace(), object.name())
+    }
+
+    /// Takes out the object of this name, leaving the version alone. For tests.
+    pub fn remove(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        self.write().remove(namespace, name)
+    }
+
+    /// Replaces the whole content in one step and assigns the version of the list. The order of
+    /// `objects` does not matter; of two with the same name the later one stays.
+    pub fn replace(&self, objects: Vec<Arc<K>>, resource_version: &str) -> Replaced<K> {
+        let mut fresh = Store::default();
+        for object in objects {
+            fresh.insert(object);
+        }
+        fresh.set_version(resource_version);
+        let present_objects = fresh.list();
+        let mut store = self.write();
+        let old = std::mem::replace(&mut *store, fresh);
+        let find_old = |new: Arc<K>| (old.get(new.namespace(), new.name()), new);
+        let present = present_objects.into_iter().map(find_old).collect();
+        let is_gone = |object: &Arc<K>| store.get(object.namespace(), object.name()).is_none();
+        let gone = old.list().into_iter().filter(is_gone).collect();
+        Replaced { present, gone }
+    }
+
+    /// Assigns the version that a bookmark names.
+    pub fn bookmark(&self, resource_version: &str) {
+        self.write().set_version(resource_version);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Store<K>> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Store<K>> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The API resources that the controller touches, and their URLs.
+
+use std::fmt;
+
+/// A namespaced API resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The version within the group.
+    pub version: &'static str,
+    /// The name in URLs and in the server's messages.
+    pub plural: &'static str,
+    /// The kind of one object.
+    pub kind: &'static str,
+}
+
+/// Pods.
+pub const PODS: Resource = Resource::core("pods", "Pod");
+/// Claims for persistent volumes.
+pub const PERSISTENT_VOLUME_CLAIMS: Resource =
+    Resource::core("persistentvolumeclaims", "PersistentVolumeClaim");
+/// Stateful sets.
+pub const STATEFUL_SETS: Resource = Resource::apps("statefulsets", "StatefulSet");
+/// The revision history of stateful sets.
+pub const CONTROLLER_REVISIONS: Resource =
+    Resource::apps("controllerrevisions", "ControllerRevision");
+/// Core events, the ones that `kubectl describe` shows.
+pub const EVENTS: Resource = Resource::core("events", "Event");
+/// Leases, for leader election.
+pub const LEASES: Resource = Resource {
+    group: "coordination.k8s.io",
+    version: "v1",
+    plural: "leases",
+    kind: "Lease",
+};
+
+impl Resource {
+    const fn core(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "",
+            version: "v1",
+            plural,
+            kind,
+        }
+    }
+
+    const fn apps(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "apps",
+            version: "v1",
+            plural,
+            kind,
+        }
+    }
+
+    /// The resource without its version, as it stands in messages.
+    pub const fn group_resource(&self) -> GroupResource {
+        GroupResource {
+            group: self.group,
+            resource: self.plural,
+        }
+    }
+
+    /// The `apiVersion` member of its objects: `v1` or `apps/v1`.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The URL path of the collection: of one namespace, or of all if `namespace` is empty.
+    pub fn collection_path(&self, namespace: &str) -> String {
+        let root = if self.group.is_empty() {
+            "/api"
+        } else {
+            "/apis"
+        };
+        let api_version = self.api_version();
+        let plural = self.plural;
+        if namespace.is_empty() {
+            format!("{root}/{api_version}/{plural}")
+        } else {
+            format!("{root}/{api_version}/namespaces/{namespace}/{plural}")
+        }
+    }
+
+    /// The URL path of one object.
+    pub fn object_path(&self, namespace: &str, name: &str) -> String {
+        let mut path = self.collection_path(namespace);
+        path.push('/');
+        path.push_str(name);
+        path
+    }
+}
+
+/// A resource without its version; prints as `pods` or `statefulsets.apps`.
+///
+/// Upstream: `schema.GroupResource`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupResource {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The plural name.
+    pub resource: &'static str,
+}
+
+impl fmt::Display for GroupResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() {
+            f.write_str(self.resource)
+        } else {
+            write!(f, "{}.{}", self.resource, self.group)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_resource_prints_as_in_server_messages() {
+        assert_eq!(PODS.group_resource().to_string(), "pods");
+        assert_eq!(
+            STATEFUL_SETS.group_resource().to_string(),
+            "statefulsets.apps"
+        );
+        assert_eq!(
+            LEASES.group_resource().to_string(),
+            "leases.coordination.k8s.io"
+        );
+    }
+
+    #[test]
+    fn paths_follow_the_group() {
+        assert_eq!(PODS.collection_path(""), "/api/v1/pods");
+        assert_eq!(
+            PODS.object_path("ns", "web-0"),
+            "/api/v1/namespaces/ns/pods/web-0"
+        );
+        assert_eq!(
+            STATEFUL_SETS.collection_path(""),
+            "/apis/apps/v1/statefulsets"
+        );
+        assert_eq!(
+            CONTROLLER_REVISIONS.object_path("ns", "web-1"),
+            "/apis/apps/v1/namespaces/ns/controllerrevisions/web-1"
+        );
+    }
+}

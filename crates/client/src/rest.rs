@@ -1,0 +1,306 @@
+//! Requests to the API server, in and out as raw JSON text.
+//!
+//! Decoding is left to the callers, so that no field which the types of this project don't know is
+//! ever lost on the way.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+
+use crate::{error::Error, resource::Resource};
+
+pub use options::{ListOptions, PatchType, WatchOptions};
+pub use watch::{WatchEvent, WatchStream};
+
+mod options;
+mod watch;
+
+/// The time that one request may take from sending to the last byte of its answer, unless told
+/// otherwise. Re-sends that a server asked for count into it. Watches have their own limit.
+pub const REQUEST_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
+
+/// Sends requests for [`Resource`]s through a [`kube::Client`].
+///
+/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::retry`]).
+#[derive(Clone)]
+pub struct RestClient {
+    client: kube::Client,
+    request_timeout: Duration,
+}
+
+/// One request before it is sent.
+struct Call<'a> {
+    method: Method,
+    resource: &'a Resource,
+    name: &'a str,
+    /// Path and query.
+    target: String,
+    body: String,
+    content_type: &'static str,
+}
+
+impl RestClient {
+    /// A client that sends through this service.
+    pub fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            request_timeout: REQUEST_TIMEOUT_DEFAULT,
+        }
+    }
+
+    /// The same client with another time limit for each request but watches.
+    #[must_use]
+    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
+        self.request_timeout = request_timeout;
+        self
+    }
+
+    /// Reads one object, live.
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, "")?;
+        self.text(Call::new(Method::GET, resource, name, target))
+            .await
+    }
+
+    /// Creates an object and returns it as the server stored it.
+    pub async fn create(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = resource.collection_path(namespace);
+        self.text(Call {
+            body,
+            ..Call::new(Method::POST, resource, "", target)
+        })
+        .await
+    }
+
+    /// Replaces an object and returns it as the server stored it.
+    pub async fn replace(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, "")?;
+        self.text(Call {
+            body,
+            ..Call::new(Method::PUT, resource, name, target)
+        })
+        .await
+    }
+
+    /// Replaces the status of an object and returns the object as the server stored it.
+    pub async fn replace_status(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, "/status")?;
+        self.text(Call {
+            body,
+            ..Call::new(Method::PUT, resource, name, target)
+        })
+        .await
+    }
+
+    /// Patches an object and returns it as the server stored it.
+    pub async fn patch(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        patch_type: PatchType,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, "")?;
+        let content_type = patch_type.content_type();
+        let call = Call::new(Method::PATCH, resource, name, target);
+        self.text(Call {
+            body,
+            content_type,
+            ..call
+        })
+        .await
+    }
+
+    /// Deletes an object; `options` is a `DeleteOptions` object. Returns the object as it is now,
+    /// or the server's `Status`.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        options: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, "")?;
+        let call = Call::new(Method::DELETE, resource, name, target);
+        self.text(Call {
+            body: options,
+            ..call
+        })
+        .await
+    }
+
+    /// Reads one page of a collection. Without a resource version in the options the answer is
+    /// consistent: at least as new as any write that was acknowledged before the call.
+    pub async fn list(&self, resource: &Resource, options: &ListOptions) -> Result<String, Error> {
+        let target = options.target(resource);
+        self.text(Call::new(Method::GET, resource, "", target))
+            .await
+    }
+
+    /// Opens a watch. Errors of the request itself are returned here, later ones by the stream.
+    pub async fn watch(
+        &self,
+        resource: &Resource,
+        options: &WatchOptions,
+    ) -> Result<WatchStream, Error> {
+        let call = Call::new(Method::GET, resource, "", options.target(resource));
+        let action = call.action();
+        let response = self.send(call).await?;
+        Ok(WatchStream::new(response.into_body(), action))
+    }
+
+    /// Reads any path of the server, such as `/version`.
+    pub async fn get_path(&self, path: &str) -> Result<String, Error> {
+        let nothing = Resource {
+            group: "",
+            version: "",
+            plural: "",
+            kind: "",
+        };
+        self.text(Call::new(Method::GET, &nothing, "", path.to_owned()))
+            .await
+    }
+
+    async fn text(&self, call: Call<'_>) -> Result<String, Error> {
+        let action = call.action();
+        let exchange = async {
+            let response = self.send(call).await?;
+            let body = read_body(response, &action).await?;
+            String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
+        };
+        match tokio::time::timeout(self.request_timeout, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::Timeout {
+                action,
+                after: self.request_timeout,
+            }),
+        }
+    }
+
+    /// Sends a request and returns the answer if it is a success.
+    async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
+        let action = call.action();
+        let (method, resource, name) = (call.method.clone(), call.resource, call.name);
+        let request = call.into_request()?;
+        let response = self
+            .client
+            .send(request)
+            .await
+            .map_err(|err| transport(&action, Box::new(err)))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = read_body(response, &action).await?;
+        let (code, group_resource) = (status.as_u16(), resource.group_resource());
+        Err(Error::from_response(
+            code,
+            &body,
+            method.as_str(),
+            group_resource,
+            name,
+        ))
+    }
+}
+
+impl<'a> Call<'a> {
+    fn new(method: Method, resource: &'a Resource, name: &'a str, target: String) -> Self {
+        Self {
+            method,
+            resource,
+            name,
+            target,
+            body: String::new(),
+            content_type: JSON,
+        }
+    }
+
+    /// What is being asked, for errors: method and path without the query.
+    fn action(&self) -> String {
+        let path = self.target.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.method)
+    }
+
+    fn into_request(self) -> Result<Request<Body>, Error> {
+        let action = self.action();
+        let mut builder = Request::builder()
+            .method(self.method)
+            .uri(self.target)
+            .header(header::ACCEPT, JSON);
+        if !self.body.is_empty() {
+            builder = builder.header(header::CONTENT_TYPE, self.content_type);
+        }
+        builder
+            .body(Body::from(self.body.into_bytes()))
+            .map_err(|err| Error::InvalidRequest(format!("{action}: {err}")))
+    }
+}
+
+/// The media type of every body but a patch.
+const JSON: &str = "application/json";
+
+fn transport(action: &str, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    Error::Transport {
+        action: action.to_owned(),
+        source,
+    }
+}
+
+async fn read_body(response: Response<Body>, action: &str) -> Result<Bytes, Error> {
+    let collected = response.into_body().collect().await;
+    Ok(collected
+        .map_err(|err| transport(action, Box::new(err)))?
+        .to_bytes())
+}
+
+/// The path of one object, refusing names that would name another path.
+///
+/// Upstream: `Request.Name`, `rest.IsValidPathSegmentName`.
+fn object_target(
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    suffix: &str,
+) -> Result<String, Error> {
+    if name.is_empty() {
+        return Err(Error::InvalidRequest(
+            "resource name may not be empty".to_owned(),
+        ));
+    }
+    for segment in [namespace, name] {
+        if segment == "." || segment == ".." || segment.contains(['/', '%', '?', '#']) {
+            let text = format!("invalid resource name {segment:?}: not a path segment");
+            return Err(Error::InvalidRequest(text));
+        }
+    }
+    Ok(resource.object_path(namespace, name) + suffix)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What a list, a watch or a patch asks for.
+
+use crate::resource::Resource;
+
+/// How the body of a PATCH is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchType {
+    /// Lists are merged by the key that the type declares.
+    Strategic,
+    /// RFC 7386: lists are replaced.
+    Merge,
+}
+
+impl PatchType {
+    /// The media type that names it.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Strategic => "application/strategic-merge-patch+json",
+            Self::Merge => "application/merge-patch+json",
+        }
+    }
+}
+
+/// One page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListOptions {
+    /// One namespace; empty for all.
+    pub namespace: String,
+    /// The largest number of objects in the answer; 0 for no limit.
+    pub limit: u32,
+    /// Where the previous page ended; empty for the first page.
+    pub continue_token: String,
+}
+
+impl ListOptions {
+    pub(super) fn target(&self, resource: &Resource) -> String {
+        let mut query = String::new();
+        if self.limit > 0 {
+            push(&mut query, "limit", &self.limit.to_string());
+        }
+        if !self.continue_token.is_empty() {
+            push(&mut query, "continue", &self.continue_token);
+        }
+        resource.collection_path(&self.namespace) + &query
+    }
+}
+
+/// A watch from a known version on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchOptions {
+    /// One namespace; empty for all.
+    pub namespace: String,
+    /// Events after this version are sent.
+    pub resource_version: String,
+    /// When the server is to end the stream, in seconds.
+    pub timeout_seconds: u32,
+    /// Whether the server may send bookmarks.
+    pub allow_bookmarks: bool,
+}
+
+impl WatchOptions {
+    pub(super) fn target(&self, resource: &Resource) -> String {
+        let mut query = String::new();
+        push(&mut query, "watch", "true");
+        push(&mut query, "resourceVersion", &self.resource_version);
+        push(
+            &mut query,
+            "timeoutSeconds",
+            &self.timeout_seconds.to_string(),
+        );
+        if self.allow_bookmarks {
+            push(&mut query, "allowWatchBookmarks", "true");
+        }
+        resource.collection_path(&self.namespace) + &query
+    }
+}
+
+/// Appends a query parameter, escaping what a query may not hold.
+fn push(query: &mut String, name: &str, value: &str) {
+    query.push(if query.is_empty() { '?' } else { '&' });
+    query.push_str(name);
+    query.push('=');
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            query.push(char::from(byte));
+        } else {
+            let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+            query.push('%');
+            query.push(digit(byte >> 4).to_ascii_uppercase());
+            query.push(digit(byte & 0xf).to_ascii_uppercase());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Tests of requests and answers against a scripted service.
+
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt as _;
+use tower::service_fn;
+
+use super::*;
+use crate::resource::{CONTROLLER_REVISIONS, PODS, STATEFUL_SETS};
+
+/// A client whose service answers everything the same way and notes `METHOD target content-type`.
+fn client(code: u16, body: &'static str) -> (RestClient, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let service = service_fn(move |request: Request<Body>| {
+        let content_type = request.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.map_or("", |value| value.to_str().unwrap());
+        log.lock().unwrap().push(format!(
+            "{} {} {content_type}",
+            request.method(),
+            request.uri()
+        ));
+        async move {
+            let response = Response::builder().status(code);
+            response
+                .body(Body::from(body.as_bytes().to_vec()))
+                .map_err(tower::BoxError::from)
+        }
+    });
+    (RestClient::new(kube::Client::new(service, "default")), seen)
+}
+
+#[tokio::test]
+async fn requests_have_the_paths_and_media_types_of_the_api() {
+    let (client, seen) = client(200, "{}");
+    let body = || "{}".to_owned();
+    client.get(&PODS, "ns", "web-0").await.unwrap();
+    client.create(&PODS, "ns", body()).await.unwrap();
+    client
+        .replace_status(&STATEFUL_SETS, "ns", "web", body())
+        .await
+        .unwrap();
+    client
+        .patch(
+            &CONTROLLER_REVISIONS,
+            "ns",
+            "r",
+            PatchType::Strategic,
+            body(),
+        )
+        .await
+        .unwrap();
+    client.delete(&PODS, "ns", "web-0", body()).await.unwrap();
+    let list = ListOptions {
+        limit: 500,
+        continue_token: "a/b=".to_owned(),
+        ..ListOptions::default()
+    };
+    client.list(&PODS, &list).await.unwrap();
+    let watch = WatchOptions {
+        resource_version: "7".to_owned(),
+        timeout_seconds: 290,
+        allow_bookmarks: true,
+        ..WatchOptions::default()
+    };
+    client.watch(&PODS, &watch).await.unwrap();
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            "GET /api/v1/namespaces/ns/pods/web-0 ",
+            "POST /api/v1/namespaces/ns/pods application/json",
+            "PUT /apis/apps/v1/namespaces/ns/statefulsets/web/status application/json",
+            "PATCH /apis/apps/v1/namespaces/ns/controllerrevisions/r application/strategic-merge-patch+json",
+            "DELETE /api/v1/namespaces/ns/pods/web-0 application/json",
+            "GET /api/v1/pods?limit=500&continue=a%2Fb%3D ",
+            "GET /api/v1/pods?watch=true&resourceVersion=7&timeoutSeconds=290&allowWatchBookmarks=true ",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_path_segment_is_refused_before_sending() {
+    let (client, seen) = client(200, "{}");
+    let err = client.get(&PODS, "ns", "").await.unwrap_err();
+    assert_eq!(err.to_string(), "resource name may not be empty");
+    for name in ["a/b", "..", "a?x=1"] {
+        assert!(client.get(&PODS, "ns", name).await.is_err());
+    }
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_becomes_a_classified_error() {
+    let (client, _) = client(
+        404,
+        r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"pods \"x\" not found","code":404}"#,
+    );
+    let err = client.get(&PODS, "ns", "x").await.unwrap_err();
+    assert!(err.is_not_found());
+    assert_eq!(err.to_string(), "pods \"x\" not found");
+    assert!(
+        client
+            .watch(&PODS, &WatchOptions::default())
+            .await
+            .err()
+            .unwrap()
+            .is_not_found()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_an_answer_ends() {
+    let service = service_fn(|_: Request<Body>| {
+        std::future::pending::<Result<Response<Body>, tower::BoxError>>()
+    });
+    let client = RestClient::new(kube::Client::new(service, "default"));
+    let err = client.get(&PODS, "ns", "x").await.unwrap_err();
+    assert_eq!(
+        err.to_string(),
+        "GET /api/v1/namespaces/ns/pods/x: no answer from the API server within 300 s"
+    );
+    assert!(err.is_transport());
+}
+
+#[tokio::test]
+async fn watch_events_carry_the_text_of_their_objects() {
+    let (client, _) = client(
+        200,
+        concat!(
+            r#"{"type":"ADDED","object":{"b":1, "a":2}}"#,
+            "\n",
+            r#"{"object":{"x":1},"type":"MODIFIED"}"#,
+            "\n\n",
+            r#"{"type":"DELETED","object":{}}"#,
+            "\n",
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}"#,
+            "\n",
+            r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"old"}}"#,
+            "\n",
+            r#"{"type":"ADDED","obj"#,
+        ),
+    );
+    let stream = client.watch(&PODS, &WatchOptions::default()).await.unwrap();
+    let events: Vec<_> = stream.map(Result::unwrap).collect().await;
+    let texts: Vec<_> = events
+        .iter()
+        .map(|event| match event {
+            WatchEvent::Added(object) => format!("+{object}"),
+            WatchEvent::Modified(object) => format!("*{object}"),
+            WatchEvent::Deleted(object) => format!("-{object}"),
+            WatchEvent::Bookmark(object) => format!("={object}"),
+            WatchEvent::Error(status) => format!("!{}", status.code),
+        })
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            r#"+{"b":1, "a":2}"#,
+            r#"*{"x":1}"#,
+            "-{}",
+            r#"={"metadata":{"resourceVersion":"9"}}"#,
+            "!410",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_broken_watch_event_is_an_error_and_ends_the_stream() {
+    let (client, _) = client(200, "{]\n{\"type\":\"ADDED\",\"object\":{}}\n");
+    let stream = client.watch(&PODS, &WatchOptions::default()).await.unwrap();
+    let events: Vec<_> = stream.collect().await;
+    assert_eq!(events.len(), 1);
+    assert!(events[0].is_err());
+}

@@ -1,0 +1,138 @@
+//! The stream of events that a watch answers with: one JSON object a line.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use futures::Stream;
+use http_body::Body as _;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::transport;
+use crate::error::{Error, Status};
+
+/// The longest event that is accepted, in bytes. API servers store objects of up to 1.5 MiB by
+/// default; the limit only keeps a broken stream from filling the memory.
+const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// One event of a watch; objects are the server's text.
+#[derive(Debug)]
+pub enum WatchEvent {
+    /// The object came into being, or into view.
+    Added(Box<RawValue>),
+    /// The object has changed.
+    Modified(Box<RawValue>),
+    /// The object is gone; this is its last state, with the version of the deletion.
+    Deleted(Box<RawValue>),
+    /// Nothing newer than this object's version is outstanding.
+    Bookmark(Box<RawValue>),
+    /// The server ends the watch, for instance because the version asked for is too old (410).
+    Error(Status),
+}
+
+/// The events of one watch. Ends when the server ends the stream.
+pub struct WatchStream {
+    body: Body,
+    /// Bytes received and not yet handed out.
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    searched: usize,
+    ended: bool,
+    action: String,
+}
+
+#[derive(Deserialize)]
+struct Frame {
+    #[serde(rename = "type")]
+    event_type: String,
+    object: Box<RawValue>,
+}
+
+impl WatchStream {
+    pub(super) fn new(body: Body, action: String) -> Self {
+        Self {
+            body,
+            buffer: BytesMut::new(),
+            searched: 0,
+            ended: false,
+            action,
+        }
+    }
+
+    /// Takes the next complete line out of the buffer.
+    fn next_line(&mut self) -> Option<BytesMut> {
+        let unsearched = &self.buffer[self.searched..];
+        let Some(offset) = unsearched.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + offset + 1);
+        line.truncate(line.len() - 1);
+        self.searched = 0;
+        Some(line)
+    }
+
+    fn decode(&self, line: &[u8]) -> Result<WatchEvent, Error> {
+        let decode_error = |source| Error::Decode {
+            action: self.action.clone(),
+            source,
+        };
+        let frame: Frame = serde_json::from_slice(line).map_err(decode_error)?;
+        let object = frame.object;
+        match frame.event_type.as_str() {
+            "ADDED" => Ok(WatchEvent::Added(object)),
+            "MODIFIED" => Ok(WatchEvent::Modified(object)),
+            "DELETED" => Ok(WatchEvent::Deleted(object)),
+            "BOOKMARK" => Ok(WatchEvent::Bookmark(object)),
+            "ERROR" => {
+                let status = serde_json::from_str(object.get()).map_err(decode_error)?;
+                Ok(WatchEvent::Error(status))
+            }
+            other => {
+                let text = format!("unknown type of watch event {other:?}");
+                Err(transport(&self.action, text.into()))
+            }
+        }
+    }
+}
+
+impl Stream for WatchStream {
+    type Item = Result<WatchEvent, Error>;
+
+    /// Yields events in order. Half a line at the end of the stream is dropped: the event comes
+    /// again with the next watch.
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            if this.ended {
+                return Poll::Ready(None);
+            }
+            while let Some(line) = this.next_line() {
+                if !line.iter().all(u8::is_ascii_whitespace) {
+                    let event = this.decode(&line);
+                    this.ended = event.is_err();
+                    return Poll::Ready(Some(event));
+                }
+            }
+            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        this.buffer.extend_from_slice(&data);
+                    }
+                    if this.buffer.len() > EVENT_BYTES_MAX {
+                        this.ended = true;
+                        let text = format!("a watch event is longer than {EVENT_BYTES_MAX} bytes");
+                        return Poll::Ready(Some(Err(transport(&this.action, text.into()))));
+                    }
+                }
+                Some(Err(err)) => {
+                    this.ended = true;
+                    return Poll::Ready(Some(Err(transport(&this.action, Box::new(err)))));
+                }
+                None => this.ended = true,
+            }
+        }
+    }
+}
