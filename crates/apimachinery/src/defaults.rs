@@ -1,0 +1,1 @@
+//! Defaults that the API server gives to pods, claims and stateful sets.

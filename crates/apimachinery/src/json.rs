@@ -1,0 +1,20 @@
+//! Go-compatible JSON: encoding, the number rule of recorded revisions, and raw objects.
+//!
+//! Names and hashes of revisions depend on the bytes that Go's `encoding/json` writes. This module
+//! writes the same bytes from a [`serde_json::Value`], whose objects are sorted by key as long as
+//! the `preserve_order` feature of `serde_json` stays off.
+
+mod encode;
+mod number;
+mod raw_object;
+
+pub use encode::to_go_string;
+pub use encode::to_raw;
+pub use encode::write_go;
+pub use encode::write_go_str;
+pub use number::go_number;
+pub use number::numbers_as_doubles;
+pub use raw_object::RawObject;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The encoder: Go's escapes, sorted keys, no whitespace.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::number::go_number;
+
+/// Returns the JSON text that Go's `json.Marshal` gives for a generic value: keys sorted by bytes,
+/// no whitespace, Go's escapes and numbers.
+///
+/// Upstream: `json.Marshal`.
+pub fn to_go_string(value: &Value) -> String {
+    let mut out = String::new();
+    write_go(value, &mut out);
+    out
+}
+
+/// Returns the text of [`to_go_string`] as a raw value, to be put into a [`super::RawObject`] or a
+/// request body as it is.
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "valid JSON always becomes a raw value"
+)]
+pub fn to_raw(value: &Value) -> Box<RawValue> {
+    RawValue::from_string(to_go_string(value)).expect("the encoder writes valid JSON")
+}
+
+/// Appends the text of [`to_go_string`] to `out`.
+pub fn write_go(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(number) => out.push_str(&go_number(number)),
+        Value::String(text) => write_go_str(text, out),
+        Value::Array(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_go(element, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (index, (name, member)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_go_str(name, out);
+                out.push(':');
+                write_go(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Appends `text` as a JSON string with Go's escapes, quotes included.
+///
+/// Beyond what JSON demands, Go escapes `<`, `>`, `&`, U+2028 and U+2029. Everything else, U+007F
+/// and characters outside the basic plane included, is written as UTF-8.
+pub fn write_go_str(text: &str, out: &mut String) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, character) in text.char_indices() {
+        let escape = match character {
+            '"' => "\\\"",
+            '\\' => "\\\\",
+            '\u{8}' => "\\b",
+            '\u{c}' => "\\f",
+            '\n' => "\\n",
+            '\r' => "\\r",
+            '\t' => "\\t",
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => "",
+            _ => continue,
+        };
+        out.push_str(&text[plain..at]);
+        plain = at + character.len_utf8();
+        if escape.is_empty() {
+            write!(out, "\\u{:04x}", u32::from(character)).expect("a String takes any text");
+        } else {
+            out.push_str(escape);
+        }
+    }
+    out.push_str(&text[plain..]);
+    out.push('"');
+}

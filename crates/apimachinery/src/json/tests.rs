@@ -1,0 +1,122 @@
+//! Tests of the encoder, the number rule and raw objects.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::*;
+
+fn as_doubles(text: &str) -> String {
+    let mut value: Value = serde_json::from_str(text).unwrap();
+    numbers_as_doubles(&mut value);
+    assert_eq!(
+        serde_json::from_str::<Value>(&to_go_string(&value)).unwrap(),
+        value
+    );
+    to_go_string(&value)
+}
+
+fn raw(text: &str) -> Box<serde_json::value::RawValue> {
+    serde_json::value::RawValue::from_string(text.to_owned()).unwrap()
+}
+
+#[test]
+fn objects_are_sorted_by_the_bytes_of_their_keys() {
+    let text = r#"{"b":1,"$patch":2,"a":{"z":[],"é":{},"Z":null}}"#;
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(
+        to_go_string(&value),
+        r#"{"$patch":2,"a":{"Z":null,"z":[],"é":{}},"b":1}"#
+    );
+}
+
+#[test]
+fn strings_carry_the_escapes_of_go() {
+    let text = "c<>&\u{2028}\u{2029}\u{7f}\u{8}\u{c}\n\r\t\u{1}\u{0}é😀/\"\\";
+    let expected =
+        "\"c\\u003c\\u003e\\u0026\\u2028\\u2029\u{7f}\\b\\f\\n\\r\\t\\u0001\\u0000é😀/\\\"\\\\\"";
+    assert_eq!(to_go_string(&Value::from(text)), expected);
+    assert_eq!(to_go_string(&json!({ "<": true })), r#"{"\u003c":true}"#);
+}
+
+#[test]
+fn integers_up_to_two_to_the_53_survive_the_detour() {
+    for text in [
+        "0",
+        "-1",
+        "9007199254740992",
+        "-9007199254740992",
+        "2147483647",
+    ] {
+        assert_eq!(as_doubles(text), text);
+    }
+}
+
+#[test]
+fn larger_integers_become_the_shortest_decimal_of_their_double() {
+    for (text, expected) in [
+        ("9007199254740993", "9007199254740992"),
+        ("9223372036854775807", "9223372036854776000"),
+        ("-9223372036854775808", "-9223372036854776000"),
+        ("-5234777446990041274", "-5234777446990041000"),
+        ("18446744073709551615", "18446744073709552000"),
+        ("100000000000000000000", "100000000000000000000"),
+        ("1000000000000000000000", "1e+21"),
+    ] {
+        assert_eq!(as_doubles(text), expected);
+    }
+}
+
+#[test]
+fn doubles_are_printed_as_go_prints_them() {
+    for (text, expected) in [
+        ("1.0", "1"),
+        ("1.5", "1.5"),
+        ("-0.0", "-0"),
+        ("1e3", "1000"),
+        ("0.000001", "0.000001"),
+        ("0.00000015", "1.5e-7"),
+        ("-2.5e30", "-2.5e+30"),
+        ("1e-10", "1e-10"),
+    ] {
+        assert_eq!(as_doubles(text), expected);
+    }
+}
+
+#[test]
+fn a_raw_object_keeps_the_bytes_of_untouched_members() {
+    let text = r#"{"b":{"y": 1.0,"x":"\u003c"},"a":9007199254740993,"\u0026":null}"#;
+    let mut object = RawObject::parse(text).unwrap();
+    assert_eq!(object.to_string(), text);
+    assert_eq!(object.get("a").unwrap().get(), "9007199254740993");
+    object.set("a", raw("[ ]"));
+    object.set("new", to_raw(&json!("<")));
+    assert_eq!(
+        object.to_string(),
+        r#"{"b":{"y": 1.0,"x":"\u003c"},"a":[ ],"\u0026":null,"new":"\u003c"}"#
+    );
+    assert_eq!(
+        object.remove("b").unwrap().get(),
+        r#"{"y": 1.0,"x":"\u003c"}"#
+    );
+    assert!(object.remove("b").is_none());
+    assert_eq!(serde_json::to_string(&object).unwrap(), object.to_string());
+    assert_eq!(object.to_raw().get(), object.to_string());
+}
+
+#[test]
+fn the_last_of_several_members_of_one_name_counts() {
+    let mut object = RawObject::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
+    assert_eq!(object.get("a").unwrap().get(), "3");
+    object.set("a", raw("4"));
+    assert_eq!(object.to_string(), r#"{"a":1,"b":2,"a":4}"#);
+    assert_eq!(object.remove("a").unwrap().get(), "4");
+    assert_eq!(object.to_string(), r#"{"b":2}"#);
+}
+
+#[test]
+fn only_objects_are_raw_objects() {
+    for text in ["null", "[]", "1", "{", r#"{"a":}"#, ""] {
+        assert!(RawObject::parse(text).is_err(), "{text}");
+    }
+    assert!(RawObject::parse("{}").unwrap().is_empty());
+}

@@ -1,0 +1,261 @@
+//! Kubernetes resource quantities: exact numbers with a suffix, such as `500m` or `1Gi`.
+//!
+//! A quantity is kept as sign, decimal digits and power of ten, of any size. What is printed equals
+//! what the Go implementation prints for the same text, its oddities included.
+
+mod digits;
+mod parse;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use self::digits::Digits;
+
+/// The suffixes of decimal quantities with their power of ten.
+const DECIMAL_SUFFIXES: [(&str, i64); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
+
+/// The suffixes of binary quantities with their power of 1024.
+const BINARY_SUFFIXES: [(&str, u32); 6] = [
+    ("Ki", 1),
+    ("Mi", 2),
+    ("Gi", 3),
+    ("Ti", 4),
+    ("Pi", 5),
+    ("Ei", 6),
+];
+
+/// A quantity of a resource.
+///
+/// Quantities compare by value: `1` equals `1000m`.
+///
+/// Upstream: `resource.Quantity`.
+#[derive(Clone, Debug)]
+pub struct Quantity {
+    negative: bool,
+    digits: Digits,
+    /// The power of ten by which the digits are multiplied.
+    exponent: i64,
+    format: Format,
+    /// The text that was parsed, where it is printed as it came.
+    text: Option<String>,
+}
+
+/// How a quantity is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// `12e6`
+    DecimalExponent,
+    /// `12M`
+    Decimal,
+    /// `12Mi`
+    Binary,
+}
+
+/// Why a text is not a quantity. The texts are Go's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text is not a number followed by a suffix.
+    #[error(
+        "quantities must match the regular expression \
+         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
+    Format,
+    /// There is no number before the suffix.
+    #[error("unable to parse numeric part of quantity")]
+    Number,
+    /// The suffix has no meaning.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+}
+
+impl Quantity {
+    /// The power of ten of a thousandth.
+    const MILLI: i64 = -3;
+
+    /// Rounds away from zero to thousandths, as the API server's defaulting does with every
+    /// resource list.
+    ///
+    /// Upstream: `Quantity.RoundUp`.
+    pub fn round_up_milli(&mut self) {
+        if self.exponent < Self::MILLI {
+            self.round_up(Self::MILLI);
+            self.text = None;
+        }
+    }
+
+    /// Returns the number, rounded away from zero to an integer. A number that does not fit becomes
+    /// the nearest that does.
+    ///
+    /// Upstream: `Quantity.Value`.
+    pub fn value(&self) -> i64 {
+        self.scaled_value(0)
+    }
+
+    /// Returns the number of thousandths, rounded and bounded like [`Quantity::value`].
+    ///
+    /// Upstream: `Quantity.MilliValue`.
+    pub fn milli_value(&self) -> i64 {
+        self.scaled_value(Self::MILLI)
+    }
+
+    /// Tells whether the quantity is zero.
+    pub fn is_zero(&self) -> bool {
+        self.digits.is_zero()
+    }
+
+    /// Rounds away from zero so that the power of ten is not below `exponent`.
+    fn round_up(&mut self, exponent: i64) {
+        if self.exponent < exponent {
+            self.digits.drop_last_rounding_up(exponent - self.exponent);
+            self.exponent = exponent;
+        }
+    }
+
+    /// Returns the multiple of 10^exponent, rounded away from zero and bounded.
+    fn scaled_value(&self, exponent: i64) -> i64 {
+        let mut scaled = self.clone();
+        scaled.round_up(exponent);
+        let magnitude = scaled.digits.to_u128(scaled.exponent - exponent);
+        let magnitude = i128::try_from(magnitude).unwrap_or(i128::MAX);
+        let signed = if self.negative { -magnitude } else { magnitude };
+        i64::try_from(signed).unwrap_or(if self.negative { i64::MIN } else { i64::MAX })
+    }
+
+    /// Returns the canonical text, computed from the number.
+    ///
+    /// Upstream: `Quantity.CanonicalizeBytes`.
+    fn canonical(&self) -> String {
+        if self.is_zero() {
+            return String::from("0");
+        }
+        let sign = if self.negative { "-" } else { "" };
+        if let Some(binary) = self.canonical_binary() {
+            return format!("{sign}{binary}");
+        }
+        let mut digits = self.digits.clone();
+        let mut exponent = self.exponent + digits.strip_trailing_zeros();
+        let surplus = exponent.rem_euclid(3);
+        digits.append_zeros(surplus);
+        exponent -= surplus;
+        let suffix = match self.format {
+            Format::DecimalExponent if exponent == 0 => String::new(),
+            Format::DecimalExponent => format!("e{exponent}"),
+            // The reference prints no suffix where it has none, though the number is then wrong.
+            Format::Decimal | Format::Binary => DECIMAL_SUFFIXES
+                .iter()
+                .find(|(_, power)| *power == exponent)
+                .map_or_else(String::new, |(suffix, _)| (*suffix).to_owned()),
+        };
+        format!("{sign}{digits}{suffix}")
+    }
+
+    /// Returns the canonical text without sign of a binary quantity; none where the decimal form is
+    /// taken instead: below 1024, or where the number is not an integer.
+    fn canonical_binary(&self) -> Option<String> {
+        if self.format != Format::Binary {
+            return None;
+        }
+        let mut digits = self.digits.clone();
+        let exponent = self.exponent + digits.strip_trailing_zeros();
+        if exponent < 0 {
+            return None;
+        }
+        let mut number = digits.to_u128(exponent);
+        if number < 1024 {
+            return None;
+        }
+        let mut power = 0;
+        while number.is_multiple_of(1024) {
+            number /= 1024;
+            power += 1;
+        }
+        let suffix = BINARY_SUFFIXES.iter().find(|(_, of)| *of == power);
+        Some(format!(
+            "{number}{}",
+            suffix.map_or("", |(suffix, _)| suffix)
+        ))
+    }
+}
+
+impl Default for Quantity {
+    /// Returns zero, Go's zero value, which prints as `0`.
+    fn default() -> Self {
+        Self {
+            negative: false,
+            digits: Digits::default(),
+            exponent: 0,
+            format: Format::DecimalExponent,
+            text: None,
+        }
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    /// Reads a quantity; the text has no space around it.
+    ///
+    /// Upstream: `resource.ParseQuantity`.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        parse::parse_quantity(text)
+    }
+}
+
+impl fmt::Display for Quantity {
+    /// Writes the text that Go's `Quantity.String` gives after parsing: the canonical form, except
+    /// that some texts are kept as they came (`1.500` is not changed to `1500m`).
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            Some(text) => formatter.write_str(text),
+            None => formatter.write_str(&self.canonical()),
+        }
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let sign = |quantity: &Self| match (quantity.is_zero(), quantity.negative) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        };
+        let magnitude = |left: &Self, right: &Self| {
+            left.digits
+                .cmp_scaled(left.exponent, &right.digits, right.exponent)
+        };
+        sign(self).cmp(&sign(other)).then_with(|| match sign(self) {
+            0 => Ordering::Equal,
+            1 => magnitude(self, other),
+            _ => magnitude(other, self),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

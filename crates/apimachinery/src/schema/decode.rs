@@ -1,0 +1,310 @@
+//! Go's decode and encode of typed values, over plain JSON.
+//!
+//! Upstream: `json.Unmarshal` and `json.Marshal` over the API types.
+
+use std::str::FromStr;
+
+use serde_json::Map;
+use serde_json::Number;
+use serde_json::Value;
+
+use super::UnknownMembers;
+use super::error::DecodeError;
+use super::go_time;
+use super::table::Field;
+use super::table::Kind;
+use super::table::Shape;
+use super::table::fields;
+use super::table::find;
+use super::table::find_type;
+use crate::json::go_number;
+use crate::quantity::Quantity;
+use crate::quantity::QuantityError;
+
+/// Decodes one value.
+///
+/// As Go's, it goes on after a value of the wrong type and reports the first of them at the end; a
+/// bad quantity, time or number-or-text ends it at once.
+pub(super) struct Decoder<'a> {
+    unknown: UnknownMembers,
+    /// The first value of the wrong type.
+    mismatch: Option<DecodeError>,
+    /// The Go struct that holds the value at hand, empty at the root.
+    holder: &'a str,
+    /// The path to the value at hand; lists and maps add nothing to it.
+    path: Vec<&'a str>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Begins at the place `at`: a struct's name and a path, or nothing.
+    pub(super) fn new(unknown: UnknownMembers, at: &'a str) -> Self {
+        let (holder, path) = at.split_once('.').unwrap_or((at, ""));
+        let path = if path.is_empty() {
+            Vec::new()
+        } else {
+            vec![path]
+        };
+        Self {
+            unknown,
+            mismatch: None,
+            holder,
+            path,
+        }
+    }
+
+    /// Decodes `value` as an object of the type `type_name`.
+    pub(super) fn run(mut self, type_name: &str, value: &'a Value) -> Result<Value, DecodeError> {
+        let decoded = self.object(type_name, value)?;
+        match self.mismatch {
+            Some(mismatch) => Err(mismatch),
+            None => Ok(decoded),
+        }
+    }
+
+    fn object(&mut self, type_name: &str, value: &'a Value) -> Result<Value, DecodeError> {
+        let unknown_type = || DecodeError::UnknownType(type_name.to_owned());
+        let (type_name, fields) = find_type(type_name).ok_or_else(unknown_type)?;
+        let mut decoded = Map::new();
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    self.member(type_name, find(fields, name), name, member, &mut decoded)?;
+                }
+            }
+            Value::Null => {}
+            other => self.note_mismatch(other, &format!("v1.{type_name}")),
+        }
+        for field in fields.iter().filter(|field| field.always) {
+            if !decoded.contains_key(field.name) {
+                decoded.insert(field.name.to_owned(), zero(field));
+            }
+        }
+        Ok(Value::Object(decoded))
+    }
+
+    fn member(
+        &mut self,
+        type_name: &'static str,
+        field: Option<&'static Field>,
+        name: &str,
+        member: &'a Value,
+        decoded: &mut Map<String, Value>,
+    ) -> Result<(), DecodeError> {
+        let Some(field) = field else {
+            if self.unknown == UnknownMembers::Keep {
+                decoded.insert(name.to_owned(), member.clone());
+            }
+            return Ok(());
+        };
+        let holder = std::mem::replace(&mut self.holder, type_name);
+        let depth = self.path.len();
+        self.path.extend(field.embedded);
+        self.path.push(field.name);
+        if let Some(value) = self.field(field, member)? {
+            decoded.insert(name.to_owned(), value);
+        }
+        self.path.truncate(depth);
+        self.holder = holder;
+        Ok(())
+    }
+
+    /// Returns what Go writes for the member, or none where it leaves the member out.
+    fn field(&mut self, field: &Field, value: &'a Value) -> Result<Option<Value>, DecodeError> {
+        let decoded = match (field.shape, value) {
+            (Shape::Pointer | Shape::List | Shape::Map, Value::Null) => Value::Null,
+            (Shape::Pointer, value) => return self.value(field.kind, value).map(Some),
+            (Shape::Plain, value) => {
+                let decoded = self.value(field.kind, value)?;
+                return Ok((field.always || !is_zero(&decoded)).then_some(decoded));
+            }
+            (Shape::List, Value::Array(elements)) => Value::Array(
+                elements
+                    .iter()
+                    .map(|element| self.value(field.kind, element))
+                    .collect::<Result<_, _>>()?,
+            ),
+            (Shape::Map, Value::Object(members)) => Value::Object(
+                members
+                    .iter()
+                    .map(|(key, member)| Ok((key.clone(), self.value(field.kind, member)?)))
+                    .collect::<Result<_, DecodeError>>()?,
+            ),
+            (Shape::List | Shape::Map, other) => {
+                self.note_mismatch(other, &go_type(field));
+                Value::Null
+            }
+        };
+        let is_empty = match &decoded {
+            Value::Array(elements) => elements.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            _ => true,
+        };
+        Ok((field.always || !is_empty).then_some(decoded))
+    }
+
+    /// Decodes one value; null gives the zero value.
+    fn value(&mut self, kind: Kind, value: &'a Value) -> Result<Value, DecodeError> {
+        match (kind, value) {
+            (Kind::Struct(type_name), value) => self.object(type_name, value),
+            (Kind::Quantity, value) => quantity(value),
+            (Kind::IntOrString, value) => self.int_or_string(value),
+            (Kind::Time, value) => self.time(value),
+            (Kind::Raw, value)
+            | (Kind::String(_), value @ Value::String(_))
+            | (Kind::Bool, value @ Value::Bool(_)) => Ok(value.clone()),
+            (Kind::Int32, Value::Number(number)) if fits_i32(number) => Ok(value.clone()),
+            (Kind::Int64, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
+            (kind, Value::Null) => Ok(zero_value(kind)),
+            (kind, other) => {
+                self.note_mismatch(other, go_scalar(kind));
+                Ok(zero_value(kind))
+            }
+        }
+    }
+
+    fn int_or_string(&mut self, value: &Value) -> Result<Value, DecodeError> {
+        match value {
+            Value::String(_) => Ok(value.clone()),
+            Value::Null => Ok(Value::from(0)),
+            Value::Number(number) if fits_i32(number) => Ok(value.clone()),
+            other => Err(self.mismatch_error(other, "int32")),
+        }
+    }
+
+    /// Returns the time in Go's form; the zero time is null.
+    fn time(&mut self, value: &Value) -> Result<Value, DecodeError> {
+        match value {
+            Value::Null => Ok(Value::Null),
+            Value::String(text) => {
+                let time = go_time::canonical(text).map_err(DecodeError::Time)?;
+                Ok(time.map_or(Value::Null, Value::String))
+            }
+            other => Err(self.mismatch_error(other, "string")),
+        }
+    }
+
+    fn note_mismatch(&mut self, found: &Value, go_type: &str) {
+        if self.mismatch.is_none() {
+            self.mismatch = Some(self.mismatch_error(found, go_type));
+        }
+    }
+
+    fn mismatch_error(&self, found: &Value, go_type: &str) -> DecodeError {
+        let value = match found {
+            Value::Null => String::from("null"),
+            Value::Bool(_) => String::from("bool"),
+            Value::String(_) => String::from("string"),
+            Value::Array(_) => String::from("array"),
+            Value::Object(_) => String::from("object"),
+            Value::Number(number) if go_type.starts_with("int") => {
+                format!("number {}", literal(number))
+            }
+            Value::Number(_) => String::from("number"),
+        };
+        let target = if self.holder.is_empty() {
+            String::from("value")
+        } else {
+            format!("struct field {}.{}", self.holder, self.path.join("."))
+        };
+        DecodeError::Mismatch {
+            value,
+            target,
+            go_type: go_type.to_owned(),
+        }
+    }
+}
+
+/// Returns what Go writes for a member that is absent although it is always written.
+fn zero(field: &Field) -> Value {
+    match (field.shape, field.kind) {
+        (Shape::Pointer | Shape::List | Shape::Map, _) => Value::Null,
+        (Shape::Plain, Kind::Struct(type_name)) => {
+            let always = fields(type_name)
+                .unwrap_or_default()
+                .iter()
+                .filter(|field| field.always);
+            Value::Object(
+                always
+                    .map(|field| (field.name.to_owned(), zero(field)))
+                    .collect(),
+            )
+        }
+        (Shape::Plain, kind) => zero_value(kind),
+    }
+}
+
+/// Returns the zero value of a type that is not an object.
+fn zero_value(kind: Kind) -> Value {
+    match kind {
+        Kind::String(_) => Value::from(""),
+        Kind::Int32 | Kind::Int64 | Kind::IntOrString => Value::from(0),
+        Kind::Bool => Value::from(false),
+        Kind::Quantity => Value::from("0"),
+        Kind::Time | Kind::Raw | Kind::Struct(_) => Value::Null,
+    }
+}
+
+/// Tells whether Go leaves out a plain member with this value; it never leaves out an object.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+fn quantity(value: &Value) -> Result<Value, DecodeError> {
+    let text = match value {
+        Value::Null => return Ok(Value::from("0")),
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => literal(number),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            return Err(QuantityError::Format.into());
+        }
+    };
+    Ok(Value::from(Quantity::from_str(&text)?.to_string()))
+}
+
+fn fits_i32(number: &Number) -> bool {
+    number
+        .as_i64()
+        .is_some_and(|number| i32::try_from(number).is_ok())
+}
+
+/// Returns the digits of a number as they stood in the text, as far as they are still known.
+fn literal(number: &Number) -> String {
+    let is_small = |double: f64| double.abs() < 1e19;
+    if number.as_f64().is_some_and(is_small) {
+        number.to_string()
+    } else {
+        go_number(number)
+    }
+}
+
+/// Returns the Go type of a type that is not an object.
+fn go_scalar(kind: Kind) -> &'static str {
+    match kind {
+        Kind::String(go_type) => go_type,
+        Kind::Int32 => "int32",
+        Kind::Int64 => "int64",
+        Kind::Bool => "bool",
+        Kind::Quantity => "resource.Quantity",
+        Kind::IntOrString => "intstr.IntOrString",
+        Kind::Time => "v1.Time",
+        Kind::Raw => "v1.FieldsV1",
+        Kind::Struct(type_name) => type_name,
+    }
+}
+
+/// Returns the Go type of a list or a map.
+fn go_type(field: &Field) -> String {
+    match (field.shape, field.kind) {
+        (Shape::Map, Kind::Quantity) => String::from("v1.ResourceList"),
+        (Shape::Map, Kind::String("string")) => String::from("map[string]string"),
+        (Shape::Map, kind) => format!("map[v1.ResourceName]{}", go_scalar(kind)),
+        (_, Kind::Struct(type_name)) => format!("[]v1.{type_name}"),
+        (_, kind) => format!("[]{}", go_scalar(kind)),
+    }
+}

@@ -1,0 +1,28 @@
+//! Why a value cannot be decoded.
+
+use crate::quantity::QuantityError;
+
+/// Why a value cannot be decoded into a type. The texts are those of Go's decoder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A value has another JSON type than its member, or is a number that does not fit.
+    #[error("json: cannot unmarshal {value} into Go {target} of type {go_type}")]
+    Mismatch {
+        /// What was found: `string`, `bool`, `array`, `object`, `number`, or `number` and the
+        /// digits.
+        value: String,
+        /// `value` at the root, else `struct field`, the struct's name and the path.
+        target: String,
+        /// The Go type of the member.
+        go_type: String,
+    },
+    /// A text is not a quantity.
+    #[error(transparent)]
+    Quantity(#[from] QuantityError),
+    /// A text is not a time.
+    #[error("{0}")]
+    Time(String),
+    /// The schema has no type of this name.
+    #[error("the schema has no type {0:?}; name one of the types in schema/types")]
+    UnknownType(String),
+}

@@ -1,0 +1,154 @@
+//! Times as Go reads and writes them: RFC 3339, whole seconds, UTC.
+
+use std::str::FromStr;
+
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+
+use crate::int_or_string::go_quote;
+
+/// The layout that Go names in its error texts.
+const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
+
+/// Returns the time as Go writes it, or none for Go's zero time, the first second of year 1.
+///
+/// # Errors
+/// Go's text, if this is not a time of RFC 3339. Like Go, it takes an hour of one digit and a comma
+/// before the fraction.
+///
+/// Upstream: `metav1.Time.UnmarshalJSON` and `MarshalJSON`.
+pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
+    let mut scanner = Scanner { text, rest: text };
+    let year = scanner.number(4, "2006")?;
+    scanner.literal("-")?;
+    let month = scanner.ranged(2, "01", 1..=12, "month")?;
+    scanner.literal("-")?;
+    let day = scanner.number(2, "02")?;
+    scanner.literal("T")?;
+    let hour_digits = if scanner.digits_ahead() == 1 { 1 } else { 2 };
+    let hour = scanner.ranged(hour_digits, "15", 0..=23, "hour")?;
+    scanner.literal(":")?;
+    let minute = scanner.ranged(2, "04", 0..=59, "minute")?;
+    scanner.literal(":")?;
+    let second = scanner.ranged(2, "05", 0..=59, "second")?;
+    scanner.fraction();
+    let offset = scanner.zone()?;
+    if !scanner.rest.is_empty() {
+        return Err(scanner.failure(&format!(": extra text: {}", go_quote(scanner.rest))));
+    }
+    let narrow = |number: i16| i8::try_from(number).unwrap_or(i8::MAX);
+    let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(narrow);
+    DateTime::new(year, month, day, hour, minute, second, 0)
+        .and_then(|local| local.checked_sub(SignedDuration::from_secs(offset)))
+        .map(|utc| (utc != DateTime::constant(1, 1, 1, 0, 0, 0, 0)).then(|| format(utc)))
+        .map_err(|_| scanner.failure(": day out of range"))
+}
+
+fn format(utc: DateTime) -> String {
+    let (date, time) = (utc.date(), utc.time());
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        date.year(),
+        date.month(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    )
+}
+
+/// Reads a time from left to right.
+struct Scanner<'a> {
+    text: &'a str,
+    rest: &'a str,
+}
+
+impl Scanner<'_> {
+    /// Takes a number of exactly so many digits, the layout's `element`.
+    fn number(&mut self, digits: usize, element: &str) -> Result<i16, String> {
+        let number = self
+            .rest
+            .get(..digits)
+            .filter(|_| self.digits_ahead() >= digits);
+        let number = number.and_then(|number| i16::from_str(number).ok());
+        let number = number.ok_or_else(|| self.unparsable(element))?;
+        self.rest = &self.rest[digits..];
+        Ok(number)
+    }
+
+    /// Takes a number that lies in a range.
+    fn ranged(
+        &mut self,
+        digits: usize,
+        element: &str,
+        range: std::ops::RangeInclusive<i16>,
+        name: &str,
+    ) -> Result<i16, String> {
+        let number = self.number(digits, element)?;
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        Err(self.failure(&format!(": {name} out of range")))
+    }
+
+    /// Takes a fixed text.
+    fn literal(&mut self, literal: &str) -> Result<(), String> {
+        self.rest = self
+            .rest
+            .strip_prefix(literal)
+            .ok_or_else(|| self.unparsable(literal))?;
+        Ok(())
+    }
+
+    /// Skips a fraction of a second, if there is one.
+    fn fraction(&mut self) {
+        let is_digit = |character: char| character.is_ascii_digit();
+        let fraction = self.rest.strip_prefix(['.', ',']);
+        if let Some(fraction) = fraction.filter(|fraction| fraction.starts_with(is_digit)) {
+            self.rest = fraction.trim_start_matches(is_digit);
+        }
+    }
+
+    /// Takes the offset from UTC, in seconds.
+    fn zone(&mut self) -> Result<i64, String> {
+        if let Some(rest) = self.rest.strip_prefix('Z') {
+            self.rest = rest;
+            return Ok(0);
+        }
+        let whole = self.rest;
+        let unparsable = |scanner: &Self| Scanner {
+            text: scanner.text,
+            rest: whole,
+        };
+        let sign = match whole.bytes().next() {
+            Some(b'+') => 1,
+            Some(b'-') => -1,
+            _ => return Err(self.unparsable("Z07:00")),
+        };
+        self.rest = &whole[1..];
+        let element = "Z07:00";
+        let read = |scanner: &mut Self| {
+            let hours = scanner.ranged(2, element, 0..=24, "time zone offset hour")?;
+            scanner
+                .literal(":")
+                .map_err(|_| unparsable(scanner).unparsable(element))?;
+            let minutes = scanner.ranged(2, element, 0..=60, "time zone offset minute")?;
+            Ok((i64::from(hours) * 60 + i64::from(minutes)) * 60 * sign)
+        };
+        read(self)
+    }
+
+    /// Returns how many digits come next.
+    fn digits_ahead(&self) -> usize {
+        self.rest.bytes().take_while(u8::is_ascii_digit).count()
+    }
+
+    fn unparsable(&self, element: &str) -> String {
+        let (text, rest) = (go_quote(self.text), go_quote(self.rest));
+        format!("parsing time {text} as \"{LAYOUT}\": cannot parse {rest} as \"{element}\"")
+    }
+
+    fn failure(&self, message: &str) -> String {
+        format!("parsing time {}{message}", go_quote(self.text))
+    }
+}

@@ -1,0 +1,149 @@
+//! The recorded behaviour of the reference, as far as this crate reproduces it: revision bytes,
+//! names and hashes, decode and encode, defaults.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use kube_apimachinery::hash::FNV1_32_OFFSET;
+use kube_apimachinery::hash::fnv1_32;
+use kube_apimachinery::hash::safe_encode_string;
+use kube_apimachinery::json::numbers_as_doubles;
+use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::schema::UnknownMembers;
+use kube_apimachinery::schema::normalize;
+use kube_apimachinery::schema::unknown_members;
+use serde_json::Value;
+use serde_json::json;
+
+/// Reads a vector file: one JSON object a line.
+fn vectors(name: &str) -> Vec<Value> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test/vectors");
+    let file = File::open(folder.join(name)).unwrap();
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    lines
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect()
+}
+
+/// Returns the objects of `kind` that a case of `sync.jsonl.gz` starts with and ends with.
+fn sync_objects<'a>(case: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let of_kind = |object: &&Value| object["kind"] == kind;
+    let lists = [&case["objects"], &case["expect"]["final"]];
+    lists
+        .into_iter()
+        .flat_map(|list| list.as_array().unwrap())
+        .filter(of_kind)
+        .collect()
+}
+
+/// Returns the template that a revision records, without the patch directive.
+fn recorded_template(revision: &Value) -> Option<Value> {
+    let mut template = revision["data"]["spec"]["template"].clone();
+    template.as_object_mut()?.remove("$patch");
+    Some(template)
+}
+
+fn normal(type_name: &str, value: &Value) -> Value {
+    normalize(type_name, value, UnknownMembers::Drop).unwrap()
+}
+
+#[test]
+fn revision_data_names_and_hashes_equal_the_reference() {
+    let cases = vectors("revisions.jsonl.gz");
+    assert_eq!(cases.len(), 300);
+    for case in &cases {
+        let mut template = case["set"]["spec"]["template"].clone();
+        numbers_as_doubles(&mut template);
+        template["$patch"] = json!("replace");
+        let data = to_go_string(&json!({"spec": {"template": template}}));
+        assert_eq!(case["expect"]["patch"], data, "{}", case["id"]);
+
+        let name = case["set"]["metadata"]["name"].as_str().unwrap();
+        let name = &name[..name.len().min(223)];
+        for (count, expected) in case["expect"]["names"].as_object().unwrap() {
+            let probe = if count == "nil" { "" } else { count };
+            let hash = fnv1_32(probe.as_bytes(), fnv1_32(data.as_bytes(), FNV1_32_OFFSET));
+            let hash = safe_encode_string(&hash.to_string());
+            assert_eq!(*expected, format!("{name}-{hash}"), "{}", case["id"]);
+            if count == "0" {
+                assert_eq!(case["expect"]["hash"], hash, "{}", case["id"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_go_encoded_is_already_normal() {
+    for case in &vectors("revisions.jsonl.gz") {
+        let template = &case["set"]["spec"]["template"];
+        assert_eq!(
+            normal("PodTemplateSpec", template),
+            *template,
+            "{}",
+            case["id"]
+        );
+        assert_eq!(
+            normal("StatefulSet", &case["set"]),
+            case["set"],
+            "{}",
+            case["id"]
+        );
+        assert_eq!(
+            unknown_members("StatefulSet", &case["set"]),
+            [],
+            "{}",
+            case["id"]
+        );
+    }
+    for cluster in &vectors("settled.jsonl.gz") {
+        for set in cluster["statefulsets"]["items"].as_array().unwrap() {
+            assert_eq!(normal("StatefulSet", set), *set, "{}", cluster["id"]);
+        }
+        for claim in cluster["persistentvolumeclaims"]["items"]
+            .as_array()
+            .unwrap()
+        {
+            assert_eq!(
+                normal("PersistentVolumeClaim", claim),
+                *claim,
+                "{}",
+                cluster["id"]
+            );
+        }
+        for revision in cluster["controllerrevisions"]["items"].as_array().unwrap() {
+            let template = recorded_template(revision).unwrap();
+            assert_eq!(
+                normal("PodTemplateSpec", &template),
+                template,
+                "{}",
+                cluster["id"]
+            );
+        }
+        for pod in cluster["pods"]["items"].as_array().unwrap() {
+            assert_eq!(
+                normal("PodSpec", &pod["spec"]),
+                pod["spec"],
+                "{}",
+                cluster["id"]
+            );
+        }
+    }
+}
+
+#[test]
+fn the_inputs_of_syncs_decode_and_decoding_twice_changes_nothing() {
+    for case in &vectors("sync.jsonl.gz") {
+        for (kind, type_name) in [
+            ("StatefulSet", "StatefulSet"),
+            ("PersistentVolumeClaim", "PersistentVolumeClaim"),
+        ] {
+            for object in sync_objects(case, kind) {
+                let once = normal(type_name, object);
+                assert_eq!(normal(type_name, &once), once, "{}", case["id"]);
+            }
+        }
+    }
+}
