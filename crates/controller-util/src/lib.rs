@@ -1,1 +1,16 @@
-//! Compact cached types, the controller-reference manager, and the consistency store.
+//! What upstream's `pkg/controller` gives the StatefulSet controller: the objects as its caches
+//! keep them, claiming by controller reference, and the store that keeps a sync from acting on
+//! caches older than the controller's own writes.
+
+pub mod claim;
+pub mod consistency;
+pub mod controller_ref_manager;
+pub mod controller_revision;
+pub mod error;
+pub mod index;
+pub mod live;
+pub mod pod;
+pub mod pod_control;
+pub mod stateful_set;
+
+mod decode;

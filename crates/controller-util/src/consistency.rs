@@ -1,0 +1,233 @@
+//! The store that keeps a sync from acting on caches older than the controller's own writes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::resource_version::compare;
+use statefulset_client::indexer::Indexer;
+
+use crate::claim::Claim;
+use crate::controller_revision::ControllerRevision;
+use crate::pod::Pod;
+use crate::stateful_set::StatefulSet;
+
+#[cfg(test)]
+mod tests;
+
+/// The resources whose writes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TrackedResource {
+    /// Pods.
+    Pods,
+    /// PersistentVolumeClaims.
+    PersistentVolumeClaims,
+    /// The set itself: its status.
+    StatefulSets,
+    /// ControllerRevisions.
+    ControllerRevisions,
+}
+
+impl fmt::Display for TrackedResource {
+    /// Prints the resource with its group, as Go prints a `GroupResource`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pods => "pods",
+            Self::PersistentVolumeClaims => "persistentvolumeclaims",
+            Self::StatefulSets => "statefulsets.apps",
+            Self::ControllerRevisions => "controllerrevisions.apps",
+        })
+    }
+}
+
+/// A cache doesn't show a write of the controller's own yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StaleCache {
+    /// The cache's version is older than a version that was written.
+    #[error(
+        "read version: {read} is not as new as written version: {written} for group resource {resource}"
+    )]
+    Older {
+        /// The version of the cache.
+        read: String,
+        /// The version that was written.
+        written: String,
+        /// Whose cache.
+        resource: TrackedResource,
+    },
+    /// The cache still shows a pod that was deleted as neither gone nor terminating.
+    #[error("the cache still shows pod {pod} as running although it was deleted")]
+    PodDeleted {
+        /// The pod.
+        pod: ObjectKey,
+    },
+}
+
+/// Remembers the controller's own writes until the caches show them.
+///
+/// Upstream: `consistency.ConsistencyStore`.
+#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
+pub trait ConsistencyStore: Send + Sync {
+    /// Remembers that a write for the set `owner` was answered with `resource_version`.
+    fn wrote_at(
+        &self,
+        owner: &ObjectKey,
+        owner_uid: &str,
+        resource: TrackedResource,
+        resource_version: &str,
+    );
+
+    /// Remembers that the pod with the uid `pod_uid` was deleted for the set `owner`.
+    fn deleted_pod(&self, owner: &ObjectKey, owner_uid: &str, pod: &ObjectKey, pod_uid: &str);
+
+    /// Forgets the writes for `owner`; with a uid, only those for that incarnation.
+    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>);
+
+    /// Whether all caches show all writes for `owner`; if so, they are forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The first cache that is behind.
+    fn ensure_ready(&self, owner: &ObjectKey) -> Result<(), StaleCache>;
+}
+
+/// What the store asks of the caches.
+pub trait CacheVersions: Send + Sync {
+    /// The version that the resource's cache last took over; empty before the first list.
+    fn last_sync_resource_version(&self, resource: TrackedResource) -> String;
+
+    /// Whether the cache holds this incarnation of the pod as neither gone nor terminating.
+    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
+}
+
+/// The controller's caches.
+#[derive(Clone)]
+pub struct Caches {
+    /// Pods.
+    pub pods: Arc<Indexer<Pod>>,
+    /// PersistentVolumeClaims.
+    pub claims: Arc<Indexer<Claim>>,
+    /// StatefulSets.
+    pub sets: Arc<Indexer<StatefulSet>>,
+    /// ControllerRevisions.
+    pub revisions: Arc<Indexer<ControllerRevision>>,
+}
+
+impl CacheVersions for Caches {
+    fn last_sync_resource_version(&self, resource: TrackedResource) -> String {
+        match resource {
+            TrackedResource::Pods => self.pods.last_sync_resource_version(),
+            TrackedResource::PersistentVolumeClaims => self.claims.last_sync_resource_version(),
+            TrackedResource::StatefulSets => self.sets.last_sync_resource_version(),
+            TrackedResource::ControllerRevisions => self.revisions.last_sync_resource_version(),
+        }
+        .to_string()
+    }
+
+    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
+        self.pods
+            .get(pod.namespace(), pod.name())
+            .is_some_and(|cached| *cached.uid == *pod_uid && !cached.is_terminating())
+    }
+}
+
+#[derive(Default)]
+struct Record {
+    owner_uid: Box<str>,
+    written: BTreeMap<TrackedResource, Box<str>>,
+    deleted_pods: BTreeMap<ObjectKey, Box<str>>,
+}
+
+/// A store over the versions of the caches.
+pub struct RealConsistencyStore {
+    caches: Arc<dyn CacheVersions>,
+    records: Mutex<BTreeMap<ObjectKey, Record>>,
+}
+
+impl RealConsistencyStore {
+    /// Makes a store that remembers nothing yet.
+    pub fn new(caches: Arc<dyn CacheVersions>) -> Self {
+        Self { caches, records: Mutex::default() }
+    }
+
+    fn update(&self, owner: &ObjectKey, owner_uid: &str, change: impl FnOnce(&mut Record)) {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = records.entry(owner.clone()).or_default();
+        if *record.owner_uid != *owner_uid {
+            *record = Record { owner_uid: owner_uid.into(), ..Record::default() };
+        }
+        change(record);
+    }
+
+    fn check(&self, record: &Record) -> Result<(), StaleCache> {
+        for (&resource, written) in &record.written {
+            let read = self.caches.last_sync_resource_version(resource);
+            if compare(written, &read).is_ok_and(std::cmp::Ordering::is_gt) {
+                return Err(StaleCache::Older { read, written: written.to_string(), resource });
+            }
+        }
+        let running = |(pod, uid): &(&ObjectKey, &Box<str>)| self.caches.shows_pod_running(pod, uid);
+        match record.deleted_pods.iter().find(running) {
+            Some((pod, _)) => Err(StaleCache::PodDeleted { pod: pod.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ConsistencyStore for RealConsistencyStore {
+    fn wrote_at(
+        &self,
+        owner: &ObjectKey,
+        owner_uid: &str,
+        resource: TrackedResource,
+        resource_version: &str,
+    ) {
+        self.update(owner, owner_uid, |record| {
+            let newer = record
+                .written
+                .get(&resource)
+                .is_some_and(|known| compare(known, resource_version).is_ok_and(std::cmp::Ordering::is_ge));
+            if !newer {
+                record.written.insert(resource, resource_version.into());
+            }
+        });
+    }
+
+    fn deleted_pod(&self, owner: &ObjectKey, owner_uid: &str, pod: &ObjectKey, pod_uid: &str) {
+        self.update(owner, owner_uid, |record| {
+            record.deleted_pods.insert(pod.clone(), pod_uid.into());
+        });
+    }
+
+    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>) {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let concerns = |record: &Record| owner_uid.is_none_or(|uid| *record.owner_uid == *uid);
+        if records.get(owner).is_some_and(concerns) {
+            records.remove(owner);
+        }
+    }
+
+    fn ensure_ready(&self, owner: &ObjectKey) -> Result<(), StaleCache> {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(record) = records.get(owner) else { return Ok(()) };
+        self.check(record)?;
+        records.remove(owner);
+        Ok(())
+    }
+}
+
+/// A store that remembers nothing: what the feature gate, turned off, leaves.
+pub struct NoopConsistencyStore;
+
+impl ConsistencyStore for NoopConsistencyStore {
+    fn wrote_at(&self, _: &ObjectKey, _: &str, _: TrackedResource, _: &str) {}
+
+    fn deleted_pod(&self, _: &ObjectKey, _: &str, _: &ObjectKey, _: &str) {}
+
+    fn clear<'a>(&self, _: &ObjectKey, _: Option<&'a str>) {}
+
+    fn ensure_ready(&self, _: &ObjectKey) -> Result<(), StaleCache> {
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Which pods a set controls: claiming, adopting and releasing by controller reference.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::selector::Selector;
+use kube_apimachinery::time::format_go;
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::indexer::CachedObject;
+use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_client::rest::RestClient;
+use tokio::sync::OnceCell;
+
+use crate::error::{Aggregate, ErrorMembers};
+use crate::pod::Pod;
+use crate::pod_control::{PodControl, adoption_patch, release_patch};
+use crate::stateful_set::StatefulSet;
+
+#[cfg(test)]
+mod tests;
+
+/// Reads sets from the API server, past any cache.
+#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
+#[async_trait]
+pub trait SetReader: Send + Sync {
+    /// Reads a set live.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, ApiError>;
+}
+
+#[async_trait]
+impl SetReader for RestClient {
+    async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, ApiError> {
+        let text = self.get(&STATEFUL_SETS, key.namespace(), key.name()).await?;
+        StatefulSet::decode(&text).map_err(|source| ApiError::Decode {
+            action: format!("read StatefulSet {key}"),
+            source,
+        })
+    }
+}
+
+/// Why a set may not adopt.
+#[derive(Debug, thiserror::Error)]
+pub enum CanAdoptError {
+    /// The live set can't be read.
+    #[error("can't recheck DeletionTimestamp: {0}")]
+    Read(ApiError),
+    /// The live set is another one of the same name.
+    #[error(
+        "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, wanted {wanted}"
+    )]
+    Recreated {
+        /// The set.
+        key: ObjectKey,
+        /// The uid of the live set.
+        found: Box<str>,
+        /// The uid of the set that wants to adopt.
+        wanted: Box<str>,
+    },
+    /// The live set is being deleted.
+    #[error("{key} has just been deleted at {}", format_go(*at))]
+    Deleted {
+        /// The set.
+        key: ObjectKey,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// Reads the set live and says whether it may adopt.
+///
+/// # Errors
+///
+/// The set can't be read, is another incarnation, or is being deleted.
+///
+/// Upstream: `RecheckDeletionTimestamp`.
+pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), CanAdoptError> {
+    let key = set.key();
+    let live = reader.read_stateful_set(&key).await.map_err(CanAdoptError::Read)?;
+    if live.uid() != set.uid() {
+        let (found, wanted) = (live.uid().into(), set.uid().into());
+        return Err(CanAdoptError::Recreated { key, found, wanted });
+    }
+    match live.metadata.deletion_timestamp {
+        Some(at) => Err(CanAdoptError::Deleted { key, at }),
+        None => Ok(()),
+    }
+}
+
+/// Why pods can't be claimed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// An orphan may not be adopted, or the patch failed.
+    #[error("{0}")]
+    Patch(#[from] ApiError),
+    /// The set may not adopt.
+    #[error("can't adopt Pod {pod} ({uid}): {reason}")]
+    Adopt {
+        /// The orphan.
+        pod: ObjectKey,
+        /// Its uid.
+        uid: Box<str>,
+        /// Why, as text: nobody may classify by what is behind it.
+        reason: String,
+    },
+    /// Several pods failed.
+    #[error("{0}")]
+    Several(Box<Aggregate<ClaimError>>),
+}
+
+impl ErrorMembers for ClaimError {
+    fn member_texts(&self, out: &mut Vec<String>) {
+        match self {
+            Self::Several(aggregate) => aggregate.member_texts(out),
+            other => out.push(other.to_string()),
+        }
+    }
+}
+
+/// How a pod's name relates to a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// The name is one that the set gives.
+    Member,
+    /// The name is none of the set's.
+    Stranger,
+    /// The name looks like the set's but isn't canonical: the pod is left exactly as it is.
+    Malformed,
+}
+
+/// Claims pods for one set in one sync.
+///
+/// Upstream: `controller.PodControllerRefManager`.
+pub struct PodControllerRefManager<'a> {
+    set: &'a StatefulSet,
+    selector: &'a Selector,
+    membership: &'a (dyn Fn(&Pod) -> Membership + Send + Sync),
+    pod_control: &'a dyn PodControl,
+    reader: &'a dyn SetReader,
+    /// The outcome of the live check, made at most once, before the first adoption.
+    can_adopt: OnceCell<Result<(), String>>,
+}
+
+impl<'a> PodControllerRefManager<'a> {
+    /// Makes a manager for one sync.
+    pub fn new(
+        set: &'a StatefulSet,
+        selector: &'a Selector,
+        membership: &'a (dyn Fn(&Pod) -> Membership + Send + Sync),
+        pod_control: &'a dyn PodControl,
+        reader: &'a dyn SetReader,
+    ) -> Self {
+        let can_adopt = OnceCell::new();
+        Self { set, selector, membership, pod_control, reader, can_adopt }
+    }
+
+    /// The candidates that the set controls, after adopting orphans that match and releasing
+    /// owned pods that don't. An adopted pod is returned as it was before the patch.
+    ///
+    /// # Errors
+    ///
+    /// All failures of all candidates, after all were tried.
+    ///
+    /// Upstream: `ClaimPods`.
+    pub async fn claim_pods(&self, candidates: Vec<Arc<Pod>>) -> Result<Vec<Arc<Pod>>, ClaimError> {
+        let mut claimed = Vec::new();
+        let mut errors = Vec::new();
+        for pod in candidates {
+            match self.claim(&pod).await {
+                Ok(true) => claimed.push(pod),
+                Ok(false) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        match Aggregate::new(errors) {
+            Some(aggregate) => Err(ClaimError::Several(Box::new(aggregate))),
+            None => Ok(claimed),
+        }
+    }
+
+    /// Whether the set controls the pod, after adopting or releasing it where that is due.
+    ///
+    /// Upstream: `ClaimObject`.
+    async fn claim(&self, pod: &Pod) -> Result<bool, ClaimError> {
+        let membership = (self.membership)(pod);
+        if membership == Membership::Malformed {
+            return Ok(false);
+        }
+        let matches = membership == Membership::Member && self.selector.matches(&pod.labels);
+        match &pod.controller {
+            Some(controller) if *controller.uid != *self.set.uid() => Ok(false),
+            Some(_) if matches => Ok(true),
+            Some(_) if self.set.is_deleting() => Ok(false),
+            Some(_) => self.release(pod).await.map(|()| false),
+            None if self.set.is_deleting() || !matches || pod.is_terminating() => Ok(false),
+            None if *pod.namespace != *self.set.namespace() => Ok(false),
+            None => self.adopt(pod).await,
+        }
+    }
+
+    async fn adopt(&self, pod: &Pod) -> Result<bool, ClaimError> {
+        let check = || async {
+            can_adopt(self.reader, self.set).await.map_err(|error| error.to_string())
+        };
+        if let Err(reason) = self.can_adopt.get_or_init(check).await {
+            let (pod, uid, reason) = (pod.key(), pod.uid.clone(), reason.clone());
+            return Err(ClaimError::Adopt { pod, uid, reason });
+        }
+        let patch = adoption_patch(&self.set.controller_reference(), &pod.uid);
+        match self.pod_control.patch_pod(&pod.key(), patch).await {
+            Ok(()) => Ok(true),
+            // The pod is gone: nothing to adopt.
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn release(&self, pod: &Pod) -> Result<(), ClaimError> {
+        let patch = release_patch(self.set.uid(), &pod.uid);
+        match self.pod_control.patch_pod(&pod.key(), patch).await {
+            // Gone, or no longer ours: released either way.
+            Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}

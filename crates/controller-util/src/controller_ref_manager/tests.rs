@@ -1,0 +1,1 @@
+//! Who is claimed, adopted, released, and left alone.

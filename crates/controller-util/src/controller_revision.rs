@@ -1,0 +1,112 @@
+//! A ControllerRevision as the cache keeps it, its data as the very bytes that were recorded.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use statefulset_client::indexer::{CachedObject, IndexKey};
+
+use crate::decode::{RawMeta, or_default};
+use crate::index::controller_index_key;
+
+/// The label with the hash that a revision's first name candidate was built from.
+pub const HASH_LABEL: &str = "controller.kubernetes.io/hash";
+
+/// A stored revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerRevision {
+    /// Name.
+    pub name: Box<str>,
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Resource version of the copy at hand.
+    pub resource_version: Box<str>,
+    /// When the server stored it; breaks ties between equal revision numbers.
+    pub creation_timestamp: Option<Timestamp>,
+    /// All labels.
+    pub labels: Labels,
+    /// The controlling owner reference, if any.
+    pub controller: Option<OwnerReference>,
+    /// The place of the revision in the history; higher is newer.
+    pub revision: i64,
+    /// The recorded data, byte for byte as the server sent it; empty if there is none.
+    pub data: Arc<str>,
+}
+
+impl ControllerRevision {
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(&self.namespace, &self.name)
+    }
+}
+
+#[derive(Deserialize)]
+struct RawRevision<'a> {
+    metadata: RawMeta,
+    #[serde(default, deserialize_with = "or_default")]
+    revision: i64,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+impl CachedObject for ControllerRevision {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn decode(json: &str) -> Result<Self, serde_json::Error> {
+        let raw: RawRevision<'_> = serde_json::from_str(json)?;
+        Ok(Self {
+            controller: controller_of(&raw.metadata.owner_references).cloned(),
+            name: raw.metadata.name,
+            namespace: raw.metadata.namespace,
+            uid: raw.metadata.uid,
+            resource_version: raw.metadata.resource_version,
+            creation_timestamp: raw.metadata.creation_timestamp,
+            labels: raw.metadata.labels,
+            revision: raw.revision,
+            data: raw.data.map_or("", RawValue::get).into(),
+        })
+    }
+
+    fn index_values(&self, out: &mut Vec<IndexKey>) {
+        out.push(controller_index_key(&self.namespace, self.controller.as_ref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_kept_to_the_byte() {
+        let json = r#"{"metadata":{"name":"web-1"},"data":{ "b" : "\u003c", "a":1.0 },"revision":3}"#;
+        let revision = ControllerRevision::decode(json).unwrap();
+        assert_eq!(&*revision.data, r#"{ "b" : "\u003c", "a":1.0 }"#);
+        assert_eq!(revision.revision, 3);
+    }
+
+    #[test]
+    fn absent_data_is_empty() {
+        let revision = ControllerRevision::decode(r#"{"metadata":{"name":"web-1"}}"#).unwrap();
+        assert_eq!(&*revision.data, "");
+    }
+}

@@ -1,0 +1,48 @@
+//! Helpers to decode objects into compact types.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde::{Deserialize, Deserializer};
+
+/// The metadata that cached objects are built from.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct RawMeta {
+    pub(crate) name: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) namespace: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) uid: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) resource_version: Box<str>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) generation: i64,
+    #[serde(deserialize_with = "time")]
+    pub(crate) creation_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) deletion_timestamp: Option<Timestamp>,
+    pub(crate) labels: Labels,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) owner_references: Box<[OwnerReference]>,
+}
+
+/// Reads `null` as the default value.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads an RFC 3339 time; `null` is none.
+pub(crate) fn time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Timestamp>, D::Error> {
+    let text = Option::<Cow<'de, str>>::deserialize(deserializer)?;
+    text.map(|text| kube_apimachinery::time::parse(&text).map_err(serde::de::Error::custom))
+        .transpose()
+}

@@ -1,0 +1,103 @@
+//! Several errors as one, in upstream's words.
+
+use std::fmt;
+
+/// An error that may consist of several.
+pub trait ErrorMembers: fmt::Display {
+    /// Adds the texts of the errors that this one consists of; by default its own text.
+    fn member_texts(&self, out: &mut Vec<String>) {
+        out.push(self.to_string());
+    }
+}
+
+/// One or more errors of attempts that were all made before giving up.
+///
+/// Prints the only text there is, or `[a, b]`; equal texts are printed once, and the members of
+/// aggregates inside join the list. Classification (not found, conflict) never looks inside.
+///
+/// Upstream: `errors.NewAggregate`.
+#[derive(Debug)]
+pub struct Aggregate<E>(Vec<E>);
+
+impl<E> Aggregate<E> {
+    /// Joins errors; none at all is no error.
+    pub fn new(errors: Vec<E>) -> Option<Self> {
+        if errors.is_empty() { None } else { Some(Self(errors)) }
+    }
+
+    /// The errors in the order in which they were met; at least one.
+    pub fn errors(&self) -> &[E] {
+        &self.0
+    }
+}
+
+impl<E: ErrorMembers> ErrorMembers for Aggregate<E> {
+    fn member_texts(&self, out: &mut Vec<String>) {
+        for error in &self.0 {
+            error.member_texts(out);
+        }
+    }
+}
+
+impl<E: ErrorMembers> fmt::Display for Aggregate<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts = Vec::new();
+        self.member_texts(&mut texts);
+        let mut distinct: Vec<&str> = Vec::with_capacity(texts.len());
+        for text in &texts {
+            if !distinct.contains(&text.as_str()) {
+                distinct.push(text);
+            }
+        }
+        match distinct.as_slice() {
+            [only] => f.write_str(only),
+            several => write!(f, "[{}]", several.join(", ")),
+        }
+    }
+}
+
+impl<E: ErrorMembers + fmt::Debug> std::error::Error for Aggregate<E> {}
+
+impl ErrorMembers for statefulset_client::error::Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    enum Tree {
+        Leaf(&'static str),
+        Node(Aggregate<Tree>),
+    }
+
+    impl fmt::Display for Tree {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::Leaf(text) => f.write_str(text),
+                Self::Node(aggregate) => aggregate.fmt(f),
+            }
+        }
+    }
+
+    impl ErrorMembers for Tree {
+        fn member_texts(&self, out: &mut Vec<String>) {
+            match self {
+                Self::Leaf(text) => out.push((*text).to_owned()),
+                Self::Node(aggregate) => aggregate.member_texts(out),
+            }
+        }
+    }
+
+    fn aggregate(errors: Vec<Tree>) -> Aggregate<Tree> {
+        Aggregate::new(errors).unwrap()
+    }
+
+    #[test]
+    fn equal_texts_are_printed_once_and_nested_ones_join_the_list() {
+        let leaf = Tree::Leaf;
+        assert!(Aggregate::<Tree>::new(Vec::new()).is_none());
+        assert_eq!(aggregate(vec![leaf("a")]).to_string(), "a");
+        assert_eq!(aggregate(vec![leaf("a"), leaf("a")]).to_string(), "a");
+        let inner = Tree::Node(aggregate(vec![leaf("b"), leaf("a")]));
+        assert_eq!(aggregate(vec![leaf("a"), inner, leaf("c")]).to_string(), "[a, b, c]");
+    }
+}

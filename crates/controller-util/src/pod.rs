@@ -1,0 +1,241 @@
+//! A pod as the cache keeps it: what the controller reads, and nothing else.
+
+use jiff::Timestamp;
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
+use kube_apimachinery::pod::{PodPhase, Readiness};
+use serde::Deserialize;
+use statefulset_client::indexer::{CachedObject, IndexKey};
+
+use crate::decode::{RawMeta, or_default, time};
+use crate::index::controller_index_key;
+
+/// The label with a pod's own name, which a StatefulSet gives its pods.
+pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
+/// The label with a pod's ordinal in decimal.
+pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
+/// The label with the name of the ControllerRevision that a pod was made from.
+pub const REVISION_LABEL: &str = "controller-revision-hash";
+
+/// A stored pod, cut down to the members that decisions need.
+///
+/// It is never written back: whoever changes a pod reads the live object first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// Name.
+    pub name: Box<str>,
+    /// Namespace.
+    pub namespace: Box<str>,
+    /// UID.
+    pub uid: Box<str>,
+    /// Resource version of the copy at hand.
+    pub resource_version: Box<str>,
+    /// All labels.
+    pub labels: Labels,
+    /// The controlling owner reference, if any.
+    pub controller: Option<Box<OwnerReference>>,
+    /// When graceful deletion ends, for a terminating pod.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// The volumes that use a claim, in the pod's order.
+    pub claim_volumes: Box<[ClaimVolume]>,
+    /// Phase.
+    pub phase: PodPhase,
+    /// What the first Ready condition says.
+    pub readiness: Readiness,
+}
+
+/// A pod volume backed by a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimVolume {
+    /// Name of the volume in the pod.
+    pub name: Box<str>,
+    /// Name of the claim.
+    pub claim_name: Box<str>,
+}
+
+impl Pod {
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(&self.namespace, &self.name)
+    }
+
+    /// The name of the revision that the pod carries, or an empty text.
+    ///
+    /// Upstream: `getPodRevision`.
+    pub fn revision(&self) -> &str {
+        self.labels.get(REVISION_LABEL).unwrap_or("")
+    }
+
+    /// Whether an API server has stored the pod.
+    ///
+    /// Upstream: `isCreated`.
+    pub fn is_created(&self) -> bool {
+        self.phase != PodPhase::None
+    }
+
+    /// Whether the pod is being deleted.
+    ///
+    /// Upstream: `isTerminating`.
+    pub fn is_terminating(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// Whether all containers ended, in success or failure.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded)
+    }
+
+    /// Whether the pod runs and its Ready condition is true.
+    ///
+    /// Upstream: `isRunningAndReady`.
+    pub fn is_running_and_ready(&self) -> bool {
+        self.phase == PodPhase::Running && self.readiness.ready
+    }
+
+    /// Whether the pod has been ready for `min_ready_seconds` at `now`, whatever its phase.
+    pub fn is_available(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
+        self.readiness.is_available(min_ready_seconds, now)
+    }
+
+    /// Whether the pod is not available, or is on its way out.
+    ///
+    /// Upstream: `isUnavailable`.
+    pub fn is_unavailable(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
+        !self.is_available(min_ready_seconds, now) || self.is_terminating()
+    }
+}
+
+#[derive(Deserialize)]
+struct RawPod {
+    metadata: RawMeta,
+    #[serde(default, deserialize_with = "or_default")]
+    spec: RawSpec,
+    #[serde(default, deserialize_with = "or_default")]
+    status: RawStatus,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RawSpec {
+    #[serde(deserialize_with = "or_default")]
+    volumes: Vec<RawVolume>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawVolume {
+    name: Box<str>,
+    persistent_volume_claim: Option<RawClaimSource>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawClaimSource {
+    claim_name: Box<str>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RawStatus {
+    phase: PodPhase,
+    #[serde(deserialize_with = "or_default")]
+    conditions: Vec<RawCondition>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawCondition {
+    #[serde(rename = "type")]
+    condition_type: String,
+    status: String,
+    #[serde(deserialize_with = "time")]
+    last_transition_time: Option<Timestamp>,
+}
+
+impl From<RawPod> for Pod {
+    fn from(raw: RawPod) -> Self {
+        let ready = raw.status.conditions.iter().find(|c| c.condition_type == "Ready");
+        let claim_volumes = raw.spec.volumes.into_iter().filter_map(|volume| {
+            let claim_name = volume.persistent_volume_claim?.claim_name;
+            Some(ClaimVolume { name: volume.name, claim_name })
+        });
+        Self {
+            controller: controller_of(&raw.metadata.owner_references).cloned().map(Box::new),
+            name: raw.metadata.name,
+            namespace: raw.metadata.namespace,
+            uid: raw.metadata.uid,
+            resource_version: raw.metadata.resource_version,
+            labels: raw.metadata.labels,
+            deletion_timestamp: raw.metadata.deletion_timestamp,
+            claim_volumes: claim_volumes.collect(),
+            phase: raw.status.phase,
+            readiness: ready.map_or_else(Readiness::default, |condition| Readiness {
+                ready: condition.status == "True",
+                last_transition_time: condition.last_transition_time,
+            }),
+        }
+    }
+}
+
+impl CachedObject for Pod {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn decode(json: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<RawPod>(json).map(Self::from)
+    }
+
+    fn index_values(&self, out: &mut Vec<IndexKey>) {
+        out.push(controller_index_key(&self.namespace, self.controller.as_deref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POD: &str = r#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"ns","uid":"u",
+        "resourceVersion":"7","labels":{"controller-revision-hash":"web-1","a":"b"},
+        "ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"x"},
+          {"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"s","controller":true}]},
+        "spec":{"containers":[{"name":"c"}],"volumes":[{"name":"cfg","configMap":{"name":"c"}},
+          {"name":"data","persistentVolumeClaim":{"claimName":"data-web-0"}}]},
+        "status":{"phase":"Running","conditions":[
+          {"type":"PodScheduled","status":"True"},
+          {"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-03-01T11:58:38Z"},
+          {"type":"Ready","status":"False"}]}}"#;
+
+    #[test]
+    fn only_what_decisions_need_is_kept() {
+        let pod = Pod::decode(POD).unwrap();
+        assert_eq!(pod.key().to_string(), "ns/web-0");
+        assert_eq!(pod.revision(), "web-1");
+        assert_eq!(&*pod.controller.as_ref().unwrap().uid, "s");
+        assert_eq!(pod.claim_volumes.len(), 1);
+        assert_eq!(&*pod.claim_volumes[0].claim_name, "data-web-0");
+        assert!(pod.is_running_and_ready(), "the first Ready condition counts");
+        assert!(!pod.is_terminating());
+    }
+
+    #[test]
+    fn a_pod_without_status_was_never_stored() {
+        let pod = Pod::decode(r#"{"metadata":{"name":"web-0","labels":null},"status":null}"#).unwrap();
+        assert!(!pod.is_created());
+        assert!(pod.is_unavailable(0, Timestamp::UNIX_EPOCH));
+        assert!(pod.controller.is_none());
+    }
+}

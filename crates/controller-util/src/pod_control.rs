@@ -1,0 +1,79 @@
+//! Adopting and releasing pods: the two patches that change who controls one.
+
+use async_trait::async_trait;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde_json::json;
+use statefulset_client::error::Error;
+use statefulset_client::indexer::CachedObject;
+use statefulset_client::resource::PODS;
+use statefulset_client::rest::{PatchType, RestClient};
+use std::sync::Arc;
+
+use crate::consistency::{ConsistencyStore, TrackedResource};
+use crate::pod::Pod;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod fake;
+
+/// Patches pods.
+///
+/// Upstream: `controller.PodControlInterface`.
+#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
+#[async_trait]
+pub trait PodControl: Send + Sync {
+    /// Applies a strategic merge patch to a pod.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn patch_pod(&self, pod: &ObjectKey, patch: String) -> Result<(), Error>;
+}
+
+/// Patches pods through the API.
+pub struct RealPodControl {
+    client: RestClient,
+    consistency: Arc<dyn ConsistencyStore>,
+}
+
+impl RealPodControl {
+    /// Makes a pod control that reports its writes to `consistency`.
+    pub fn new(client: RestClient, consistency: Arc<dyn ConsistencyStore>) -> Self {
+        Self { client, consistency }
+    }
+}
+
+#[async_trait]
+impl PodControl for RealPodControl {
+    async fn patch_pod(&self, pod: &ObjectKey, patch: String) -> Result<(), Error> {
+        let answer = self
+            .client
+            .patch(&PODS, pod.namespace(), pod.name(), PatchType::Strategic, patch)
+            .await?;
+        let Ok(patched) = Pod::decode(&answer) else { return Ok(()) };
+        if let Some(owner) = &patched.controller {
+            self.consistency.wrote_at(
+                &ObjectKey::new(&patched.namespace, &owner.name),
+                &owner.uid,
+                TrackedResource::Pods,
+                &patched.resource_version,
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The body that adopts an object; the uid in it is a precondition.
+///
+/// Upstream: `ownerRefControllerPatch`.
+pub fn adoption_patch(owner: &OwnerReference, uid: &str) -> String {
+    json!({"metadata": {"ownerReferences": [owner], "uid": uid}}).to_string()
+}
+
+/// The body that releases an object from the owner with the uid `owner_uid`.
+///
+/// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`.
+pub fn release_patch(owner_uid: &str, uid: &str) -> String {
+    let removed = json!({"$patch": "delete", "uid": owner_uid});
+    json!({"metadata": {"uid": uid, "ownerReferences": [removed]}}).to_string()
+}

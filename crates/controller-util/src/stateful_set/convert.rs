@@ -1,0 +1,51 @@
+//! Sets written with k8s-openapi's types, encoded as Go encodes them.
+
+use k8s_openapi::api::apps::v1 as apps;
+use kube_apimachinery::schema::{AT_SET_TEMPLATE, UnknownMembers, normalize, normalize_at};
+use serde_json::Value;
+use statefulset_client::indexer::CachedObject;
+
+use super::StatefulSet;
+
+/// Why a typed set can't be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// A member of the template has a value that its Go type can't hold.
+    #[error("{0}")]
+    Normalize(#[from] kube_apimachinery::schema::DecodeError),
+    /// The set doesn't encode to, or decode from, JSON.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl TryFrom<&apps::StatefulSet> for StatefulSet {
+    type Error = ConvertError;
+
+    /// Encodes the templates by the rules of the Go types, so that revision data and names equal
+    /// those of the reference.
+    fn try_from(set: &apps::StatefulSet) -> Result<Self, ConvertError> {
+        let mut json = serde_json::to_value(set)?;
+        let spec = &mut json["spec"];
+        if !spec.is_object() {
+            *spec = Value::Object(serde_json::Map::new());
+        }
+        let template = spec.get("template").cloned().unwrap_or_default();
+        spec["template"] =
+            normalize_at("PodTemplateSpec", &template, UnknownMembers::Keep, AT_SET_TEMPLATE)?;
+        for claim in spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut).into_iter().flatten() {
+            normalize_claim(claim)?;
+        }
+        Ok(Self::decode(&json.to_string())?)
+    }
+}
+
+fn normalize_claim(claim: &mut Value) -> Result<(), ConvertError> {
+    for (member, type_name) in [("metadata", "ObjectMeta"), ("spec", "PersistentVolumeClaimSpec")] {
+        let value = claim.get(member).cloned().unwrap_or_default();
+        claim[member] = normalize(type_name, &value, UnknownMembers::Keep)?;
+    }
+    if claim.get("status").is_none() {
+        claim["status"] = Value::Object(serde_json::Map::new());
+    }
+    Ok(())
+}

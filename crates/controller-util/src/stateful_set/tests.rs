@@ -1,0 +1,67 @@
+//! What is kept of a set, and how its status is written.
+
+use super::*;
+
+const SET: &str = r#"{"kind":"StatefulSet","metadata":{"name":"web","namespace":"ns","uid":"u",
+    "resourceVersion":"9","generation":4,"managedFields":[{"manager":"x"}],"future":{"b":1,"a":2},
+    "annotations":{"k":"v"}},
+    "spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"serviceName":"svc",
+      "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}},
+      "volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"future":true}}],
+      "updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%"}},
+      "persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete","whenDeleted":"Later"}},
+    "status":{"replicas":2,"collisionCount":0,"conditions":[{"type":"X"}],"future":7}}"#;
+
+#[test]
+fn templates_and_metadata_are_kept_verbatim() {
+    let set = StatefulSet::decode(SET).unwrap();
+    let template = r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}}"#;
+    assert_eq!(set.spec.template.as_json(), template);
+    assert_eq!(&*set.spec.claim_templates[0].name, "data");
+    let metadata = set.metadata.raw.get();
+    assert!(metadata.contains(r#""future":{"b":1,"a":2}"#), "{metadata}");
+    assert!(!metadata.contains("managedFields"), "{metadata}");
+}
+
+#[test]
+fn the_typed_view_fills_in_what_defaulting_would() {
+    let set = StatefulSet::decode(SET).unwrap();
+    assert_eq!(set.spec.revision_history_limit, 10);
+    assert_eq!(set.spec.update_strategy.rolling_update.as_ref().unwrap().partition, 0);
+    assert_eq!(set.spec.claim_retention_policy.when_scaled, ClaimRetentionPolicyType::Delete);
+    assert_eq!(set.spec.claim_retention_policy.when_deleted, ClaimRetentionPolicyType::Other);
+    assert!(!set.spec.allows_burst());
+    let empty = StatefulSet::decode(r#"{"metadata":{"name":"web"},"spec":{}}"#).unwrap();
+    assert_eq!(empty.spec.replicas, 1);
+    assert!(empty.spec.selector.is_none());
+    assert_eq!(empty.spec.claim_retention_policy, ClaimRetentionPolicy::default());
+}
+
+#[test]
+fn a_status_is_written_as_go_writes_it_and_keeps_foreign_members() {
+    let set = StatefulSet::decode(SET).unwrap();
+    assert_eq!(
+        serde_json::to_string(&*set.status).unwrap(),
+        r#"{"replicas":2,"collisionCount":0,"availableReplicas":0,"conditions":[{"type":"X"}],"future":7}"#
+    );
+}
+
+#[test]
+fn ordinals_near_the_largest_dont_overflow() {
+    let json = r#"{"metadata":{"name":"web"},"spec":{"replicas":5,"ordinals":{"start":2147483647}}}"#;
+    let set = StatefulSet::decode(json).unwrap();
+    assert!(set.spec.has_ordinal(i32::MAX));
+    assert!(!set.spec.has_ordinal(i32::MAX - 1));
+}
+
+#[test]
+fn a_typed_set_encodes_as_go_does() {
+    let typed: k8s_openapi::api::apps::v1::StatefulSet =
+        serde_json::from_str(r#"{"metadata":{"name":"web"},"spec":{"selector":{},"template":{"spec":{"containers":[{"name":"c","tty":false}]}}}}"#)
+            .unwrap();
+    let set = StatefulSet::try_from(&typed).unwrap();
+    assert_eq!(
+        set.spec.template.to_value(),
+        serde_json::json!({"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}]}})
+    );
+}
