@@ -1,0 +1,236 @@
+//! Creates the objects of a manifest through the API.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use http::Request;
+use kube::{Client, core::Status};
+use serde_json::Value;
+
+use crate::{
+    manifest::{Document, one_line},
+    world::Key,
+};
+
+/// Where objects without a namespace go, as with kubectl.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// How the server serves a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Resource {
+    plural: String,
+    namespaced: bool,
+}
+
+/// Creates objects, asking the server once per API version which kinds it serves.
+pub(crate) struct Applier {
+    client: Client,
+    served: BTreeMap<String, BTreeMap<String, Resource>>,
+}
+
+impl Applier {
+    /// Makes one for a server.
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            served: BTreeMap::new(),
+        }
+    }
+
+    /// Creates one object; returns its key if it is a StatefulSet.
+    ///
+    /// # Errors
+    /// One line with file, object, field and reason.
+    pub(crate) async fn create(&mut self, document: &Document) -> anyhow::Result<Option<Key>> {
+        let resource = self.resource(document).await?;
+        let path = collection_path(document, &resource);
+        let body = serde_json::to_vec(&document.value).context("encode the object")?;
+        let request = Request::post(format!("{path}?fieldManager=run&fieldValidation=Strict"))
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(body)
+            .map_err(|error| document.problem("metadata", &error.to_string()))?;
+        match self.client.request::<Value>(request).await {
+            Ok(created) => Ok(set_key(document, &created)),
+            Err(kube::Error::Api(status)) => {
+                let (field, reason) = explain(&status);
+                Err(document.problem(&field, &reason).into())
+            }
+            Err(error) => Err(document.problem("", &one_line(&error.to_string())).into()),
+        }
+    }
+
+    /// How the server serves the object's kind.
+    async fn resource(&mut self, document: &Document) -> anyhow::Result<Resource> {
+        let version = &document.api_version;
+        if !self.served.contains_key(version) {
+            let request = Request::get(version_path(version))
+                .body(Vec::new())
+                .map_err(|error| document.problem("apiVersion", &error.to_string()))?;
+            let kinds = match self.client.request::<Value>(request).await {
+                Ok(list) => kinds(&list),
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    let reason = format!("the server has no {version}");
+                    return Err(document.problem("apiVersion", &reason).into());
+                }
+                Err(error) => {
+                    return Err(error).context(format!("ask what is served in {version}"));
+                }
+            };
+            self.served.insert(version.clone(), kinds);
+        }
+        let kinds = self.served.get(version);
+        kinds
+            .and_then(|kinds| kinds.get(&document.kind))
+            .cloned()
+            .ok_or_else(|| {
+                let reason = format!("the server has no {} in {version}", document.kind);
+                document.problem("kind", &reason).into()
+            })
+    }
+}
+
+/// `/api/v1`, `/apis/apps/v1`.
+fn version_path(version: &str) -> String {
+    if version.contains('/') {
+        format!("/apis/{version}")
+    } else {
+        format!("/api/{version}")
+    }
+}
+
+/// Where the object is posted to.
+fn collection_path(document: &Document, resource: &Resource) -> String {
+    let base = version_path(&document.api_version);
+    if resource.namespaced {
+        let namespace = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        format!("{base}/namespaces/{namespace}/{}", resource.plural)
+    } else {
+        format!("{base}/{}", resource.plural)
+    }
+}
+
+/// The key of what was created, if it is a set; the server may have completed its name.
+fn set_key(document: &Document, created: &Value) -> Option<Key> {
+    if document.kind != "StatefulSet" || document.api_version != "apps/v1" {
+        return None;
+    }
+    let namespace = created.pointer("/metadata/namespace")?.as_str()?;
+    Some(Key::new(
+        namespace,
+        created.pointer("/metadata/name")?.as_str()?,
+    ))
+}
+
+/// The kinds of an `APIResourceList`, subresources aside.
+fn kinds(list: &Value) -> BTreeMap<String, Resource> {
+    let resources = list.get("resources").and_then(Value::as_array);
+    resources
+        .into_iter()
+        .flatten()
+        .filter_map(|resource| {
+            let plural = resource.get("name")?.as_str()?;
+            let kind = resource.get("kind")?.as_str()?;
+            let namespaced = resource.get("namespaced")?.as_bool()?;
+            let whole = Resource {
+                plural: plural.to_owned(),
+                namespaced,
+            };
+            (!plural.contains('/')).then(|| (kind.to_owned(), whole))
+        })
+        .collect()
+}
+
+/// Field and reason of a refusal. Several causes are joined; the first one's field leads.
+fn explain(status: &Status) -> (String, String) {
+    let causes = status
+        .details
+        .as_ref()
+        .map_or(&[][..], |details| &details.causes);
+    let Some((first, others)) = causes.split_first() else {
+        return (String::new(), status.message.clone());
+    };
+    let others = others
+        .iter()
+        .map(|cause| format!("; {}: {}", cause.field, cause.message));
+    let reason = std::iter::once(first.message.clone())
+        .chain(others)
+        .collect();
+    (first.field.clone(), reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::manifest;
+
+    #[test]
+    fn kinds_are_read_from_discovery() {
+        let list = json!({"resources": [
+            {"name": "pods", "kind": "Pod", "namespaced": true},
+            {"name": "pods/status", "kind": "Pod", "namespaced": false},
+            {"name": "nodes", "kind": "Node", "namespaced": false},
+        ]});
+        let found = kinds(&list);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            found["Pod"],
+            Resource {
+                plural: "pods".to_owned(),
+                namespaced: true
+            }
+        );
+    }
+
+    #[test]
+    fn objects_go_to_their_namespace_or_the_default_one() {
+        let text = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: ns}}\n\
+                    ---\n{apiVersion: v1, kind: Node, metadata: {name: b}}\n\
+                    ---\n{apiVersion: v1, kind: Pod, metadata: {name: c}}\n";
+        let documents = manifest::parse("m", text).expect("the manifest is good");
+        let paths: Vec<String> = documents
+            .iter()
+            .zip([("statefulsets", true), ("nodes", false), ("pods", true)])
+            .map(|(document, (plural, namespaced))| {
+                collection_path(
+                    document,
+                    &Resource {
+                        plural: plural.to_owned(),
+                        namespaced,
+                    },
+                )
+            })
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "/apis/apps/v1/namespaces/ns/statefulsets",
+                "/api/v1/nodes",
+                "/api/v1/namespaces/default/pods"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_every_field() {
+        let status: Status = serde_json::from_value(json!({
+            "message": "StatefulSet.apps \"a\" is invalid: […]",
+            "details": {"causes": [
+                {"field": "spec.selector", "message": "Required value"},
+                {"field": "spec.template", "message": "Invalid value"},
+            ]},
+        }))
+        .expect("it is a status");
+        assert_eq!(
+            explain(&status),
+            (
+                "spec.selector".to_owned(),
+                "Required value; spec.template: Invalid value".to_owned()
+            )
+        );
+        let plain: Status =
+            serde_json::from_value(json!({"message": "no"})).expect("it is a status");
+        assert_eq!(explain(&plain), (String::new(), "no".to_owned()));
+    }
+}

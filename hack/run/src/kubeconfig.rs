@@ -1,0 +1,100 @@
+//! What the control plane's kubeconfig is good for: a client, and a command line for curl.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use kube::{
+    Client,
+    config::{Config, KubeConfigOptions, Kubeconfig},
+};
+use serde_json::Value;
+
+/// Makes a client that asks once and never repeats a request by itself.
+pub(crate) async fn client(path: &Path) -> anyhow::Result<Client> {
+    let kubeconfig = Kubeconfig::read_from(path)
+        .with_context(|| format!("read the kubeconfig {}", path.display()))?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .with_context(|| format!("use the kubeconfig {}", path.display()))?;
+    config.default_retry = false;
+    Client::try_from(config).context("make a client for the control plane")
+}
+
+/// A curl command that lists the pods. The certificates and keys that the kubeconfig embeds are
+/// written into `folder`, because curl wants files.
+pub(crate) fn curl_command(path: &Path, folder: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("read the kubeconfig {}", path.display()))?;
+    let kubeconfig: Value = serde_saphyr::from_str(&text)
+        .with_context(|| format!("parse the kubeconfig {}", path.display()))?;
+    let (command, files) = compose(&kubeconfig, folder).context("read the kubeconfig's members")?;
+    for (name, content) in files {
+        let file = folder.join(name);
+        std::fs::write(&file, content).with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(command)
+}
+
+/// Name and content of a file.
+type File = (&'static str, Vec<u8>);
+
+/// The command, and the files that it expects in `folder`. None if the kubeconfig lacks a server
+/// or embeds something that is not base64.
+fn compose(kubeconfig: &Value, folder: &Path) -> Option<(String, Vec<File>)> {
+    let cluster = kubeconfig.pointer("/clusters/0/cluster")?;
+    let server = cluster.get("server")?.as_str()?;
+    let user = kubeconfig.pointer("/users/0/user").unwrap_or(&Value::Null);
+    let mut words = vec!["curl -sS".to_owned()];
+    let mut files = Vec::new();
+    for (flag, member, name, owner) in [
+        ("--cacert", "certificate-authority", "ca.crt", cluster),
+        ("--cert", "client-certificate", "client.crt", user),
+        ("--key", "client-key", "client.key", user),
+    ] {
+        if let Some(data) = owner.get(format!("{member}-data")).and_then(Value::as_str) {
+            let decoded = base64::engine::general_purpose::STANDARD
+                .decode(data.trim())
+                .ok()?;
+            files.push((name, decoded));
+            words.push(format!("{flag} {}", folder.join(name).display()));
+        } else if let Some(file) = owner.get(member).and_then(Value::as_str) {
+            words.push(format!("{flag} {file}"));
+        }
+    }
+    if let Some(token) = user.get("token").and_then(Value::as_str) {
+        words.push(format!("-H 'Authorization: Bearer {token}'"));
+    }
+    words.push(format!("{}/api/v1/pods", server.trim_end_matches('/')));
+    Some((words.join(" "), files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedded_certificates_become_files_and_tokens_headers() {
+        let kubeconfig = serde_json::json!({
+            "clusters": [{"cluster": {
+                "server": "https://127.0.0.1:6443/", "certificate-authority-data": "Y2E=",
+            }}],
+            "users": [{"user": {"token": "t", "client-key": "k.pem"}}],
+        });
+        let (command, files) = compose(&kubeconfig, Path::new("d")).expect("it is complete");
+        assert_eq!(
+            command,
+            "curl -sS --cacert d/ca.crt --key k.pem -H 'Authorization: Bearer t' \
+             https://127.0.0.1:6443/api/v1/pods"
+        );
+        assert_eq!(files, [("ca.crt", b"ca".to_vec())]);
+    }
+
+    #[test]
+    fn a_kubeconfig_without_a_server_is_no_use() {
+        assert_eq!(
+            compose(&serde_json::json!({"clusters": []}), Path::new("d")),
+            None
+        );
+    }
+}

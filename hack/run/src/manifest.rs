@@ -1,0 +1,211 @@
+//! Reads manifests: YAML files of several documents, as people write them for kubectl.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// One object of a manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Document {
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// `apps/v1`.
+    pub(crate) api_version: String,
+    /// `StatefulSet`.
+    pub(crate) kind: String,
+    /// Name, or the beginning of one that the server completes.
+    pub(crate) name: String,
+    /// Namespace, if it names one.
+    pub(crate) namespace: Option<String>,
+    /// The whole object.
+    pub(crate) value: Value,
+}
+
+/// Where an object stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// File name as given.
+    pub(crate) file: String,
+    /// Line on which its document begins, from 1.
+    pub(crate) line: usize,
+    /// Number of its document in the file, from 1; empty ones are not counted.
+    pub(crate) document: usize,
+}
+
+/// What is wrong with a manifest, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem(String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Document {
+    /// A problem of this object's field (empty: of the whole object).
+    pub(crate) fn problem(&self, field: &str, reason: &str) -> Problem {
+        let namespace = self
+            .namespace
+            .as_ref()
+            .map_or_else(String::new, |name| format!("{name}/"));
+        let object = format!("{} {namespace}{}", self.kind, self.name);
+        self.place.problem(&object, field, reason)
+    }
+}
+
+impl Place {
+    fn problem(&self, object: &str, field: &str, reason: &str) -> Problem {
+        let object = if object.is_empty() {
+            String::new()
+        } else {
+            format!(", {object}")
+        };
+        let field = if field.is_empty() {
+            String::new()
+        } else {
+            format!("{field}: ")
+        };
+        Problem(one_line(&format!(
+            "{}:{}: document {}{object}: {field}{reason}",
+            self.file, self.line, self.document
+        )))
+    }
+}
+
+/// Puts a text on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Reads every object of a file; a `List` stands for its items.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>, Problem> {
+    let mut documents = Vec::new();
+    let mut count = 0;
+    for (first_line, part) in split(text.trim_start_matches('\u{feff}')) {
+        let value: Value = serde_saphyr::from_str_with_options(&part, yaml_options())
+            .map_err(|error| syntax_problem(file, first_line, &error))?;
+        if value.is_null() {
+            continue;
+        }
+        count += 1;
+        let blank = part.lines().take_while(|line| is_blank(line)).count();
+        let place = Place {
+            file: file.to_owned(),
+            line: first_line + blank,
+            document: count,
+        };
+        collect(&place, value, &mut documents)?;
+    }
+    if documents.is_empty() {
+        return Err(Problem(format!("{file}: holds no object")));
+    }
+    Ok(documents)
+}
+
+/// The options that read a manifest as kubectl does: `0755` is octal, a key stands once.
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false }
+}
+
+fn syntax_problem(file: &str, first_line: usize, error: &serde_saphyr::Error) -> Problem {
+    let place = error.location().map_or_else(
+        || format!("{first_line}"),
+        |at| {
+            let line = usize::try_from(at.line()).unwrap_or(1) + first_line - 1;
+            format!("{line}:{}", at.column())
+        },
+    );
+    let text = error.without_snippet().to_string();
+    // The parser repeats the position, counted from the document's beginning.
+    let text = text.split(" at line ").next().unwrap_or_default();
+    Problem(one_line(&format!("{file}:{place}: not valid YAML: {text}")))
+}
+
+/// Splits at lines that begin with `---`, as kubectl does. Yields each part with its first line's
+/// number.
+fn split(text: &str) -> Vec<(usize, String)> {
+    let mut parts = vec![(1, String::new())];
+    for (index, line) in text.lines().enumerate() {
+        let separator = line
+            .strip_prefix("---")
+            .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r']));
+        if let Some(rest) = separator {
+            parts.push((index + 1, format!("{rest}\n")));
+        } else if let Some((_, part)) = parts.last_mut() {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+fn is_blank(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// Adds the object, or the items of a list, after checking what every object must have.
+fn collect(place: &Place, value: Value, documents: &mut Vec<Document>) -> Result<(), Problem> {
+    if !value.is_object() {
+        return Err(place.problem(
+            "",
+            "",
+            "expected an object with apiVersion, kind and metadata",
+        ));
+    }
+    let kind = text(place, &value, "/kind", "kind")?;
+    let api_version = text(place, &value, "/apiVersion", "apiVersion")?;
+    if kind == "List" && api_version == "v1" {
+        let items = value.get("items").and_then(Value::as_array).cloned();
+        let items = items.ok_or_else(|| place.problem("List", "items", "expected a list"))?;
+        return items
+            .into_iter()
+            .try_for_each(|item| collect(place, item, documents));
+    }
+    let name = match value.pointer("/metadata/generateName") {
+        Some(Value::String(prefix)) if value.pointer("/metadata/name").is_none() => prefix.clone(),
+        _ => text(place, &value, "/metadata/name", "metadata.name")?,
+    };
+    let namespace = match value.pointer("/metadata/namespace") {
+        None | Some(Value::Null) => None,
+        Some(_) => Some(text(
+            place,
+            &value,
+            "/metadata/namespace",
+            "metadata.namespace",
+        )?),
+    };
+    documents.push(Document {
+        place: place.clone(),
+        api_version,
+        kind,
+        name,
+        namespace,
+        value,
+    });
+    Ok(())
+}
+
+/// The non-empty string at `pointer`.
+fn text(place: &Place, value: &Value, pointer: &str, field: &str) -> Result<String, Problem> {
+    let named = |pointer: &str| {
+        value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let object = format!("{} {}", named("/kind"), named("/metadata/name"));
+    match value.pointer(pointer) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+        None | Some(Value::Null | Value::String(_)) => {
+            Err(place.problem(object.trim(), field, "Required value"))
+        }
+        Some(_) => Err(place.problem(object.trim(), field, "expected a string")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

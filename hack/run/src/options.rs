@@ -1,0 +1,83 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Parser;
+
+/// Starts a test control plane and the StatefulSet controller, applies manifests, and shows the
+/// pods.
+#[derive(Debug, Parser)]
+#[command(name = "run")]
+pub(crate) struct Options {
+    /// The kube-test-control-plane binary.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control_plane: PathBuf,
+
+    /// The statefulset-controller-manager binary.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) controller: PathBuf,
+
+    /// End as soon as every set is complete; this is also what happens away from a terminal.
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// How long to wait for that, as 90s, 5m or 1h.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+
+    /// The manifests to apply, in this order.
+    #[arg(value_name = "MANIFEST", required = true)]
+    pub(crate) manifests: Vec<PathBuf>,
+}
+
+/// Reads `90s`, `5m`, `1h`, or a number of seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let seconds_each = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("expected a number and s, m or h, such as 90s or 5m".to_owned()),
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(seconds_each))
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs)
+        .ok_or_else(|| "expected a positive number, such as 90s or 5m".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(parse_duration("1h"), Ok(Duration::from_secs(3600)));
+        assert_eq!(parse_duration("7"), Ok(Duration::from_secs(7)));
+        for wrong in ["", "0s", "5d", "-1s", "m", "99999999999999999999h"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_timeout_is_five_minutes_unless_said_otherwise() {
+        let options = Options::try_parse_from([
+            "run",
+            "--control-plane",
+            "a",
+            "--controller",
+            "b",
+            "web.yaml",
+        ])
+        .expect("the command line is complete");
+        assert_eq!(options.timeout, Duration::from_secs(300));
+        assert!(!options.once);
+    }
+}

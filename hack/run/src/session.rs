@@ -1,0 +1,332 @@
+//! One run from beginning to end.
+
+use std::{
+    collections::BTreeMap,
+    io::{Stdout, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use kube::Client;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinSet,
+    time::Instant,
+};
+
+use crate::{
+    apply::Applier,
+    children::{Process, shell_command},
+    kubeconfig,
+    manifest::{self, Document},
+    options::Options,
+    terminal::{Screen, is_interactive},
+    view,
+    waiting::waits_for,
+    watch,
+    world::{Change, Key, World},
+};
+
+/// How long the control plane may take to answer for the first time.
+const START_MAX: Duration = Duration::from_secs(60);
+
+/// Between two looks at whether it answers.
+const START_POLL: Duration = Duration::from_millis(50);
+
+/// Between two redraws of the table.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Exit code after an interrupt away from a terminal: 128 and the number of SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// How a session ends, short of an error that needs no look into the logs.
+enum End {
+    /// Every set is complete.
+    Complete,
+    /// The user has seen enough.
+    Interrupted,
+    /// Something broke; each line says what.
+    Broken(Vec<String>),
+}
+
+/// Runs it all. The children are gone when this returns.
+///
+/// # Errors
+/// A bad manifest or a program that can't be started, as one line.
+pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let documents = read_manifests(options)?;
+    let folder = tempfile::Builder::new()
+        .prefix("statefulset-run-")
+        .tempdir()
+        .context("make a folder for the kubeconfig and the logs")?;
+    let mut interrupts = Interrupts::install()?;
+    let mut session = Session::start(options, folder.path())?;
+    let outcome = tokio::select! {
+        outcome = session.play(&documents) => outcome,
+        () = interrupts.next() => Ok(End::Interrupted),
+    };
+    session.stop().await;
+    match outcome? {
+        End::Interrupted if session.once => Ok(ExitCode::from(INTERRUPTED)),
+        End::Complete | End::Interrupted => Ok(ExitCode::SUCCESS),
+        End::Broken(lines) => {
+            let mut errors = std::io::stderr();
+            for line in lines {
+                writeln!(errors, "run: {}", manifest::one_line(&line))?;
+            }
+            writeln!(errors, "run: the logs are in {}", folder.keep().display())?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn read_manifests(options: &Options) -> anyhow::Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for path in &options.manifests {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {name}"))?;
+        documents.extend(manifest::parse(&name, &text)?);
+    }
+    Ok(documents)
+}
+
+/// The signals that end a session.
+struct Interrupts([Signal; 3]);
+
+impl Interrupts {
+    fn install() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("listen for signals");
+        let hangup = listen(SignalKind::hangup())?;
+        Ok(Self([
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::terminate())?,
+            hangup,
+        ]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// The child processes, the screen, and how to go about it.
+struct Session<'a> {
+    options: &'a Options,
+    folder: &'a Path,
+    kubeconfig: PathBuf,
+    control_plane: Process,
+    /// Started once the control plane has written its kubeconfig.
+    controller: Option<Process>,
+    screen: Screen<Stdout>,
+    interactive: bool,
+    once: bool,
+    started: Instant,
+}
+
+impl<'a> Session<'a> {
+    /// Starts the control plane.
+    fn start(options: &'a Options, folder: &'a Path) -> anyhow::Result<Self> {
+        let kubeconfig = folder.join("kubeconfig");
+        let arguments = [
+            "--secure-port",
+            "0",
+            "--kubeconfig-out",
+            &kubeconfig.display().to_string(),
+        ]
+        .map(str::to_owned);
+        let program = std::path::absolute(&options.control_plane)?;
+        let control_plane = Process::start("control plane", &program, &arguments, folder)?;
+        let interactive = is_interactive();
+        Ok(Self {
+            options,
+            folder,
+            kubeconfig,
+            control_plane,
+            controller: None,
+            screen: Screen::new(std::io::stdout()),
+            interactive,
+            once: options.once || !interactive,
+            started: Instant::now(),
+        })
+    }
+
+    /// Everything after that: the controller, the manifest, the view.
+    async fn play(&mut self, documents: &[Document]) -> anyhow::Result<End> {
+        let client = tokio::select! {
+            client = connect(&self.kubeconfig) => client?,
+            status = self.control_plane.ended() => {
+                return Ok(End::Broken(vec![self.control_plane.obituary(status)]));
+            }
+        };
+        let command = self.start_controller()?;
+        self.introduce(&command)?;
+        let mut applier = Applier::new(client.clone());
+        let mut sets = Vec::new();
+        for document in documents {
+            sets.extend(applier.create(document).await?);
+        }
+        self.screen
+            .say(&format!("applied   {} objects", documents.len()))?;
+        self.watch(&client, &sets, &command).await
+    }
+
+    /// Starts the controller and returns the command that starts it again.
+    fn start_controller(&mut self) -> anyhow::Result<String> {
+        let arguments = [
+            "--kubeconfig".to_owned(),
+            self.kubeconfig.display().to_string(),
+            "--leader-elect=false".to_owned(),
+        ];
+        let program = std::path::absolute(&self.options.controller)?;
+        let controller = Process::start("controller", &program, &arguments, self.folder)?;
+        self.controller = Some(controller);
+        Ok(shell_command(&program, &arguments))
+    }
+
+    /// Says what runs and how to talk to it.
+    fn introduce(&mut self, command: &str) -> anyhow::Result<()> {
+        let kubeconfig = self.kubeconfig.display();
+        let mut lines = Vec::new();
+        for process in std::iter::once(&self.control_plane).chain(&self.controller) {
+            let log = process.log.display();
+            lines.push(format!(
+                "{:<14} pid {}, log {log}",
+                process.name, process.pid
+            ));
+        }
+        lines.push(format!("{:<14} {kubeconfig}", "kubeconfig"));
+        lines.push(format!(
+            "{:<14} kubectl --kubeconfig {kubeconfig} get pods",
+            "look"
+        ));
+        let curl = kubeconfig::curl_command(&self.kubeconfig, self.folder)?;
+        lines.push(format!("{:<14} {curl}", ""));
+        lines.push(format!("{:<14} {command}", "restart with"));
+        lines.iter().try_for_each(|line| self.screen.say(line))?;
+        Ok(())
+    }
+
+    /// Shows what happens until it is over.
+    async fn watch(&mut self, client: &Client, sets: &[Key], command: &str) -> anyhow::Result<End> {
+        let mut tasks = JoinSet::new();
+        let mut changes = watch::start(client, &mut tasks);
+        let mut world = World::default();
+        let mut shown = BTreeMap::new();
+        let mut redraw = tokio::time::interval(REDRAW);
+        let deadline = Instant::now() + self.options.timeout;
+        loop {
+            if self.once && sets.iter().all(|set| waits_for(set, &world).is_none()) {
+                self.show(&world, &mut shown)?;
+                let seconds = self.started.elapsed().as_secs_f32();
+                self.screen.say(&format!(
+                    "complete  {} sets after {seconds:.1} s",
+                    sets.len()
+                ))?;
+                return Ok(End::Complete);
+            }
+            tokio::select! {
+                Some(change) = changes.recv() => self.take(change, &mut world, &mut shown)?,
+                status = self.control_plane.ended() => {
+                    return Ok(End::Broken(vec![self.control_plane.obituary(status)]));
+                }
+                obituary = controller_ended(self.controller.as_mut()) => {
+                    self.screen.say(&format!("{obituary}; start it again with: {command}"))?;
+                }
+                _ = redraw.tick(), if self.interactive => self.show(&world, &mut shown)?,
+                () = tokio::time::sleep_until(deadline), if self.once => {
+                    return Ok(self.timed_out(sets, &world));
+                }
+            }
+        }
+    }
+
+    /// Takes a change in, and shows it at once unless the table is redrawn anyway.
+    fn take(
+        &mut self,
+        change: Change,
+        world: &mut World,
+        shown: &mut BTreeMap<String, String>,
+    ) -> anyhow::Result<()> {
+        world.apply(change);
+        if self.interactive {
+            Ok(())
+        } else {
+            self.show(world, shown)
+        }
+    }
+
+    /// Shows what is new since `shown`.
+    fn show(&mut self, world: &World, shown: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
+        if self.interactive {
+            self.screen.redraw(view::table(world))?;
+            return Ok(());
+        }
+        let lines = view::lines(world);
+        let seconds = self.started.elapsed().as_secs_f32();
+        for change in view::changes(shown, &lines) {
+            self.screen.say(&format!("{seconds:6.1} s  {change}"))?;
+        }
+        *shown = lines;
+        Ok(())
+    }
+
+    /// What each set still waits for.
+    fn timed_out(&self, sets: &[Key], world: &World) -> End {
+        let seconds = self.options.timeout.as_secs();
+        let waits = sets.iter().filter_map(|set| {
+            let wait = waits_for(set, world)?;
+            Some(format!("{set} is not complete after {seconds} s: {wait}"))
+        });
+        End::Broken(waits.collect())
+    }
+
+    /// Kills and reaps the children.
+    async fn stop(&mut self) {
+        if let Some(controller) = &mut self.controller {
+            controller.stop().await;
+        }
+        self.control_plane.stop().await;
+    }
+}
+
+/// Waits for the controller's end, and says what it was.
+async fn controller_ended(controller: Option<&mut Process>) -> String {
+    match controller {
+        Some(controller) => {
+            let status = controller.ended().await;
+            controller.obituary(status)
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the kubeconfig is written and the server behind it answers.
+async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
+    let deadline = Instant::now() + START_MAX;
+    loop {
+        let attempt = try_connect(kubeconfig).await;
+        match attempt {
+            Ok(client) => return Ok(client),
+            Err(error) if Instant::now() > deadline => {
+                return Err(error.context("wait for the control plane"));
+            }
+            Err(_) => tokio::time::sleep(START_POLL).await,
+        }
+    }
+}
+
+async fn try_connect(kubeconfig: &Path) -> anyhow::Result<Client> {
+    let client = kubeconfig::client(kubeconfig).await?;
+    client
+        .apiserver_version()
+        .await
+        .context("ask the control plane for its version")?;
+    Ok(client)
+}

@@ -1,0 +1,329 @@
+//! What the view knows of the cluster: sets, pods, claims and warnings, cut to what it shows.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::{
+        apps::v1::StatefulSet,
+        core::v1::{Event, PersistentVolumeClaim, Pod},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+/// Label of a pod with the name of its revision.
+const REVISION_LABEL: &str = "controller-revision-hash";
+
+/// Namespace and name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// Namespace.
+    pub(crate) namespace: String,
+    /// Name.
+    pub(crate) name: String,
+}
+
+impl Key {
+    /// Makes one.
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The key of an object.
+    pub(crate) fn of(metadata: &ObjectMeta) -> Self {
+        Self {
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A StatefulSet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Set {
+    /// Uid.
+    pub(crate) uid: String,
+    /// Whether it is being deleted.
+    pub(crate) deleting: bool,
+    /// Generation of its spec.
+    pub(crate) generation: i64,
+    /// Generation that its status is about.
+    pub(crate) observed_generation: i64,
+    /// First ordinal.
+    pub(crate) start: i32,
+    /// Wanted replicas.
+    pub(crate) replicas: i32,
+    /// Names of the claim templates.
+    pub(crate) claim_templates: Vec<String>,
+    /// Status counter: pods.
+    pub(crate) current: i32,
+    /// Status counter: ready pods.
+    pub(crate) ready: i32,
+    /// Status counter: available pods.
+    pub(crate) available: i32,
+    /// Status counter: pods of the update revision.
+    pub(crate) updated: i32,
+    /// The revision that pods had before.
+    pub(crate) current_revision: String,
+    /// The revision that pods get.
+    pub(crate) update_revision: String,
+}
+
+impl Set {
+    /// Ordinals that the set wants.
+    pub(crate) fn ordinals(&self) -> std::ops::Range<i64> {
+        let start = i64::from(self.start);
+        start..start + i64::from(self.replicas)
+    }
+}
+
+impl From<StatefulSet> for Set {
+    fn from(set: StatefulSet) -> Self {
+        let spec = set.spec.unwrap_or_default();
+        let status = set.status.unwrap_or_default();
+        let templates = spec.volume_claim_templates.unwrap_or_default();
+        Self {
+            uid: set.metadata.uid.unwrap_or_default(),
+            deleting: set.metadata.deletion_timestamp.is_some(),
+            generation: set.metadata.generation.unwrap_or_default(),
+            observed_generation: status.observed_generation.unwrap_or_default(),
+            start: spec
+                .ordinals
+                .and_then(|ordinals| ordinals.start)
+                .unwrap_or_default(),
+            replicas: spec.replicas.unwrap_or(1),
+            claim_templates: templates
+                .into_iter()
+                .filter_map(|template| template.metadata.name)
+                .collect(),
+            current: status.replicas,
+            ready: status.ready_replicas.unwrap_or_default(),
+            available: status.available_replicas.unwrap_or_default(),
+            updated: status.updated_replicas.unwrap_or_default(),
+            current_revision: status.current_revision.unwrap_or_default(),
+            update_revision: status.update_revision.unwrap_or_default(),
+        }
+    }
+}
+
+/// A pod that some set controls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Uid of its controller, empty if it has none.
+    pub(crate) set_uid: String,
+    /// Ordinal in its name, if it ends in one.
+    pub(crate) ordinal: Option<i64>,
+    /// Whether it is being deleted.
+    pub(crate) deleting: bool,
+    /// Name of its revision.
+    pub(crate) revision: String,
+    /// Phase.
+    pub(crate) phase: String,
+    /// Whether its Ready condition is True.
+    pub(crate) ready: bool,
+    /// What it says about why it isn't ready: a waiting container's reason or a condition's.
+    pub(crate) excuse: String,
+}
+
+impl From<Pod> for Member {
+    fn from(pod: Pod) -> Self {
+        let status = pod.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let ready = conditions
+            .iter()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let waiting = status
+            .container_statuses
+            .unwrap_or_default()
+            .into_iter()
+            .find_map(|found| {
+                let waiting = found.state?.waiting?;
+                Some(format!(
+                    "container {}: {}",
+                    found.name,
+                    waiting.reason.unwrap_or_default()
+                ))
+            });
+        let unmet = || {
+            let unmet = conditions
+                .iter()
+                .find(|condition| condition.status != "True")?;
+            unmet.message.clone().or_else(|| unmet.reason.clone())
+        };
+        let owners = pod.metadata.owner_references.unwrap_or_default();
+        let controller = owners
+            .into_iter()
+            .find(|owner| owner.controller == Some(true));
+        let name = pod.metadata.name.unwrap_or_default();
+        let labels = pod.metadata.labels.unwrap_or_default();
+        Self {
+            set_uid: controller.map(|owner| owner.uid).unwrap_or_default(),
+            ordinal: name
+                .rsplit_once('-')
+                .and_then(|(_, ordinal)| ordinal.parse().ok()),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
+            revision: labels.get(REVISION_LABEL).cloned().unwrap_or_default(),
+            phase: status.phase.unwrap_or_default(),
+            ready,
+            excuse: waiting.or_else(unmet).unwrap_or_default(),
+        }
+    }
+}
+
+/// Phase of a claim, `Bound` when all is well.
+pub(crate) fn claim_phase(claim: PersistentVolumeClaim) -> String {
+    claim
+        .status
+        .and_then(|status| status.phase)
+        .unwrap_or_else(|| "Pending".to_owned())
+}
+
+/// The text of a warning event, and the object that it is about.
+pub(crate) fn warning(event: Event) -> Option<(Key, String)> {
+    if event.type_.as_deref() != Some("Warning") {
+        return None;
+    }
+    let about = event.involved_object;
+    let key = Key {
+        namespace: about.namespace.unwrap_or_default(),
+        name: about.name?,
+    };
+    let reason = event.reason.unwrap_or_default();
+    Some((
+        key,
+        format!("{reason}: {}", event.message.unwrap_or_default()),
+    ))
+}
+
+/// A change that a watch reports.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// Sets.
+    Sets(Seen<Set>),
+    /// Pods.
+    Pods(Seen<Member>),
+    /// Phases of claims.
+    Claims(Seen<String>),
+    /// Warnings, by the object that they are about.
+    Warnings(Seen<String>),
+}
+
+/// What happened to objects of one kind.
+#[derive(Debug)]
+pub(crate) enum Seen<T> {
+    /// These are all that there are.
+    All(BTreeMap<Key, T>),
+    /// One is new or different.
+    One(Key, T),
+    /// One is gone.
+    Gone(Key),
+}
+
+impl<T> Seen<T> {
+    fn apply(self, objects: &mut BTreeMap<Key, T>) {
+        match self {
+            Self::All(all) => *objects = all,
+            Self::One(key, object) => drop(objects.insert(key, object)),
+            Self::Gone(key) => drop(objects.remove(&key)),
+        }
+    }
+}
+
+/// Everything that is known.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    /// Sets.
+    pub(crate) sets: BTreeMap<Key, Set>,
+    /// Pods.
+    pub(crate) pods: BTreeMap<Key, Member>,
+    /// Phases of claims.
+    pub(crate) claims: BTreeMap<Key, String>,
+    /// Last warning about an object.
+    pub(crate) warnings: BTreeMap<Key, String>,
+}
+
+impl World {
+    /// Takes a change in.
+    pub(crate) fn apply(&mut self, change: Change) {
+        match change {
+            Change::Sets(seen) => seen.apply(&mut self.sets),
+            Change::Pods(seen) => seen.apply(&mut self.pods),
+            Change::Claims(seen) => seen.apply(&mut self.claims),
+            Change::Warnings(seen) => seen.apply(&mut self.warnings),
+        }
+    }
+
+    /// The pods that a set controls, with their names.
+    pub(crate) fn members<'a>(
+        &'a self,
+        key: &'a Key,
+        set: &'a Set,
+    ) -> impl Iterator<Item = (&'a Key, &'a Member)> {
+        self.pods
+            .iter()
+            .filter(|(pod, member)| pod.namespace == key.namespace && member.set_uid == set.uid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(value: serde_json::Value) -> Member {
+        Member::from(serde_json::from_value::<Pod>(value).expect("it is a pod"))
+    }
+
+    #[test]
+    fn a_pod_says_why_it_is_not_ready() {
+        let waiting = pod(json!({"metadata": {"name": "web-12"}, "status": {
+            "conditions": [{"type": "Ready", "status": "False", "message": "not yet"}],
+            "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": false,
+                "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
+        }}));
+        assert_eq!(waiting.excuse, "container c: ImagePullBackOff");
+        assert_eq!(waiting.ordinal, Some(12));
+        let unscheduled = pod(
+            json!({"metadata": {"name": "web-0"}, "status": {"conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                 "message": "0/1 nodes are available"},
+            ]}}),
+        );
+        assert_eq!(unscheduled.excuse, "0/1 nodes are available");
+        assert!(!unscheduled.ready);
+    }
+
+    #[test]
+    fn only_warnings_are_kept() {
+        let event = |type_: &str| {
+            let event = json!({"metadata": {}, "type": type_, "reason": "FailedCreate",
+                "message": "m", "involvedObject": {"namespace": "n", "name": "web"}});
+            warning(serde_json::from_value(event).expect("it is an event"))
+        };
+        assert_eq!(event("Normal"), None);
+        assert_eq!(
+            event("Warning"),
+            Some((Key::new("n", "web"), "FailedCreate: m".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_relist_forgets_what_is_gone() {
+        let mut world = World::default();
+        let key = Key::new("n", "c");
+        world.apply(Change::Claims(Seen::One(key.clone(), "Bound".to_owned())));
+        assert_eq!(world.claims.len(), 1);
+        world.apply(Change::Claims(Seen::All(BTreeMap::new())));
+        assert!(world.claims.is_empty());
+        world.apply(Change::Claims(Seen::Gone(key)));
+    }
+}
