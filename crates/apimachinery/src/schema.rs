@@ -34,11 +34,11 @@ pub enum UnknownMembers {
     Keep,
 }
 
-/// Where a set's template stands, for the `at` of [`normalize_at`].
-pub const AT_SET_TEMPLATE: &str = "StatefulSetSpec.spec.template";
-
 /// Returns what Go makes of `value` when it decodes it into the type `type_name` and encodes the
 /// result. Names match with their case.
+///
+/// `path` is where the value stands in the stateful set of which it is a part (`spec.template`), or
+/// empty for a whole object; error texts name it.
 ///
 /// # Errors
 /// A value has the wrong type, does not fit, or is not a quantity or a time; the text is Go's. The
@@ -47,23 +47,9 @@ pub fn normalize(
     type_name: &str,
     value: &Value,
     unknown: UnknownMembers,
+    path: &str,
 ) -> Result<Value, DecodeError> {
-    normalize_at(type_name, value, unknown, "")
-}
-
-/// Does what [`normalize`] does to a part of a larger object; `at` tells error texts where the part
-/// stands: the Go struct that holds it, then its path from the object's root, joined by points
-/// ([`AT_SET_TEMPLATE`]). It is empty for a whole object.
-///
-/// # Errors
-/// The same.
-pub fn normalize_at(
-    type_name: &str,
-    value: &Value,
-    unknown: UnknownMembers,
-    at: &str,
-) -> Result<Value, DecodeError> {
-    decode::Decoder::new(unknown, at).run(type_name, value)
+    decode::Decoder::new(unknown, path).run(type_name, value)
 }
 
 #[cfg(test)]

@@ -7,6 +7,10 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
+use kube_apimachinery::defaults::set_claim_defaults;
+use kube_apimachinery::defaults::set_pod_defaults;
+use kube_apimachinery::defaults::set_pod_template_defaults;
+use kube_apimachinery::defaults::set_stateful_set_defaults;
 use kube_apimachinery::hash::FNV1_32_OFFSET;
 use kube_apimachinery::hash::fnv1_32;
 use kube_apimachinery::hash::safe_encode_string;
@@ -47,7 +51,7 @@ fn recorded_template(revision: &Value) -> Option<Value> {
 }
 
 fn normal(type_name: &str, value: &Value) -> Value {
-    normalize(type_name, value, UnknownMembers::Drop).unwrap()
+    normalize(type_name, value, UnknownMembers::Drop, "").unwrap()
 }
 
 #[test]
@@ -144,6 +148,56 @@ fn the_inputs_of_syncs_decode_and_decoding_twice_changes_nothing() {
                 let once = normal(type_name, object);
                 assert_eq!(normal(type_name, &once), once, "{}", case["id"]);
             }
+        }
+    }
+}
+
+/// Applies defaults twice: the first time may change something, the second time may not.
+fn defaulted(value: &Value, set_defaults: impl Fn(&mut Value)) -> Value {
+    let mut value = value.clone();
+    set_defaults(&mut value);
+    let once = value.clone();
+    set_defaults(&mut value);
+    assert_eq!(value, once);
+    value
+}
+
+#[test]
+fn defaults_change_nothing_that_the_server_has_defaulted() {
+    for case in &vectors("revisions.jsonl.gz") {
+        let template = &case["set"]["spec"]["template"];
+        assert_eq!(
+            defaulted(template, set_pod_template_defaults),
+            *template,
+            "{}",
+            case["id"]
+        );
+        let set = defaulted(&case["set"], |set| set_stateful_set_defaults(set, false));
+        assert_eq!(set, case["set"], "{}", case["id"]);
+    }
+    for cluster in &vectors("settled.jsonl.gz") {
+        let id = &cluster["id"];
+        let items = |list: &str| cluster[list]["items"].as_array().unwrap();
+        for set in items("statefulsets") {
+            assert_eq!(
+                defaulted(set, |set| set_stateful_set_defaults(set, false)),
+                *set,
+                "{id}"
+            );
+        }
+        for revision in items("controllerrevisions") {
+            let template = recorded_template(revision).unwrap();
+            assert_eq!(
+                defaulted(&template, set_pod_template_defaults),
+                template,
+                "{id}"
+            );
+        }
+        for pod in items("pods") {
+            assert_eq!(defaulted(pod, set_pod_defaults), *pod, "{id}");
+        }
+        for claim in items("persistentvolumeclaims") {
+            assert_eq!(defaulted(claim, set_claim_defaults), *claim, "{id}");
         }
     }
 }

@@ -36,9 +36,13 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Begins at the place `at`: a struct's name and a path, or nothing.
-    pub(super) fn new(unknown: UnknownMembers, at: &'a str) -> Self {
-        let (holder, path) = at.split_once('.').unwrap_or((at, ""));
+    /// Begins at the place `path` in a stateful set, or at the root of any object.
+    pub(super) fn new(unknown: UnknownMembers, path: &'a str) -> Self {
+        let holder = if path.is_empty() {
+            ""
+        } else {
+            holder_in_set(path)
+        };
         let path = if path.is_empty() {
             Vec::new()
         } else {
@@ -201,7 +205,7 @@ impl<'a> Decoder<'a> {
             }
             Value::Number(_) => String::from("number"),
         };
-        let target = if self.holder.is_empty() {
+        let target = if self.path.is_empty() {
             String::from("value")
         } else {
             format!("struct field {}.{}", self.holder, self.path.join("."))
@@ -212,6 +216,19 @@ impl<'a> Decoder<'a> {
             go_type: go_type.to_owned(),
         }
     }
+}
+
+/// Returns the Go struct that holds what stands at `path` in a stateful set.
+fn holder_in_set(path: &str) -> &'static str {
+    let (parents, _) = path.rsplit_once('.').unwrap_or(("", path));
+    let names = parents.split('.').filter(|name| !name.is_empty());
+    let holder = names.fold(Some("StatefulSet"), |holder, name| {
+        match find(fields(holder?)?, name)?.kind {
+            Kind::Struct(inner) => Some(inner),
+            _ => None,
+        }
+    });
+    holder.unwrap_or("StatefulSet")
 }
 
 /// Returns what Go writes for a member that is absent although it is always written.

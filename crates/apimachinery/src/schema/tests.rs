@@ -5,15 +5,15 @@ use serde_json::json;
 use super::*;
 
 fn normal(type_name: &str, value: &Value) -> Value {
-    normalize(type_name, value, UnknownMembers::Drop).unwrap()
+    normalize(type_name, value, UnknownMembers::Drop, "").unwrap()
 }
 
 fn template_error(template: &Value) -> String {
-    normalize_at(
+    normalize(
         "PodTemplateSpec",
         template,
         UnknownMembers::Drop,
-        AT_SET_TEMPLATE,
+        "spec.template",
     )
     .unwrap_err()
     .to_string()
@@ -123,7 +123,7 @@ fn unknown_members_are_dropped_or_kept() {
     });
     assert_eq!(normal("PodTemplateSpec", &value), dropped);
     assert_eq!(
-        normalize("PodTemplateSpec", &value, UnknownMembers::Keep).unwrap(),
+        normalize("PodTemplateSpec", &value, UnknownMembers::Keep, "").unwrap(),
         kept
     );
     let found = unknown_members("PodTemplateSpec", &value);
@@ -184,7 +184,7 @@ fn errors_read_as_go_writes_them() {
          StatefulSetSpec.spec.template of type v1.PodTemplateSpec"
     );
     assert_eq!(
-        normalize("PodSpec", &json!([]), UnknownMembers::Drop)
+        normalize("PodSpec", &json!([]), UnknownMembers::Drop, "")
             .unwrap_err()
             .to_string(),
         "json: cannot unmarshal array into Go value of type v1.PodSpec"
@@ -196,7 +196,7 @@ fn errors_read_as_go_writes_them() {
          containers.livenessProbe.ProbeHandler.httpGet.port of type int32"
     );
     assert!(matches!(
-        normalize("Nothing", &json!({}), UnknownMembers::Drop),
+        normalize("Nothing", &json!({}), UnknownMembers::Drop, ""),
         Err(DecodeError::UnknownType(name)) if name == "Nothing"
     ));
 }
@@ -204,7 +204,7 @@ fn errors_read_as_go_writes_them() {
 #[test]
 fn a_bad_quantity_or_time_ends_the_decoding_at_once() {
     let value = json!({"hostNetwork": 1, "overhead": {"cpu": "x"}});
-    let err = normalize("PodSpec", &value, UnknownMembers::Drop).unwrap_err();
+    let err = normalize("PodSpec", &value, UnknownMembers::Drop, "").unwrap_err();
     assert!(
         err.to_string()
             .starts_with("quantities must match the regular expression"),
@@ -212,7 +212,7 @@ fn a_bad_quantity_or_time_ends_the_decoding_at_once() {
     );
     let time = |text: &str| {
         let value = json!({"creationTimestamp": text});
-        match normalize("ObjectMeta", &value, UnknownMembers::Drop) {
+        match normalize("ObjectMeta", &value, UnknownMembers::Drop, "") {
             Ok(meta) => meta["creationTimestamp"].as_str().unwrap_or("-").to_owned(),
             Err(err) => err.to_string(),
         }

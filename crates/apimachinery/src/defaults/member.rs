@@ -1,0 +1,86 @@
+//! Reading and setting the members of JSON objects as Go's defaulting functions see them.
+
+use std::str::FromStr;
+
+use serde_json::Map;
+use serde_json::Value;
+
+use crate::quantity::Quantity;
+
+/// A JSON object.
+pub(super) type Object = Map<String, Value>;
+
+/// Sets a member that is a pointer in Go: if it is absent or null.
+pub(super) fn set_if_absent(object: &mut Object, name: &str, value: impl Into<Value>) {
+    if object.get(name).is_none_or(Value::is_null) {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Sets a member that is a plain value in Go: if it is absent, null, or zero.
+pub(super) fn set_if_zero(object: &mut Object, name: &str, value: impl Into<Value>) {
+    if is_zero(object, name) {
+        object.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Tells whether a member is absent, null, an empty text or the number 0.
+pub(super) fn is_zero(object: &Object, name: &str) -> bool {
+    match object.get(name) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Number(number)) => number.as_i64() == Some(0),
+        Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => false,
+    }
+}
+
+/// Returns the text of a member, empty if it is not a text.
+pub(super) fn text<'a>(object: &'a Object, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns a member that is an object.
+pub(super) fn child<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    object.get_mut(name)?.as_object_mut()
+}
+
+/// Returns a member that is an object, and makes an empty one if the member is absent or null.
+pub(super) fn child_or_new<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    set_if_absent(object, name, Map::new());
+    child(object, name)
+}
+
+/// Returns the elements that are objects of a member that is a list.
+pub(super) fn elements<'a>(
+    object: &'a mut Object,
+    name: &str,
+) -> impl Iterator<Item = &'a mut Object> {
+    let list = object.get_mut(name).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// Rounds the quantities of the members `limits` and `requests` of a member that is an object.
+pub(super) fn round_up_resources(object: &mut Object, name: &str) {
+    if let Some(resources) = child(object, name) {
+        round_up_quantities(resources, "limits");
+        round_up_quantities(resources, "requests");
+    }
+}
+
+/// Rounds the quantities of a resource list up to thousandths.
+///
+/// Upstream: `SetDefaults_ResourceList`.
+pub(super) fn round_up_quantities(object: &mut Object, name: &str) {
+    let list = child(object, name).into_iter().flat_map(Map::values_mut);
+    for value in list {
+        let text = match &*value {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Number(number) => number.to_string(),
+            _ => continue,
+        };
+        if let Ok(mut quantity) = Quantity::from_str(&text) {
+            quantity.round_up_milli();
+            *value = Value::from(quantity.to_string());
+        }
+    }
+}
