@@ -70,6 +70,6 @@ else
 	@$(call empty,the simulation has not landed yet)
 endif
 
-fmt: ## Format the code and rewrite the README's status line
+fmt: ## Format the code, rewrite the README's status line and the upstream map
 	@$(CARGO) fmt --all
 	@$(CARGO) run --locked --quiet -p tidy

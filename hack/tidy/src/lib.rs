@@ -19,6 +19,7 @@ pub mod repository;
 pub mod source;
 pub mod status;
 pub mod symbols;
+pub mod upstream_map;
 
 /// What a check found: one line each, `where: what is wrong and what to do`.
 pub type Findings = Vec<String>;

@@ -1,15 +1,29 @@
-//! Rewrites what the repository generates: the status line of the README.
+//! Rewrites what the repository generates: the status line of the README and the upstream map.
 
 use anyhow::Context as _;
-use tidy::{repository::Repository, status};
+use tidy::{repository::Repository, status, upstream_map};
 
 fn main() -> anyhow::Result<()> {
     let repository = Repository::collect()?;
-    let line = status::line(status::UPSTREAM_TESTS, &repository.with_extension("rs"))?;
+    let sources = repository.with_extension("rs");
+    let line = status::line(status::UPSTREAM_TESTS, &sources)?;
     let readme = repository.file("README.md").context("find README.md")?;
-    let rewritten = status::rewrite(&readme.text, &line)?;
-    if rewritten != readme.text {
-        std::fs::write(repository.root.join("README.md"), rewritten).context("write README.md")?;
+    write(
+        &repository,
+        "README.md",
+        &status::rewrite(&readme.text, &line)?,
+    )?;
+    write(
+        &repository,
+        upstream_map::PAGE,
+        &upstream_map::page(&sources),
+    )
+}
+
+/// Writes a file if it is different.
+fn write(repository: &Repository, path: &str, text: &str) -> anyhow::Result<()> {
+    if repository.file(path).is_some_and(|file| file.text == text) {
+        return Ok(());
     }
-    Ok(())
+    std::fs::write(repository.root.join(path), text).with_context(|| format!("write {path}"))
 }

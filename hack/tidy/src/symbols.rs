@@ -1,5 +1,4 @@
-//! Rust names in the documents exist: those of the upstream map, and the tests and rules of the
-//! deviations.
+//! Rust names in the documents exist: the tests and rules of the deviations.
 
 use crate::{Findings, repository::SourceFile};
 
@@ -97,7 +96,7 @@ mod tests {
 
     fn page(rows: &str) -> SourceFile {
         SourceFile::new(
-            "docs/upstream-map.md",
+            "docs/deviations.md",
             &format!("| Go | Rust |\n|---|---|\n{rows}"),
         )
     }
@@ -120,9 +119,9 @@ mod tests {
         assert_eq!(
             check(&page, 1, &files()),
             [
-                "docs/upstream-map.md:3: there is no ghost",
-                "docs/upstream-map.md:4: there is no statefulset_client::hash_controller_revision",
-                "docs/upstream-map.md:5: there is no hash_controller",
+                "docs/deviations.md:3: there is no ghost",
+                "docs/deviations.md:4: there is no statefulset_client::hash_controller_revision",
+                "docs/deviations.md:5: there is no hash_controller",
             ]
         );
     }

@@ -7,7 +7,7 @@ use tidy::{
     metadata::{self, Metadata},
     paths, reachable,
     repository::{Repository, SourceFile},
-    source, status, symbols,
+    source, status, symbols, upstream_map,
 };
 
 fn repository() -> Repository {
@@ -135,12 +135,17 @@ fn the_status_line_of_the_readme_is_current() {
 }
 
 #[test]
-fn the_names_in_the_upstream_map_exist() {
+fn the_upstream_map_is_current() {
     let repository = repository();
     let page = repository
-        .file("docs/upstream-map.md")
-        .expect("there is an upstream map");
-    assert_clean(&symbols::check(page, 1, &repository.with_extension("rs")));
+        .file(upstream_map::PAGE)
+        .map(|file| file.text.as_str());
+    let current = upstream_map::page(&repository.with_extension("rs"));
+    assert!(
+        page == Some(&current),
+        "run `make fmt`; {} is out of date",
+        upstream_map::PAGE
+    );
 }
 
 #[test]
