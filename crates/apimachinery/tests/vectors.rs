@@ -1,6 +1,8 @@
 //! The recorded behaviour of the reference, as far as this crate reproduces it: revision bytes,
 //! names and hashes, decode and encode, defaults.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are not seen as tests")]
+
 use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -22,11 +24,15 @@ use kube_apimachinery::schema::unknown_members;
 use serde_json::Value;
 use serde_json::json;
 
-/// Reads a vector file: one JSON object a line.
-fn vectors(name: &str) -> Vec<Value> {
+/// Opens a vector file.
+fn open(name: &str) -> File {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test/vectors");
-    let file = File::open(folder.join(name)).unwrap();
-    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    File::open(folder.join(name)).unwrap()
+}
+
+/// Reads a vector file of one JSON object a line.
+fn vectors(name: &str) -> Vec<Value> {
+    let lines = BufReader::new(GzDecoder::new(open(name))).lines();
     lines
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
         .collect()
@@ -200,4 +206,95 @@ fn defaults_change_nothing_that_the_server_has_defaulted() {
             assert_eq!(defaulted(claim, set_claim_defaults), *claim, "{id}");
         }
     }
+}
+
+/// Adds a member if it is absent, and tells whether it was.
+fn fill(object: &mut Value, member: &str, value: &str) -> bool {
+    let is_absent = object.get(member).is_none();
+    if is_absent {
+        object[member] = json!(value);
+    }
+    is_absent
+}
+
+#[test]
+fn defaults_of_sets_and_revisions_in_syncs_are_there_already() {
+    let mut before_defaulting = 0;
+    for case in &vectors("sync.jsonl.gz") {
+        for set in sync_objects(case, "StatefulSet") {
+            let template = &set["spec"]["template"];
+            assert_eq!(
+                defaulted(template, set_pod_template_defaults),
+                *template,
+                "{}",
+                case["id"]
+            );
+        }
+        for revision in sync_objects(case, "ControllerRevision") {
+            let mut template = recorded_template(revision).unwrap();
+            let after = defaulted(&template, set_pod_template_defaults);
+            // Some are made as if by a server that did not have these defaults yet.
+            let (spec, count) = (&mut template["spec"], &mut before_defaulting);
+            *count += usize::from(fill(spec, "dnsPolicy", "ClusterFirst"));
+            let container = &mut spec["containers"][0];
+            *count += usize::from(fill(container, "terminationMessagePolicy", "File"));
+            assert_eq!(after, template, "{}", case["id"]);
+        }
+    }
+    assert!(before_defaulting > 0);
+}
+
+/// Returns what a server makes of the spec in the body of a create, admission aside.
+fn created_spec(resource: &str, body: &Value) -> Option<Value> {
+    let (type_name, value) = match resource {
+        "statefulsets" => ("StatefulSet", body),
+        "persistentvolumeclaims" => ("PersistentVolumeClaim", body),
+        "pods" => ("PodSpec", &body["spec"]),
+        _ => return None,
+    };
+    let mut object = normal(type_name, value);
+    match resource {
+        "statefulsets" => set_stateful_set_defaults(&mut object, false),
+        "persistentvolumeclaims" => set_claim_defaults(&mut object),
+        _ => {
+            object = json!({ "spec": object });
+            set_pod_defaults(&mut object);
+        }
+    }
+    Some(object["spec"].take())
+}
+
+#[test]
+fn what_a_server_stores_is_the_request_decoded_and_defaulted() {
+    let cases: Vec<Value> =
+        serde_json::from_reader(BufReader::new(open("apiserver.json"))).unwrap();
+    let steps = cases
+        .iter()
+        .flat_map(|case| case["steps"].as_array().unwrap());
+    let mut compared = 0;
+    for step in steps.filter(|step| step["method"] == "POST" && step.get("project").is_none()) {
+        let answer = &step["response"]["body"];
+        if answer.get("spec").is_none() {
+            continue;
+        }
+        let path = step["path"].as_str().unwrap();
+        let resource = path
+            .split('?')
+            .next()
+            .and_then(|path| path.rsplit('/').next())
+            .unwrap();
+        let Some(mut created) = created_spec(resource, &step["body"]) else {
+            continue;
+        };
+        let mut stored = answer["spec"].clone();
+        // Admission plugins set these in pods.
+        for spec in [&mut created, &mut stored] {
+            for member in ["tolerations", "priority", "preemptionPolicy"] {
+                spec.as_object_mut().unwrap().remove(member);
+            }
+        }
+        assert_eq!(created, stored, "{path}");
+        compared += 1;
+    }
+    assert!(compared > 50, "{compared}");
 }

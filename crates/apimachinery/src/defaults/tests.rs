@@ -1,5 +1,10 @@
 //! Tests of the defaults against the table of the API, and of odd shapes.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without a borrow"
+)]
+
 use serde_json::Value;
 use serde_json::json;
 

@@ -83,6 +83,12 @@ fn doubles_are_printed_as_go_prints_them() {
 }
 
 #[test]
+fn no_feature_of_serde_json_that_changes_bytes_is_on() {
+    let value: Value = serde_json::from_str(r#"{"b":1.50,"a":1}"#).unwrap();
+    assert_eq!(value.to_string(), r#"{"a":1,"b":1.5}"#);
+}
+
+#[test]
 fn a_raw_object_keeps_the_bytes_of_untouched_members() {
     let text = r#"{"b":{"y": 1.0,"x":"\u003c"},"a":9007199254740993,"\u0026":null}"#;
     let mut object = RawObject::parse(text).unwrap();

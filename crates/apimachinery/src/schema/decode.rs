@@ -221,9 +221,9 @@ impl<'a> Decoder<'a> {
 /// Returns the Go struct that holds what stands at `path` in a stateful set.
 fn holder_in_set(path: &str) -> &'static str {
     let (parents, _) = path.rsplit_once('.').unwrap_or(("", path));
-    let names = parents.split('.').filter(|name| !name.is_empty());
-    let holder = names.fold(Some("StatefulSet"), |holder, name| {
-        match find(fields(holder?)?, name)?.kind {
+    let mut names = parents.split('.').filter(|name| !name.is_empty());
+    let holder = names.try_fold("StatefulSet", |holder, name| {
+        match find(fields(holder)?, name)?.kind {
             Kind::Struct(inner) => Some(inner),
             _ => None,
         }
