@@ -119,3 +119,45 @@ fn a_problem_of_a_field_is_one_line() {
         "m.yaml:1: document 1, Pod ns/a: spec.x: too long"
     );
 }
+
+#[test]
+fn the_shipped_manifests_hold_one_set_each() {
+    let manifests = [
+        ("web", include_str!("../../../../docs/examples/web.yaml")),
+        (
+            "postgresql",
+            include_str!("../../../../docs/examples/postgresql.yaml"),
+        ),
+        (
+            "zk",
+            include_str!("../../../../docs/examples/zookeeper.yaml"),
+        ),
+        (
+            "kafka",
+            include_str!("../../../../docs/examples/kafka.yaml"),
+        ),
+        (
+            "cassandra",
+            include_str!("../../../../docs/examples/cassandra.yaml"),
+        ),
+    ];
+    for (name, text) in manifests {
+        let documents = parse(name, text).expect("the manifest is good");
+        let sets: Vec<_> = documents
+            .iter()
+            .filter(|found| found.kind == "StatefulSet")
+            .map(|set| &set.name)
+            .collect();
+        assert_eq!(sets, [name]);
+        let modes: Vec<_> = documents
+            .iter()
+            .filter_map(|found| found.value.pointer("/spec/template/spec/volumes"))
+            .flat_map(|volumes| volumes.as_array().into_iter().flatten())
+            .filter_map(|volume| volume.pointer("/configMap/defaultMode"))
+            .collect();
+        assert!(
+            modes.iter().all(|mode| **mode == 0o755 || **mode == 0o555),
+            "{name}: {modes:?}"
+        );
+    }
+}
