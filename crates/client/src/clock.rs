@@ -61,9 +61,9 @@ mod fake {
         /// Moves the clock forwards.
         pub fn advance(&self, by: Duration) {
             let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-            *now = now
-                .saturating_add(by)
-                .expect("a Duration is a span of fixed length");
+            if let Ok(later) = now.saturating_add(by) {
+                *now = later;
+            }
         }
     }
 

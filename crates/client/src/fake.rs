@@ -1,5 +1,10 @@
 //! An API in the process: keeps objects, records what was asked, and fails on request.
 
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "a fake may panic on the mistakes of a test"
+)]
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -143,21 +148,21 @@ impl FakeClientset {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, action: Action) -> Result<String, Error> {
+    fn answer(&self, action: &Action) -> Result<String, Error> {
         let mut state = self.state();
         state.actions.push(action.clone());
         for (verb, resource, reaction) in &state.reactions {
             let concerned = verb.is_none_or(|verb| verb == action.verb)
                 && (resource == "*" || *resource == action.resource);
-            if concerned && let Some(answer) = reaction(&action) {
+            if concerned && let Some(answer) = reaction(action) {
                 return answer;
             }
         }
-        if let Some(rule) = state.faults.iter_mut().find(|rule| rule.strikes(&action)) {
+        if let Some(rule) = state.faults.iter_mut().find(|rule| rule.strikes(action)) {
             rule.times -= 1;
-            return Err(rule.error.to_error(&action));
+            return Err(rule.error.to_error(action));
         }
-        state.tracker.apply(&action)
+        state.tracker.apply(action)
     }
 }
 
@@ -177,7 +182,7 @@ impl tower::Service<Request<Body>> for FakeClientset {
             let body = body.collect().await?.to_bytes();
             let action = Action::from_request(&parts, &body)?;
             let created = action.verb == Verb::Create;
-            match this.answer(action) {
+            match this.answer(&action) {
                 Ok(text) => respond(if created { 201 } else { 200 }, text),
                 Err(Error::Api(status)) => {
                     let mut body = serde_json::to_value(&status)?;

@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 ///
 /// Upstream: `features.kubeFeatures`, `featuregate.FeatureGate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each gate is a switch of its own"
+)]
 pub struct FeatureGates {
     /// `MaxUnavailableStatefulSet` (beta): a rolling update may take down several pods at once.
     pub max_unavailable_stateful_set: bool,
@@ -146,7 +150,7 @@ impl FeatureGates {
             .collect()
     }
 
-    fn check(&self) -> Result<(), FeatureGateError> {
+    fn check(self) -> Result<(), FeatureGateError> {
         if self.stale_controller_consistency_stateful_set && !self.atomic_fifo {
             let (name, dependency) = (STALE_CONSISTENCY, ATOMIC_FIFO);
             return Err(FeatureGateError::MissingDependency { name, dependency });

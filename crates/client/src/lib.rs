@@ -8,13 +8,21 @@
 pub mod error;
 pub mod resource;
 
+pub mod config;
+pub mod flowcontrol;
+pub mod metrics;
 pub mod rest;
+pub mod retry;
+pub mod timeout;
 
 pub mod clock;
 
 pub mod indexer;
+pub mod informer;
 
 pub mod recorder;
+
+pub mod workqueue;
 
 pub mod backoff;
 pub mod lru;

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-// pub use broadcast::{BroadcastRecorder, EVENT_QUEUE_CAPACITY, EventSink};
+pub use broadcast::{BroadcastRecorder, EVENT_QUEUE_CAPACITY, EventSink};
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeRecorder;
 
-// mod broadcast;
-// mod correlator;
-// mod event;
+mod broadcast;
+mod correlator;
+mod event;
 #[cfg(any(test, feature = "testing"))]
 mod fake;
-// mod spam_filter;
+mod spam_filter;
 
 /// The object that an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,6 +3,7 @@
 //! Decoding is left to the callers, so that no field which the types of this project don't know is
 //! ever lost on the way.
 
+use std::error::Error as StdError;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
-use crate::{error::Error, resource::Resource};
+use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
 pub use watch::{WatchEvent, WatchStream};
@@ -18,9 +19,9 @@ pub use watch::{WatchEvent, WatchStream};
 mod options;
 mod watch;
 
-/// The time that one request may take from sending to the last byte of its answer, unless told
-/// otherwise. Re-sends that a server asked for count into it. Watches have their own limit.
-pub const REQUEST_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
+/// How long an answer may take from its first byte to its last, unless told otherwise. How long it
+/// may take to begin is the business of [`crate::timeout`]; watches have their own limit.
+pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// Sends requests for [`Resource`]s through a [`kube::Client`].
 ///
@@ -28,7 +29,7 @@ pub const REQUEST_TIMEOUT_DEFAULT: Duration = Duration::from_secs(300);
 #[derive(Clone)]
 pub struct RestClient {
     client: kube::Client,
-    request_timeout: Duration,
+    body_timeout: Duration,
 }
 
 /// One request before it is sent.
@@ -47,14 +48,14 @@ impl RestClient {
     pub fn new(client: kube::Client) -> Self {
         Self {
             client,
-            request_timeout: REQUEST_TIMEOUT_DEFAULT,
+            body_timeout: BODY_TIMEOUT_DEFAULT,
         }
     }
 
-    /// The same client with another time limit for each request but watches.
+    /// The same client with another time limit for the body of each answer but watches.
     #[must_use]
-    pub fn with_request_timeout(mut self, request_timeout: Duration) -> Self {
-        self.request_timeout = request_timeout;
+    pub fn with_body_timeout(mut self, body_timeout: Duration) -> Self {
+        self.body_timeout = body_timeout;
         self
     }
 
@@ -189,16 +190,19 @@ impl RestClient {
 
     async fn text(&self, call: Call<'_>) -> Result<String, Error> {
         let action = call.action();
-        let exchange = async {
-            let response = self.send(call).await?;
-            let body = read_body(response, &action).await?;
-            String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
-        };
-        match tokio::time::timeout(self.request_timeout, exchange).await {
-            Ok(result) => result,
+        let response = self.send(call).await?;
+        let body = self.read_body(response, &action).await?;
+        String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
+    }
+
+    async fn read_body(&self, response: Response<Body>, action: &str) -> Result<Bytes, Error> {
+        let collecting = response.into_body().collect();
+        match tokio::time::timeout(self.body_timeout, collecting).await {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(err)) => Err(transport(action, Box::new(err))),
             Err(_) => Err(Error::Timeout {
-                action,
-                after: self.request_timeout,
+                action: action.to_owned(),
+                after: self.body_timeout,
             }),
         }
     }
@@ -217,7 +221,7 @@ impl RestClient {
         if status.is_success() {
             return Ok(response);
         }
-        let body = read_body(response, &action).await?;
+        let body = self.read_body(response, &action).await?;
         let (code, group_resource) = (status.as_u16(), resource.group_resource());
         Err(Error::from_response(
             code,
@@ -265,18 +269,17 @@ impl<'a> Call<'a> {
 /// The media type of every body but a patch.
 const JSON: &str = "application/json";
 
-fn transport(action: &str, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
-    Error::Transport {
-        action: action.to_owned(),
-        source,
+fn transport(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
+    let action = action.to_owned();
+    let first: &(dyn StdError + 'static) = source.as_ref();
+    let mut causes = std::iter::successors(Some(first), |&err| err.source());
+    match causes.find_map(|err| err.downcast_ref::<ResponseTimeout>()) {
+        Some(timeout) => Error::Timeout {
+            action,
+            after: timeout.after,
+        },
+        None => Error::Transport { action, source },
     }
-}
-
-async fn read_body(response: Response<Body>, action: &str) -> Result<Bytes, Error> {
-    let collected = response.into_body().collect().await;
-    Ok(collected
-        .map_err(|err| transport(action, Box::new(err)))?
-        .to_bytes())
 }
 
 /// The path of one object, refusing names that would name another path.

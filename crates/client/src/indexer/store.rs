@@ -55,10 +55,7 @@ impl<K: CachedObject> Store<K> {
     }
 
     pub(super) fn insert(&mut self, object: Arc<K>) -> Option<Arc<K>> {
-        let old = self
-            .objects
-            .replace(Entry(Arc::clone(&object)))
-            .map(|entry| entry.0);
+        let old = self.get(object.namespace(), object.name());
         let old_keys = old.as_deref().map(index_keys).unwrap_or_default();
         let new_keys = index_keys(&*object);
         for key in old_keys {
@@ -79,6 +76,7 @@ impl<K: CachedObject> Store<K> {
                 }
             }
         }
+        self.objects.replace(Entry(object));
         old
     }
 

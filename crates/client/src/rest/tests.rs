@@ -113,13 +113,13 @@ async fn a_request_without_an_answer_ends() {
     let service = service_fn(|_: Request<Body>| {
         std::future::pending::<Result<Response<Body>, tower::BoxError>>()
     });
-    let client = RestClient::new(kube::Client::new(service, "default"));
+    let client = crate::config::layered(service, &crate::config::ClientOptions::default());
     let err = client.get(&PODS, "ns", "x").await.unwrap_err();
     assert_eq!(
         err.to_string(),
-        "GET /api/v1/namespaces/ns/pods/x: no answer from the API server within 300 s"
+        "GET /api/v1/namespaces/ns/pods/x: no answer from the API server within 90 s"
     );
-    assert!(err.is_transport());
+    assert!(matches!(err, Error::Timeout { .. }));
 }
 
 #[tokio::test]

@@ -1,0 +1,133 @@
+//! Tests of configurations: each mistake gives one line that says what to do.
+
+use std::io::Write as _;
+
+use tempfile::NamedTempFile;
+
+use super::*;
+
+fn file(text: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{{name: c, context: {{cluster: k, user: u}}}}]
+clusters: [{{name: k, cluster: {{server: {server:?}}}}}]
+users: [{{name: u, user: {{token: t}}}}]
+"
+    )
+}
+
+async fn load_file(text: &str, master: Option<&str>) -> Result<Config, ConfigError> {
+    let file = file(text);
+    let kubeconfig = Some(file.path().to_owned());
+    load(&Source {
+        kubeconfig,
+        master: master.map(str::to_owned),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kubeconfig_names_the_server() {
+    let config = load_file(&kubeconfig("https://example.test:6443"), None)
+        .await
+        .unwrap();
+    assert_eq!(config.cluster_url, "https://example.test:6443/");
+    assert!(!config.default_retry);
+}
+
+#[tokio::test]
+async fn the_master_flag_wins_over_the_file() {
+    let text = kubeconfig("https://example.test:6443");
+    let config = load_file(&text, Some("https://other.test")).await.unwrap();
+    assert_eq!(config.cluster_url, "https://other.test/");
+    let source = Source {
+        kubeconfig: None,
+        master: Some("127.0.0.1:8080".to_owned()),
+    };
+    let config = load(&source).await.unwrap();
+    assert_eq!(config.cluster_url, "http://127.0.0.1:8080/");
+}
+
+#[tokio::test]
+async fn mistakes_are_told_in_one_line() {
+    let missing = Source {
+        kubeconfig: Some("/nonexistent/config".into()),
+        master: None,
+    };
+    let text = load(&missing).await.unwrap_err().to_string();
+    assert!(
+        text.starts_with("cannot read the kubeconfig /nonexistent/config: "),
+        "{text}"
+    );
+    assert!(text.ends_with("; check --kubeconfig"), "{text}");
+
+    for content in [
+        "{{{ not yaml",
+        "apiVersion: v1\nkind: Config\n",
+        &kubeconfig("ht tp://x"),
+    ] {
+        let text = load_file(content, None).await.unwrap_err().to_string();
+        assert!(text.starts_with("cannot use the kubeconfig "), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
+
+    let source = Source {
+        kubeconfig: None,
+        master: Some("ht tp://x".to_owned()),
+    };
+    let text = load(&source).await.unwrap_err().to_string();
+    assert!(
+        text.starts_with("--master \"ht tp://x\" is not a URL: "),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_user_agent_must_fit_into_a_header() {
+    let config = Config::new(Uri::from_static("http://127.0.0.1:1"));
+    let options = ClientOptions {
+        user_agent: "a\nb".to_owned(),
+        ..ClientOptions::default()
+    };
+    let err = client(&config, &options).err().unwrap();
+    assert_eq!(
+        err.to_string(),
+        "the user agent \"a\\nb\" cannot be sent in a header"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    // Nothing listens on port 1 of the loopback.
+    let server = Uri::from_static("http://127.0.0.1:1");
+    let client = client(&Config::new(server.clone()), &ClientOptions::default()).unwrap();
+    let text = check(&client, &server).await.unwrap_err().to_string();
+    assert!(
+        text.starts_with("cannot reach the API server at http://127.0.0.1:1/: "),
+        "{text}"
+    );
+    assert!(text.to_lowercase().contains("refused"), "{text}");
+    assert!(!text.contains('\n'), "{text}");
+}
+
+#[tokio::test]
+async fn credentials_that_are_refused_are_told_apart() {
+    let service = service_fn(|_: Request<Body>| async {
+        Response::builder()
+            .status(401)
+            .body(Body::empty())
+            .map_err(BoxError::from)
+    });
+    let client = layered(service, &ClientOptions::default());
+    let server = Uri::from_static("https://example.test");
+    let text = check(&client, &server).await.unwrap_err().to_string();
+    assert!(text.contains("does not accept the credentials"), "{text}");
+}

@@ -1,0 +1,362 @@
+//! Keeps a cache in step with the API server: list, then watch, for as long as it runs.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+use crate::indexer::{CachedObject, Indexer};
+use crate::resource::Resource;
+use crate::rest::{RestClient, WatchEvent, WatchOptions, WatchStream};
+
+use backoff::ListBackoff;
+use list::list_all;
+use report::Reporter;
+
+mod backoff;
+mod list;
+mod report;
+
+/// How long a server keeps a watch open at least, in seconds; each watch adds a random part.
+const WATCH_SECONDS_MIN: u32 = 290;
+/// The random part, in seconds, so that a server's watches don't all end together.
+const WATCH_SECONDS_SPREAD: u32 = 60;
+/// How much longer than the server's limit a watch may take before the connection counts as dead.
+const WATCH_MARGIN: Duration = Duration::from_secs(15);
+/// A watch that ends sooner than this with nothing to show is not opened again at once.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+
+/// Hears of the changes of a cache, after the cache holds them. Called in order, one call at a time;
+/// must not block.
+///
+/// Upstream: `cache.ResourceEventHandler`.
+pub trait EventHandler<K>: Send + Sync {
+    /// An object has come. `in_initial_list` is true for what the first list held.
+    fn on_add(&self, object: &Arc<K>, in_initial_list: bool);
+    /// An object has changed, or is shown again by a resync (then both are the same).
+    fn on_update(&self, old: &Arc<K>, new: &Arc<K>);
+    /// An object is gone. If `final_state_unknown`, its end was missed and this is the last state
+    /// that was seen; nobody knows what happened to it in between, or whether another object of
+    /// the same name came and went.
+    fn on_delete(&self, object: &Arc<K>, final_state_unknown: bool);
+}
+
+/// What an informer can be told.
+#[derive(Debug, Clone)]
+pub struct InformerConfig {
+    /// How many objects one page of a list holds.
+    pub page_size: u32,
+    /// How often all objects are shown to the handlers again; each informer stretches it by a
+    /// random factor from 1 up to 2. None: never.
+    pub resync_period: Option<Duration>,
+    /// What the random parts of delays follow from.
+    pub seed: u64,
+}
+
+impl Default for InformerConfig {
+    fn default() -> Self {
+        Self {
+            page_size: 500,
+            resync_period: None,
+            seed: 0,
+        }
+    }
+}
+
+/// Lists and watches one resource in all namespaces.
+///
+/// The initial list is consistent. A watch continues where the last one ended; if the server no
+/// longer knows that place, everything is listed again, and objects that vanished meanwhile are
+/// reported as deleted. The cache and its version always change before a handler is called.
+/// Upstream: `cache.SharedIndexInformer`, `cache.Reflector`.
+pub struct Informer<K> {
+    client: RestClient,
+    resource: Resource,
+    page_size: u32,
+    resync: Option<Resync>,
+    indexer: Arc<Indexer<K>>,
+    handlers: Vec<Arc<dyn EventHandler<K>>>,
+    synced: watch::Sender<bool>,
+    rng: StdRng,
+    backoff: ListBackoff,
+    reporter: Reporter,
+}
+
+/// When the objects are to be shown again.
+struct Resync {
+    period: Duration,
+    next: Instant,
+}
+
+/// How a watch ended.
+enum Ended {
+    /// As watches do. The number of events tells a good one from a broken one.
+    Closed { events: usize },
+    /// Without having said all; the place is still good.
+    Broken(Error),
+    /// The place is no longer good.
+    Lost(Error),
+}
+
+impl<K: CachedObject> Informer<K> {
+    /// An informer that has not begun, with an empty cache of its own.
+    pub fn new(client: RestClient, resource: Resource, config: &InformerConfig) -> Self {
+        let mut rng = StdRng::seed_from_u64(config.seed);
+        let resync = config.resync_period.map(|period| {
+            let period = period.mul_f64(rng.random_range(1.0..2.0));
+            Resync {
+                period,
+                next: Instant::now() + period,
+            }
+        });
+        Self {
+            client,
+            resource,
+            page_size: config.page_size,
+            resync,
+            indexer: Arc::new(Indexer::new()),
+            handlers: Vec::new(),
+            synced: watch::Sender::new(false),
+            rng,
+            backoff: ListBackoff::default(),
+            reporter: Reporter::new(resource.group_resource()),
+        }
+    }
+
+    /// The cache that this informer keeps.
+    pub fn indexer(&self) -> Arc<Indexer<K>> {
+        Arc::clone(&self.indexer)
+    }
+
+    /// Adds a handler, called after those added before it.
+    pub fn add_handler(&mut self, handler: Arc<dyn EventHandler<K>>) {
+        self.handlers.push(handler);
+    }
+
+    /// Becomes true, once and for good, when the handlers have seen the whole initial list.
+    pub fn has_synced(&self) -> watch::Receiver<bool> {
+        self.synced.subscribe()
+    }
+
+    /// Lists and watches until the token is cancelled.
+    pub async fn run(mut self, cancelled: CancellationToken) {
+        cancelled
+            .run_until_cancelled(self.list_and_watch_forever())
+            .await;
+    }
+
+    async fn list_and_watch_forever(&mut self) {
+        loop {
+            match self.list().await {
+                Ok(resource_version) => {
+                    self.reporter.recovered();
+                    self.watch(resource_version).await;
+                }
+                Err(err) => self.reporter.failed("list", &err),
+            }
+            self.pause().await;
+        }
+    }
+
+    /// Waits as long as the failures so far demand.
+    async fn pause(&mut self) {
+        let delay = self.backoff.next_delay(&mut self.rng);
+        sleep(delay).await;
+    }
+
+    /// Puts the cache in the state of a fresh list. Returns the version of the list.
+    async fn list(&mut self) -> Result<String, Error> {
+        let list = list_all::<K>(&self.client, &self.resource, self.page_size).await?;
+        let initial = !*self.synced.borrow();
+        let replaced = self.indexer.replace(list.objects, &list.resource_version);
+        for (old, new) in &replaced.present {
+            self.tell(|handler| match old {
+                Some(old) => handler.on_update(old, new),
+                None => handler.on_add(new, initial),
+            });
+        }
+        for gone in &replaced.gone {
+            self.tell(|handler| handler.on_delete(gone, true));
+        }
+        if initial {
+            let objects = replaced.present.len();
+            tracing::info!(resource = %self.resource.group_resource(), objects, "cache is filled");
+            self.synced.send_replace(true);
+        }
+        Ok(list.resource_version)
+    }
+
+    /// Watches on from a version until that is no longer possible.
+    async fn watch(&mut self, mut resource_version: String) {
+        loop {
+            let opened = Instant::now();
+            match self.watch_once(&mut resource_version).await {
+                Ended::Closed { events } => {
+                    self.reporter.recovered();
+                    if events > 0 || opened.elapsed() >= SHORT_WATCH {
+                        continue;
+                    }
+                    tracing::debug!(
+                        resource = %self.resource.group_resource(),
+                        "a watch ended at once without an event"
+                    );
+                }
+                Ended::Broken(err) => self.reporter.failed("watch", &err),
+                Ended::Lost(err) => {
+                    if err.is_expired() {
+                        let resource = self.resource.group_resource();
+                        tracing::info!(%resource, error = %err, "listing again");
+                    } else {
+                        self.reporter.failed("watch", &err);
+                    }
+                    return;
+                }
+            }
+            self.pause().await;
+        }
+    }
+
+    async fn watch_once(&mut self, resource_version: &mut String) -> Ended {
+        let timeout_seconds = WATCH_SECONDS_MIN + self.rng.random_range(0..WATCH_SECONDS_SPREAD);
+        let timeout = Duration::from_secs(timeout_seconds.into()) + WATCH_MARGIN;
+        let deadline = Instant::now() + timeout;
+        let options = WatchOptions {
+            namespace: String::new(),
+            resource_version: resource_version.clone(),
+            timeout_seconds,
+            allow_bookmarks: true,
+        };
+        let opening = self.client.watch(&self.resource, &options);
+        let stream = match timeout_at(deadline, opening).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(err)) if err.is_transport() || err.is_too_many_requests() => {
+                return Ended::Broken(err);
+            }
+            Ok(Err(err)) => return Ended::Lost(err),
+            Err(_) => return Ended::Broken(self.timed_out(timeout)),
+        };
+        match timeout_at(deadline, self.follow(stream, resource_version)).await {
+            Ok(ended) => ended,
+            Err(_) => Ended::Broken(self.timed_out(timeout)),
+        }
+    }
+
+    /// Takes in what a watch says.
+    async fn follow(&mut self, mut stream: WatchStream, resource_version: &mut String) -> Ended {
+        let mut events = 0;
+        loop {
+            let next_resync = self.resync.as_ref().map(|resync| resync.next);
+            let event = tokio::select! {
+                biased;
+                event = stream.next() => event,
+                () = until(next_resync) => {
+                    self.show_all_again();
+                    continue;
+                }
+            };
+            let event = match event {
+                None => return Ended::Closed { events },
+                Some(Err(err @ Error::Decode { .. })) => return Ended::Lost(err),
+                Some(Err(err)) => return Ended::Broken(err),
+                Some(Ok(event)) => event,
+            };
+            match self.take_in(event, resource_version) {
+                ControlFlow::Continue(()) => events += 1,
+                ControlFlow::Break(ended) => return ended,
+            }
+        }
+    }
+
+    /// Brings one event into the cache and to the handlers, and moves the version to it.
+    fn take_in(&self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
+        let version = match event {
+            WatchEvent::Added(json) | WatchEvent::Modified(json) => {
+                let new = Arc::new(self.decode(&json)?);
+                match self.indexer.add(Arc::clone(&new)) {
+                    Some(old) => self.tell(|handler| handler.on_update(&old, &new)),
+                    None => self.tell(|handler| handler.on_add(&new, false)),
+                }
+                new.resource_version().to_owned()
+            }
+            WatchEvent::Deleted(json) => {
+                let last = Arc::new(self.decode(&json)?);
+                if self.indexer.delete(&last).is_some() {
+                    self.tell(|handler| handler.on_delete(&last, false));
+                }
+                last.resource_version().to_owned()
+            }
+            WatchEvent::Bookmark(json) => {
+                let version = list::bookmark_version(&json).map_or_else(
+                    |source| ControlFlow::Break(self.undecodable(source)),
+                    ControlFlow::Continue,
+                )?;
+                self.indexer.bookmark(&version);
+                version
+            }
+            WatchEvent::Error(status) => {
+                let err = Error::Api(Box::new(status));
+                let stays_good = err.is_too_many_requests();
+                return ControlFlow::Break(if stays_good {
+                    Ended::Broken(err)
+                } else {
+                    Ended::Lost(err)
+                });
+            }
+        };
+        if !version.is_empty() {
+            *resource_version = version;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn decode(&self, json: &RawValue) -> ControlFlow<Ended, K> {
+        match K::decode(json.get()) {
+            Ok(object) => ControlFlow::Continue(object),
+            Err(source) => ControlFlow::Break(self.undecodable(source)),
+        }
+    }
+
+    fn undecodable(&self, source: serde_json::Error) -> Ended {
+        let action = format!("watch {}", self.resource.group_resource());
+        Ended::Lost(Error::Decode { action, source })
+    }
+
+    fn timed_out(&self, after: Duration) -> Error {
+        let action = format!("watch {}", self.resource.group_resource());
+        Error::Timeout { action, after }
+    }
+
+    /// Shows every object to the handlers as an update to itself.
+    fn show_all_again(&mut self) {
+        if let Some(resync) = &mut self.resync {
+            resync.next = Instant::now() + resync.period;
+        }
+        for object in self.indexer.list() {
+            self.tell(|handler| handler.on_update(&object, &object));
+        }
+    }
+
+    fn tell(&self, call: impl Fn(&dyn EventHandler<K>)) {
+        for handler in &self.handlers {
+            call(&**handler);
+        }
+    }
+}
+
+/// Waits for a moment, or for ever.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

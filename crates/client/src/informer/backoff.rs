@@ -1,0 +1,71 @@
+//! How long an informer waits after a failure.
+
+use std::time::Duration;
+
+use rand::{Rng as _, rngs::StdRng};
+use tokio::time::Instant;
+
+/// The base of the first delay.
+const FIRST: Duration = Duration::from_millis(800);
+/// The longest delay.
+const MAX: Duration = Duration::from_secs(30);
+/// After so long without a failure the delays begin anew.
+const RESET_AFTER: Duration = Duration::from_secs(120);
+
+/// Delays that double, each with up to as much again at random.
+///
+/// Upstream: `wait.NewExponentialBackoffManager` as the reflector uses it.
+#[derive(Debug)]
+pub(super) struct ListBackoff {
+    base: Duration,
+    last: Option<Instant>,
+}
+
+impl Default for ListBackoff {
+    fn default() -> Self {
+        Self {
+            base: FIRST,
+            last: None,
+        }
+    }
+}
+
+impl ListBackoff {
+    /// The delay after one more failure.
+    pub(super) fn next_delay(&mut self, rng: &mut StdRng) -> Duration {
+        let now = Instant::now();
+        if self
+            .last
+            .is_some_and(|last| now.duration_since(last) > RESET_AFTER)
+        {
+            self.base = FIRST;
+        }
+        self.last = Some(now);
+        let delay = self.base.mul_f64(1.0 + rng.random::<f64>()).min(MAX);
+        self.base = (self.base * 2).min(MAX);
+        delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn delays_double_and_begin_anew_after_a_quiet_time() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut backoff = ListBackoff::default();
+        for base in [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000] {
+            let base = Duration::from_millis(base);
+            let delay = backoff.next_delay(&mut rng);
+            assert!(
+                base <= delay && delay <= (base * 2).min(MAX),
+                "{delay:?} for {base:?}"
+            );
+        }
+        tokio::time::advance(RESET_AFTER + FIRST).await;
+        assert!(backoff.next_delay(&mut rng) < FIRST * 2);
+    }
+}

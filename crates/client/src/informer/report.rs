@@ -1,0 +1,76 @@
+//! One clear line when a cache cannot be kept, and one when it can again.
+
+use crate::error::Error;
+use crate::resource::GroupResource;
+
+/// Logs the failures of one informer, each once until it changes.
+#[derive(Debug)]
+pub(super) struct Reporter {
+    resource: GroupResource,
+    last: Option<String>,
+}
+
+impl Reporter {
+    pub(super) fn new(resource: GroupResource) -> Self {
+        Self {
+            resource,
+            last: None,
+        }
+    }
+
+    /// Logs a failure to list or watch, unless it is the one logged last.
+    pub(super) fn failed(&mut self, verb: &str, err: &Error) {
+        let line = line(verb, self.resource, err);
+        if self.last.as_ref() == Some(&line) {
+            tracing::debug!(resource = %self.resource, "{line}");
+            return;
+        }
+        tracing::warn!(resource = %self.resource, "{line}");
+        self.last = Some(line);
+    }
+
+    /// Logs that things work again, if a failure was logged.
+    pub(super) fn recovered(&mut self) {
+        if self.last.take().is_some() {
+            tracing::info!(resource = %self.resource, "list and watch work again");
+        }
+    }
+}
+
+/// What went wrong and what to do about it; it is tried again in any case.
+fn line(verb: &str, resource: GroupResource, err: &Error) -> String {
+    let advice = if err.is_forbidden() {
+        format!("grant this identity the verbs list and watch on {resource} in all namespaces")
+    } else if err.is_unauthorized() {
+        "check the token or client certificate of this process".to_owned()
+    } else if err.is_not_found() {
+        format!("check that the server serves {resource}")
+    } else if err.is_transport() {
+        "check that the API server is up and that its address is right".to_owned()
+    } else {
+        "see the API server's log".to_owned()
+    };
+    format!("cannot {verb} {resource}, trying again: {err}; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::{PODS, STATEFUL_SETS};
+
+    #[test]
+    fn a_line_names_the_resource_and_what_to_grant() {
+        let err = Error::api(403, "Forbidden", "statefulsets.apps is forbidden: no");
+        assert_eq!(
+            line("list", STATEFUL_SETS.group_resource(), &err),
+            "cannot list statefulsets.apps, trying again: statefulsets.apps is forbidden: no; \
+             grant this identity the verbs list and watch on statefulsets.apps in all namespaces"
+        );
+        let err = Error::api(401, "Unauthorized", "Unauthorized");
+        assert_eq!(
+            line("watch", PODS.group_resource(), &err),
+            "cannot watch pods, trying again: Unauthorized; \
+             check the token or client certificate of this process"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! Sends events to the API server, in the background and without ever holding up the controller.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rand::{Rng as _, RngCore as _, SeedableRng as _, rngs::StdRng};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::correlator::Correlator;
+use super::event::{Event, event_name, is_dns_subdomain};
+use super::{EventRecorder, EventType, ObjectReference};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::resource::EVENTS;
+use crate::rest::{PatchType, RestClient};
+
+/// How many events may wait; more are dropped. Upstream: `maxQueuedEvents`.
+pub const EVENT_QUEUE_CAPACITY: usize = 1000;
+/// How often an event is tried. Upstream: `maxTriesPerEvent`.
+const TRIES_MAX: u32 = 12;
+/// The wait between two tries.
+const RETRY_WAIT: Duration = Duration::from_secs(10);
+
+/// Records events by putting them into a queue that an [`EventSink`] empties.
+///
+/// Upstream: `record.EventBroadcaster`, `record.recorderImpl`.
+#[derive(Clone)]
+pub struct BroadcastRecorder {
+    component: Arc<str>,
+    clock: Arc<dyn Clock>,
+    queue: mpsc::Sender<Event>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// The other end of a [`BroadcastRecorder`]: correlates the events and sends them.
+pub struct EventSink {
+    clock: Arc<dyn Clock>,
+    queue: mpsc::Receiver<Event>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl BroadcastRecorder {
+    /// A recorder for a component, such as `statefulset-controller`, and the sink to be run for it.
+    pub fn new(component: &str, clock: Arc<dyn Clock>) -> (Self, EventSink) {
+        let (sender, receiver) = mpsc::channel(EVENT_QUEUE_CAPACITY);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let sink = EventSink {
+            clock: Arc::clone(&clock),
+            queue: receiver,
+            dropped: Arc::clone(&dropped),
+        };
+        (
+            Self {
+                component: component.into(),
+                clock,
+                queue: sender,
+                dropped,
+            },
+            sink,
+        )
+    }
+
+    /// How many events were dropped because the queue was full.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl EventRecorder for BroadcastRecorder {
+    fn event(
+        &self,
+        regarding: &ObjectReference,
+        event_type: EventType,
+        reason: &str,
+        message: &str,
+    ) {
+        let now = self.clock.now();
+        let event = Event {
+            name: event_name(&regarding.name, now),
+            regarding: Arc::new(regarding.clone()),
+            component: Arc::clone(&self.component),
+            severity: event_type,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            first_timestamp: now,
+            last_timestamp: now,
+            count: 1,
+            reporting: true,
+        };
+        if self.queue.try_send(event).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl EventSink {
+    /// Sends events until the token is cancelled or every recorder is gone. Events that wait at
+    /// cancellation are not sent. Random parts of delays and names follow from the seed.
+    pub async fn run(mut self, client: RestClient, seed: u64, cancelled: CancellationToken) {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let work = async {
+            let mut correlator = Correlator::new();
+            let mut dropped_before = 0;
+            while let Some(event) = self.queue.recv().await {
+                let dropped = self.dropped.load(Ordering::Relaxed);
+                if dropped > dropped_before {
+                    let count = dropped - dropped_before;
+                    tracing::warn!(
+                        count,
+                        "events were dropped: they came faster than they could be sent"
+                    );
+                    dropped_before = dropped;
+                }
+                if let Some(event) = correlator.correlate(event, self.clock.now()) {
+                    deliver(&client, event, &mut correlator, &mut rng).await;
+                }
+            }
+        };
+        cancelled.run_until_cancelled(work).await;
+    }
+}
+
+/// Tries to send an event until the server has said something about it.
+///
+/// Upstream: `recordToSink`.
+async fn deliver(
+    client: &RestClient,
+    mut event: Event,
+    correlator: &mut Correlator,
+    rng: &mut StdRng,
+) {
+    if !is_dns_subdomain(&event.name) {
+        event.name = random_uuid(rng);
+    }
+    for tries in 1..=TRIES_MAX {
+        let err = match send(client, &event).await {
+            Ok(()) => {
+                correlator.update_state(&event);
+                return;
+            }
+            Err(err) => err,
+        };
+        if is_final(&err) {
+            log_refusal(&event, &err);
+            return;
+        }
+        tracing::debug!(event = %event.name, error = %err, tries, "cannot send an event yet");
+        if tries < TRIES_MAX {
+            // The first wait is random, so that not all clients come back at the same moment.
+            let share = if tries == 1 { rng.random::<f64>() } else { 1.0 };
+            tokio::time::sleep(RETRY_WAIT.mul_f64(share)).await;
+        } else {
+            tracing::warn!(event = %event.name, error = %err, "giving up on an event");
+        }
+    }
+}
+
+/// Sends an event: a repeated one as a patch of the earlier one, or anew if that is gone.
+///
+/// Upstream: `recordEvent`.
+async fn send(client: &RestClient, event: &Event) -> Result<(), Error> {
+    let namespace = event.namespace();
+    if event.count > 1 {
+        let patch = event.to_patch();
+        let patched = client
+            .patch(&EVENTS, namespace, &event.name, PatchType::Strategic, patch)
+            .await;
+        match patched {
+            Err(err) if err.status().is_some_and(|status| status.code == 404) => {}
+            result => return result.map(drop),
+        }
+    }
+    client
+        .create(&EVENTS, namespace, event.to_json())
+        .await
+        .map(drop)
+}
+
+/// True if another try would end the same way.
+fn is_final(err: &Error) -> bool {
+    matches!(err, Error::Api(_) | Error::InvalidRequest(_))
+}
+
+fn log_refusal(event: &Event, err: &Error) {
+    let expected = err.is_already_exists()
+        || err
+            .status()
+            .is_some_and(|status| status.has_cause("NamespaceTerminating"));
+    if expected {
+        tracing::trace!(event = %event.name, error = %err, "the server refused an event");
+    } else {
+        tracing::warn!(event = %event.name, error = %err, "the server refused an event");
+    }
+}
+
+/// A version 4 UUID.
+fn random_uuid(rng: &mut StdRng) -> String {
+    let bits = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+    let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
+}
+
+#[cfg(test)]
+mod tests;

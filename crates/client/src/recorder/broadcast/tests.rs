@@ -1,0 +1,182 @@
+//! Tests of the way of an event to the API, under paused time.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::clock::FakeClock;
+use crate::fake::{Action, FakeClientset, Verb};
+
+fn set() -> ObjectReference {
+    ObjectReference {
+        kind: "StatefulSet".to_owned(),
+        namespace: "ns".to_owned(),
+        name: "web".to_owned(),
+        uid: "u".to_owned(),
+        api_version: "apps/v1".to_owned(),
+        resource_version: "7".to_owned(),
+    }
+}
+
+fn clock() -> Arc<FakeClock> {
+    Arc::new(FakeClock::new(
+        Timestamp::from_second(1_700_000_000).unwrap(),
+    ))
+}
+
+/// Records events, lets the sink work until it is through, and returns what the API was asked.
+async fn run(
+    fake: &FakeClientset,
+    record: impl FnOnce(&BroadcastRecorder, &FakeClock),
+) -> Vec<Action> {
+    let clock = clock();
+    let (recorder, sink) =
+        BroadcastRecorder::new("statefulset-controller", Arc::<FakeClock>::clone(&clock));
+    record(&recorder, &clock);
+    drop(recorder);
+    sink.run(fake.rest_client(), 1, CancellationToken::new())
+        .await;
+    fake.actions()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_posted_as_core_v1() {
+    let fake = FakeClientset::new();
+    let actions = run(&fake, |recorder, _| {
+        recorder.event(
+            &set(),
+            EventType::Normal,
+            "SuccessfulCreate",
+            "create Pod web-0",
+        );
+    })
+    .await;
+    assert_eq!(actions.len(), 1);
+    assert_eq!(
+        (actions[0].verb, actions[0].namespace.as_str()),
+        (Verb::Create, "ns")
+    );
+    assert_eq!(
+        actions[0].json(),
+        json!({
+            "kind": "Event",
+            "apiVersion": "v1",
+            "metadata": {"name": "web.17979cfe362a0000", "namespace": "ns"},
+            "involvedObject": {
+                "kind": "StatefulSet", "namespace": "ns", "name": "web", "uid": "u",
+                "apiVersion": "apps/v1", "resourceVersion": "7",
+            },
+            "reason": "SuccessfulCreate",
+            "message": "create Pod web-0",
+            "source": {"component": "statefulset-controller"},
+            "firstTimestamp": "2023-11-14T22:13:20Z",
+            "lastTimestamp": "2023-11-14T22:13:20Z",
+            "count": 1,
+            "type": "Normal",
+            "eventTime": null,
+            "reportingComponent": "statefulset-controller",
+            "reportingInstance": "",
+        })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repetition_patches_and_posts_anew_if_the_event_is_gone() {
+    let fake = FakeClientset::new();
+    let actions = run(&fake, |recorder, _| {
+        for _ in 0..2 {
+            recorder.event(&set(), EventType::Normal, "R", "same");
+        }
+    })
+    .await;
+    let verbs: Vec<_> = actions.iter().map(|action| action.verb).collect();
+    assert_eq!(verbs, [Verb::Create, Verb::Patch]);
+    assert_eq!(actions[1].json()["count"], 2);
+    assert_eq!(actions[1].name, actions[0].name);
+
+    let gone = FakeClientset::new();
+    gone.react(Verb::Patch, "events", |_| {
+        Some(Err(Error::api(404, "NotFound", "gone")))
+    });
+    gone.react(Verb::Create, "events", |_| Some(Ok("{}".to_owned())));
+    let actions = run(&gone, |recorder, _| {
+        for _ in 0..2 {
+            recorder.event(&set(), EventType::Normal, "R", "same");
+        }
+    })
+    .await;
+    let counts: Vec<_> = actions
+        .iter()
+        .map(|action| (action.verb, action.json()["count"].clone()))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            (Verb::Create, Value::from(1)),
+            (Verb::Patch, Value::from(2)),
+            (Verb::Create, Value::from(2)),
+        ]
+    );
+    assert_eq!(
+        actions[2].json()["metadata"]["name"],
+        actions[0].json()["metadata"]["name"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_server_is_tried_twelve_times_ten_seconds_apart() {
+    let fake = FakeClientset::new();
+    fake.react(Verb::Create, "events", |_| {
+        Some(Err(Error::InvalidRequest("no route".to_owned())))
+    });
+    let start = tokio::time::Instant::now();
+    let actions = run(&fake, |recorder, _| {
+        recorder.event(&set(), EventType::Normal, "R", "m");
+    })
+    .await;
+    assert_eq!(actions.len(), 12);
+    let elapsed = start.elapsed();
+    assert!(
+        elapsed >= Duration::from_secs(100) && elapsed < Duration::from_secs(110),
+        "{elapsed:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_the_server_is_final() {
+    let fake = FakeClientset::new();
+    fake.react(Verb::Create, "events", |_| {
+        Some(Err(Error::api(403, "Forbidden", "no")))
+    });
+    let actions = run(&fake, |recorder, _| {
+        recorder.event(&set(), EventType::Normal, "R", "one");
+        recorder.event(&set(), EventType::Normal, "R", "two");
+    })
+    .await;
+    assert_eq!(actions.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_beyond_the_queue_are_dropped_and_counted() {
+    let (recorder, _sink) = BroadcastRecorder::new("c", clock());
+    for _ in 0..EVENT_QUEUE_CAPACITY + 3 {
+        recorder.event(&set(), EventType::Normal, "R", "m");
+    }
+    assert_eq!(recorder.dropped(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_no_dns_subdomain_becomes_a_uuid() {
+    let fake = FakeClientset::new();
+    let actions = run(&fake, |recorder, _| {
+        let odd = ObjectReference {
+            name: "Bad_Name".to_owned(),
+            ..ObjectReference::default()
+        };
+        recorder.event(&odd, EventType::Warning, "R", "m");
+    })
+    .await;
+    let name = actions[0].name.as_str();
+    assert_eq!((name.len(), &name[14..15]), (36, "4"));
+    assert_eq!(actions[0].namespace, "default");
+}

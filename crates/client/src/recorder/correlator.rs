@@ -1,0 +1,175 @@
+//! What becomes of an event in the light of the earlier ones: sent, counted, combined or dropped.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{EventType, ObjectReference, event::Event, event::event_name, spam_filter::SpamFilter};
+use crate::lru::LruCache;
+
+/// How many entries each memory of the correlator holds.
+const CACHE_ENTRIES_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("4096 is not 0");
+/// So many different messages of one group are combined.
+const MESSAGES_MAX: usize = 10;
+/// A group that was quiet for longer than this is forgotten.
+const GROUP_WINDOW: SignedDuration = SignedDuration::from_secs(600);
+/// What stands before the message of a combined event.
+const COMBINED_PREFIX: &str = "(combined from similar events): ";
+
+/// Events that differ in nothing but their messages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    component: Arc<str>,
+    /// Without its resource version.
+    regarding: Arc<ObjectReference>,
+    severity: EventType,
+    reason: String,
+}
+
+/// Events that are counted as one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct DedupKey {
+    group: GroupKey,
+    /// None: the combined events of the group.
+    message: Option<String>,
+}
+
+#[derive(Debug)]
+struct Group {
+    messages: BTreeSet<String>,
+    last: Timestamp,
+}
+
+/// An event that was sent before.
+#[derive(Debug, Clone)]
+struct Sent {
+    count: u32,
+    first_timestamp: Timestamp,
+    name: String,
+}
+
+/// Remembers events by what they have in common.
+///
+/// Upstream: `record.EventCorrelator`.
+#[derive(Debug)]
+pub(super) struct Correlator {
+    groups: LruCache<GroupKey, Group>,
+    sent: LruCache<DedupKey, Sent>,
+    spam_filter: SpamFilter,
+}
+
+impl Correlator {
+    pub(super) fn new() -> Self {
+        Self {
+            groups: LruCache::new(CACHE_ENTRIES_MAX),
+            sent: LruCache::new(CACHE_ENTRIES_MAX),
+            spam_filter: SpamFilter::new(CACHE_ENTRIES_MAX),
+        }
+    }
+
+    /// Decides what to send for an event. A count above 1 means that an earlier event is to be
+    /// patched; none means that nothing is to be sent.
+    pub(super) fn correlate(&mut self, event: Event, now: Timestamp) -> Option<Event> {
+        let (event, key) = self.aggregate(event, now);
+        let event = self.observe(event, key);
+        self.spam_filter.accepts(&event, now).then_some(event)
+    }
+
+    /// Takes note of how an event stands on the server, once it is there.
+    pub(super) fn update_state(&mut self, event: &Event) {
+        let sent = Sent {
+            count: event.count,
+            first_timestamp: event.first_timestamp,
+            name: event.name.clone(),
+        };
+        self.sent.insert(same_key(event), sent);
+    }
+
+    /// Combines an event with its group if that has too many messages.
+    /// Upstream: `EventAggregate`.
+    fn aggregate(&mut self, event: Event, now: Timestamp) -> (Event, DedupKey) {
+        let key = group_key(&event);
+        let lives = |group: &&mut Group| now.duration_since(group.last) <= GROUP_WINDOW;
+        let combine = if let Some(group) = self.groups.get(&key).filter(lives) {
+            group.last = now;
+            group.messages.insert(event.message.clone());
+            let combine = group.messages.len() >= MESSAGES_MAX;
+            if combine {
+                group.messages.pop_first();
+            }
+            combine
+        } else {
+            let messages = BTreeSet::from([event.message.clone()]);
+            self.groups.insert(
+                key.clone(),
+                Group {
+                    messages,
+                    last: now,
+                },
+            );
+            false
+        };
+        if !combine {
+            let dedup_key = same_key(&event);
+            return (event, dedup_key);
+        }
+        let combined = Event {
+            name: event_name(&event.regarding.name, now),
+            message: format!("{COMBINED_PREFIX}{}", event.message),
+            first_timestamp: now,
+            last_timestamp: now,
+            count: 1,
+            reporting: false,
+            ..event
+        };
+        (
+            combined,
+            DedupKey {
+                group: key,
+                message: None,
+            },
+        )
+    }
+
+    /// Makes a repeated event count up the earlier one.
+    /// Upstream: `eventObserve`.
+    fn observe(&mut self, mut event: Event, key: DedupKey) -> Event {
+        if let Some(sent) = self.sent.get(&key) {
+            event.name.clone_from(&sent.name);
+            event.first_timestamp = sent.first_timestamp;
+            event.count = sent.count.saturating_add(1);
+        }
+        let sent = Sent {
+            count: event.count,
+            first_timestamp: event.first_timestamp,
+            name: event.name.clone(),
+        };
+        self.sent.insert(key, sent);
+        event
+    }
+}
+
+fn group_key(event: &Event) -> GroupKey {
+    let regarding = ObjectReference {
+        resource_version: String::new(),
+        ..(*event.regarding).clone()
+    };
+    GroupKey {
+        component: Arc::clone(&event.component),
+        regarding: Arc::new(regarding),
+        severity: event.severity,
+        reason: event.reason.clone(),
+    }
+}
+
+fn same_key(event: &Event) -> DedupKey {
+    DedupKey {
+        group: group_key(event),
+        message: Some(event.message.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

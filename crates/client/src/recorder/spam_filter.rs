@@ -1,0 +1,57 @@
+//! Keeps one noisy object from filling the API with events.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{EventType, ObjectReference, event::Event};
+use crate::flowcontrol::TokenBucket;
+use crate::lru::LruCache;
+
+/// Events about one object that pass at once.
+const BURST: u32 = 25;
+/// After the burst one passes every so many seconds.
+const SECONDS_PER_EVENT: f64 = 300.0;
+
+/// What shares a budget.
+type Key = (Arc<str>, Arc<ObjectReference>, EventType);
+
+/// A budget of events for each object and type.
+///
+/// Upstream: `EventSourceObjectSpamFilter`.
+#[derive(Debug)]
+pub(super) struct SpamFilter {
+    budgets: LruCache<Key, TokenBucket>,
+}
+
+impl SpamFilter {
+    pub(super) fn new(entries_max: NonZeroUsize) -> Self {
+        Self {
+            budgets: LruCache::new(entries_max),
+        }
+    }
+
+    /// True if the event is within the budget; it is charged for it.
+    pub(super) fn accepts(&mut self, event: &Event, now: Timestamp) -> bool {
+        // The budget belongs to the object, not to one of its versions.
+        let object = ObjectReference {
+            resource_version: String::new(),
+            ..(*event.regarding).clone()
+        };
+        let key = (
+            Arc::clone(&event.component),
+            Arc::new(object),
+            event.severity,
+        );
+        let now = Duration::from_nanos(u64::try_from(now.as_nanosecond()).unwrap_or(0));
+        if let Some(bucket) = self.budgets.get(&key) {
+            return bucket.try_accept(now);
+        }
+        let mut bucket = TokenBucket::new(1.0 / SECONDS_PER_EVENT, BURST);
+        let accepted = bucket.try_accept(now);
+        self.budgets.insert(key, bucket);
+        accepted
+    }
+}

@@ -1,0 +1,154 @@
+//! Sending a request again, below everything that decides: only when the server says when.
+
+use std::error::Error as StdError;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use tower::{BoxError, Layer, Service, ServiceExt as _};
+
+use crate::metrics::ClientMetrics;
+
+/// How often a request is sent again at most.
+pub const RESENDS_MAX: u32 = 10;
+
+/// The wait after a GET has lost its connection.
+const LOST_CONNECTION_WAIT: Duration = Duration::from_secs(1);
+
+/// Sends a request again if the answer is 429 or a server error and names the seconds to wait in
+/// `Retry-After`, or if a GET lost its connection. A write that lost its connection is never sent
+/// again: it may have been applied.
+///
+/// Upstream: `withRetry` of client-go's `rest` package.
+#[derive(Clone)]
+pub struct RetryLayer {
+    metrics: Arc<dyn ClientMetrics>,
+}
+
+impl RetryLayer {
+    /// A layer that reports its re-sends.
+    pub fn new(metrics: Arc<dyn ClientMetrics>) -> Self {
+        Self { metrics }
+    }
+}
+
+impl<S> Layer<S> for RetryLayer {
+    type Service = Retry<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Retry {
+            inner,
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}
+
+/// The service that [`RetryLayer`] makes.
+#[derive(Clone)]
+pub struct Retry<S> {
+    inner: S,
+    metrics: Arc<dyn ClientMetrics>,
+}
+
+impl<S, B> Service<Request<Body>> for Retry<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { inner, metrics } = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            // Request bodies are in memory, so this takes no time.
+            let body = body.collect().await?.to_bytes();
+            let mut resends = 0;
+            loop {
+                let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
+                let result = inner.clone().oneshot(request).await;
+                let Some(wait) = wait_before_resend(&parts.method, &result) else {
+                    return result;
+                };
+                if resends == RESENDS_MAX {
+                    return result;
+                }
+                resends += 1;
+                let code = result
+                    .as_ref()
+                    .ok()
+                    .map(|response| response.status().as_u16());
+                metrics.retried(&parts.method, code);
+                // The refused answer is not read: it must not hold its connection meanwhile.
+                drop(result);
+                tracing::debug!(method = %parts.method, uri = %parts.uri, code, resends, "resending");
+                tokio::time::sleep(wait).await;
+            }
+        })
+    }
+}
+
+/// How long to wait before sending again; none if the result stands.
+fn wait_before_resend<B>(
+    method: &Method,
+    result: &Result<Response<B>, BoxError>,
+) -> Option<Duration> {
+    match result {
+        Ok(response) => {
+            let code = response.status().as_u16();
+            if code != 429 && code < 500 {
+                return None;
+            }
+            let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+            let seconds: i64 = seconds.parse().ok()?;
+            Some(Duration::from_secs(seconds.try_into().unwrap_or(0)))
+        }
+        Err(err) if method == Method::GET && lost_connection(err.as_ref()) => {
+            Some(LOST_CONNECTION_WAIT)
+        }
+        Err(_) => None,
+    }
+}
+
+/// True if the connection was reset or ended before the answer did.
+///
+/// Upstream: `net.IsConnectionReset`, `net.IsProbableEOF`, `net.IsHTTP2ConnectionLost`.
+fn lost_connection(err: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(err);
+    while let Some(err) = next {
+        if let Some(err) = err.downcast_ref::<std::io::Error>() {
+            let kind = err.kind();
+            if matches!(
+                kind,
+                ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::UnexpectedEof
+            ) {
+                return true;
+            }
+        }
+        if let Some(err) = err.downcast_ref::<hyper::Error>()
+            && (err.is_incomplete_message() || err.is_canceled() || err.is_closed())
+        {
+            return true;
+        }
+        next = err.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! A limit on how long the server may take to begin its answer.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body::Body as _;
+use kube::client::Body;
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service, ServiceExt as _};
+
+use crate::metrics::ClientMetrics;
+
+/// The server did not begin its answer in time. The request may or may not have been applied.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer from the API server within {} s", .after.as_secs())]
+pub struct ResponseTimeout {
+    /// The time allowed.
+    pub after: Duration,
+}
+
+/// Gives up on requests whose answer does not begin in time, and measures the others. Stands below
+/// the retries and the rate limit, so that only the server's time counts.
+#[derive(Clone)]
+pub struct TimeoutLayer {
+    after: Duration,
+    metrics: Arc<dyn ClientMetrics>,
+}
+
+impl TimeoutLayer {
+    /// A layer that waits this long.
+    pub fn new(after: Duration, metrics: Arc<dyn ClientMetrics>) -> Self {
+        Self { after, metrics }
+    }
+}
+
+impl<S> Layer<S> for TimeoutLayer {
+    type Service = Timeout<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Timeout {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// The service that [`TimeoutLayer`] makes.
+#[derive(Clone)]
+pub struct Timeout<S> {
+    inner: S,
+    layer: TimeoutLayer,
+}
+
+impl<S, B> Service<Request<Body>> for Timeout<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Clone + Send + 'static,
+    S::Future: Send,
+    B: http_body::Body + Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self {
+            inner,
+            layer: TimeoutLayer { after, metrics },
+        } = self.clone();
+        Box::pin(async move {
+            let method = request.method().clone();
+            let request_bytes = request.body().size_hint().lower();
+            let start = Instant::now();
+            let result = match tokio::time::timeout(after, inner.oneshot(request)).await {
+                Ok(result) => result,
+                Err(_) => Err(BoxError::from(ResponseTimeout { after })),
+            };
+            let response = result.as_ref().ok();
+            let code = response.map(|response| response.status().as_u16());
+            metrics.requested(&method, code, start.elapsed());
+            let response_bytes = response.and_then(|response| response.body().size_hint().exact());
+            metrics.transferred(&method, request_bytes, response_bytes);
+            result
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! Tests of the queue, under paused time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::time::{advance, sleep};
+
+use super::*;
+
+fn queue() -> WorkQueue<&'static str> {
+    WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics))
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_come_out_in_the_order_in_which_they_went_in() {
+    let queue = queue();
+    for key in ["b", "a", "c", "a"] {
+        queue.add(key);
+    }
+    assert_eq!(queue.len(), 3);
+    for key in ["b", "a", "c"] {
+        assert_eq!(queue.get().await, Some(key));
+    }
+    assert!(queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_in_work_is_not_given_to_another_worker() {
+    let queue = queue();
+    queue.add("a");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.add("a");
+    queue.add("a");
+    queue.add("b");
+    assert_eq!(queue.len(), 1);
+    assert_eq!(queue.get().await, Some("b"));
+    queue.done(&"a");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.done(&"a");
+    queue.done(&"b");
+    assert!(queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_worker_is_woken_by_an_add() {
+    let queue = queue();
+    let start = Instant::now();
+    let adder = async {
+        sleep(millis(30)).await;
+        queue.add("a");
+    };
+    let (key, ()) = tokio::join!(queue.get(), adder);
+    assert_eq!(key, Some("a"));
+    assert_eq!(start.elapsed(), millis(30));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_key_comes_at_its_time() {
+    let queue = queue();
+    let start = Instant::now();
+    queue.add_after("a", millis(50));
+    assert!(queue.is_empty());
+    assert_eq!(queue.get().await, Some("a"));
+    assert_eq!(start.elapsed(), millis(50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_earliest_of_several_delays_counts_and_only_once() {
+    let queue = queue();
+    let start = Instant::now();
+    queue.add_after("a", millis(50));
+    queue.add_after("a", millis(20));
+    queue.add_after("a", millis(70));
+    assert_eq!(queue.get().await, Some("a"));
+    assert_eq!(start.elapsed(), millis(20));
+    queue.done(&"a");
+    advance(millis(500)).await;
+    assert!(queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_worker_notices_a_shorter_delay() {
+    let queue = queue();
+    let start = Instant::now();
+    queue.add_after("late", millis(500));
+    let adder = async {
+        sleep(millis(10)).await;
+        queue.add_after("early", millis(10));
+    };
+    let (key, ()) = tokio::join!(queue.get(), adder);
+    assert_eq!(key, Some("early"));
+    assert_eq!(start.elapsed(), millis(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_immediate_add_leaves_the_delayed_one_in_place() {
+    let queue = queue();
+    queue.add_after("a", millis(50));
+    queue.add("a");
+    assert_eq!(queue.get().await, Some("a"));
+    queue.done(&"a");
+    let start = Instant::now();
+    assert_eq!(queue.get().await, Some("a"));
+    assert_eq!(start.elapsed(), millis(50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_key_keeps_its_place_though_nobody_was_waiting() {
+    let queue = queue();
+    queue.add_after("delayed", millis(10));
+    advance(millis(20)).await;
+    queue.add("added later");
+    assert_eq!(queue.get().await, Some("delayed"));
+    assert_eq!(queue.get().await, Some("added later"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_come_back_later_and_later_until_forgotten() {
+    let queue = queue();
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        let start = Instant::now();
+        queue.add_rate_limited("a");
+        queue.get().await;
+        queue.done(&"a");
+        waits.push(start.elapsed().as_millis());
+    }
+    assert_eq!(waits, [5, 10, 20, 40]);
+    assert_eq!(queue.num_requeues(&"a"), 4);
+    queue.forget(&"a");
+    assert_eq!(queue.num_requeues(&"a"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shut_down_queue_hands_out_what_waits_and_takes_nothing() {
+    let queue = queue();
+    queue.add("working");
+    assert_eq!(queue.get().await, Some("working"));
+    queue.add("working");
+    queue.add("waiting");
+    queue.add_after("delayed", millis(10));
+    queue.shut_down();
+    assert!(queue.shutting_down());
+    queue.add("late");
+    queue.add_after("late", Duration::ZERO);
+    queue.add_rate_limited("late");
+    assert_eq!(queue.get().await, Some("waiting"));
+    queue.done(&"working");
+    assert_eq!(queue.get().await, Some("working"));
+    assert_eq!(queue.get().await, None);
+    advance(millis(50)).await;
+    assert_eq!(queue.get().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutting_down_wakes_every_waiting_worker() {
+    let queue = queue();
+    let stopper = async {
+        sleep(millis(1)).await;
+        queue.shut_down();
+    };
+    let (first, second, ()) = tokio::join!(queue.get(), queue.get(), stopper);
+    assert_eq!((first, second), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_get_loses_no_key() {
+    let queue = queue();
+    assert!(
+        timeout_at(Instant::now() + millis(5), queue.get())
+            .await
+            .is_err()
+    );
+    queue.add("a");
+    assert_eq!(queue.get().await, Some("a"));
+}
+
+#[derive(Default)]
+struct Counts {
+    added: AtomicUsize,
+    got: AtomicUsize,
+    done: AtomicUsize,
+    retried: AtomicUsize,
+}
+
+impl QueueMetrics for Counts {
+    fn added(&self) {
+        self.added.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn got(&self, waited: Duration) {
+        assert_eq!(waited, millis(7));
+        self.got.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn done(&self, worked: Duration) {
+        assert_eq!(worked, millis(3));
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn retried(&self) {
+        self.retried.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn adds_are_counted_when_a_key_becomes_dirty() {
+    let counts = Arc::new(Counts::default());
+    let metrics: Arc<dyn QueueMetrics> = Arc::<Counts>::clone(&counts);
+    let queue = WorkQueue::new(RateLimiter::default(), metrics);
+    queue.add("a");
+    queue.add("a");
+    advance(millis(7)).await;
+    queue.get().await;
+    queue.add("a");
+    advance(millis(3)).await;
+    assert_eq!(
+        queue.unfinished(),
+        Unfinished {
+            total: millis(3),
+            longest: millis(3)
+        }
+    );
+    queue.done(&"a");
+    queue.add_after("a", Duration::ZERO);
+    queue.add_after("b", millis(100));
+    let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+    assert_eq!(count(&counts.added), 2);
+    assert_eq!(count(&counts.got), 1);
+    assert_eq!(count(&counts.done), 1);
+    assert_eq!(count(&counts.retried), 2);
+}
