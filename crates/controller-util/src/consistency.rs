@@ -148,14 +148,20 @@ pub struct RealConsistencyStore {
 impl RealConsistencyStore {
     /// Makes a store that remembers nothing yet.
     pub fn new(caches: Arc<dyn CacheVersions>) -> Self {
-        Self { caches, records: Mutex::default() }
+        Self {
+            caches,
+            records: Mutex::default(),
+        }
     }
 
     fn update(&self, owner: &ObjectKey, owner_uid: &str, change: impl FnOnce(&mut Record)) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let record = records.entry(owner.clone()).or_default();
         if *record.owner_uid != *owner_uid {
-            *record = Record { owner_uid: owner_uid.into(), ..Record::default() };
+            *record = Record {
+                owner_uid: owner_uid.into(),
+                ..Record::default()
+            };
         }
         change(record);
     }
@@ -164,10 +170,15 @@ impl RealConsistencyStore {
         for (&resource, written) in &record.written {
             let read = self.caches.last_sync_resource_version(resource);
             if compare(written, &read).is_ok_and(std::cmp::Ordering::is_gt) {
-                return Err(StaleCache::Older { read, written: written.to_string(), resource });
+                return Err(StaleCache::Older {
+                    read,
+                    written: written.to_string(),
+                    resource,
+                });
             }
         }
-        let running = |(pod, uid): &(&ObjectKey, &Box<str>)| self.caches.shows_pod_running(pod, uid);
+        let running =
+            |(pod, uid): &(&ObjectKey, &Box<str>)| self.caches.shows_pod_running(pod, uid);
         match record.deleted_pods.iter().find(running) {
             Some((pod, _)) => Err(StaleCache::PodDeleted { pod: pod.clone() }),
             None => Ok(()),
@@ -184,10 +195,9 @@ impl ConsistencyStore for RealConsistencyStore {
         resource_version: &str,
     ) {
         self.update(owner, owner_uid, |record| {
-            let newer = record
-                .written
-                .get(&resource)
-                .is_some_and(|known| compare(known, resource_version).is_ok_and(std::cmp::Ordering::is_ge));
+            let newer = record.written.get(&resource).is_some_and(|known| {
+                compare(known, resource_version).is_ok_and(std::cmp::Ordering::is_ge)
+            });
             if !newer {
                 record.written.insert(resource, resource_version.into());
             }
@@ -210,7 +220,9 @@ impl ConsistencyStore for RealConsistencyStore {
 
     fn ensure_ready(&self, owner: &ObjectKey) -> Result<(), StaleCache> {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(record) = records.get(owner) else { return Ok(()) };
+        let Some(record) = records.get(owner) else {
+            return Ok(());
+        };
         self.check(record)?;
         records.remove(owner);
         Ok(())

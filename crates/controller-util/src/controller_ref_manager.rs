@@ -36,7 +36,9 @@ pub trait SetReader: Send + Sync {
 #[async_trait]
 impl SetReader for RestClient {
     async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, ApiError> {
-        let text = self.get(&STATEFUL_SETS, key.namespace(), key.name()).await?;
+        let text = self
+            .get(&STATEFUL_SETS, key.namespace(), key.name())
+            .await?;
         StatefulSet::decode(&text).map_err(|source| ApiError::Decode {
             action: format!("read StatefulSet {key}"),
             source,
@@ -81,7 +83,10 @@ pub enum CanAdoptError {
 /// Upstream: `RecheckDeletionTimestamp`.
 pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), CanAdoptError> {
     let key = set.key();
-    let live = reader.read_stateful_set(&key).await.map_err(CanAdoptError::Read)?;
+    let live = reader
+        .read_stateful_set(&key)
+        .await
+        .map_err(CanAdoptError::Read)?;
     if live.uid() != set.uid() {
         let (found, wanted) = (live.uid().into(), set.uid().into());
         return Err(CanAdoptError::Recreated { key, found, wanted });
@@ -156,7 +161,14 @@ impl<'a> PodControllerRefManager<'a> {
         reader: &'a dyn SetReader,
     ) -> Self {
         let can_adopt = OnceCell::new();
-        Self { set, selector, membership, pod_control, reader, can_adopt }
+        Self {
+            set,
+            selector,
+            membership,
+            pod_control,
+            reader,
+            can_adopt,
+        }
     }
 
     /// The candidates that the set controls, after adopting orphans that match and releasing
@@ -205,7 +217,9 @@ impl<'a> PodControllerRefManager<'a> {
 
     async fn adopt(&self, pod: &Pod) -> Result<bool, ClaimError> {
         let check = || async {
-            can_adopt(self.reader, self.set).await.map_err(|error| error.to_string())
+            can_adopt(self.reader, self.set)
+                .await
+                .map_err(|error| error.to_string())
         };
         if let Err(reason) = self.can_adopt.get_or_init(check).await {
             let (pod, uid, reason) = (pod.key(), pod.uid.clone(), reason.clone());

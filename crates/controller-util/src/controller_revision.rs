@@ -88,7 +88,10 @@ impl CachedObject for ControllerRevision {
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {
-        out.push(controller_index_key(&self.namespace, self.controller.as_ref()));
+        out.push(controller_index_key(
+            &self.namespace,
+            self.controller.as_ref(),
+        ));
     }
 }
 
@@ -98,7 +101,8 @@ mod tests {
 
     #[test]
     fn data_is_kept_to_the_byte() {
-        let json = r#"{"metadata":{"name":"web-1"},"data":{ "b" : "\u003c", "a":1.0 },"revision":3}"#;
+        let json =
+            r#"{"metadata":{"name":"web-1"},"data":{ "b" : "\u003c", "a":1.0 },"revision":3}"#;
         let revision = ControllerRevision::decode(json).unwrap();
         assert_eq!(&*revision.data, r#"{ "b" : "\u003c", "a":1.0 }"#);
         assert_eq!(revision.revision, 3);

@@ -22,7 +22,11 @@ pub struct Aggregate<E>(Vec<E>);
 impl<E> Aggregate<E> {
     /// Joins errors; none at all is no error.
     pub fn new(errors: Vec<E>) -> Option<Self> {
-        if errors.is_empty() { None } else { Some(Self(errors)) }
+        if errors.is_empty() {
+            None
+        } else {
+            Some(Self(errors))
+        }
     }
 
     /// The errors in the order in which they were met; at least one.
@@ -98,6 +102,9 @@ mod tests {
         assert_eq!(aggregate(vec![leaf("a")]).to_string(), "a");
         assert_eq!(aggregate(vec![leaf("a"), leaf("a")]).to_string(), "a");
         let inner = Tree::Node(aggregate(vec![leaf("b"), leaf("a")]));
-        assert_eq!(aggregate(vec![leaf("a"), inner, leaf("c")]).to_string(), "[a, b, c]");
+        assert_eq!(
+            aggregate(vec![leaf("a"), inner, leaf("c")]).to_string(),
+            "[a, b, c]"
+        );
     }
 }

@@ -12,5 +12,7 @@ pub mod live;
 pub mod pod;
 pub mod pod_control;
 pub mod stateful_set;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 mod decode;

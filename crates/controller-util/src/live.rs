@@ -21,6 +21,9 @@ impl<K: CachedObject> Live<K> {
     ///
     /// The text is no object of this kind.
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
-        Ok(Self { object: K::decode(text)?, json: serde_json::from_str(text)? })
+        Ok(Self {
+            object: K::decode(text)?,
+            json: serde_json::from_str(text)?,
+        })
     }
 }

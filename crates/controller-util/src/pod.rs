@@ -155,13 +155,22 @@ struct RawCondition {
 
 impl From<RawPod> for Pod {
     fn from(raw: RawPod) -> Self {
-        let ready = raw.status.conditions.iter().find(|c| c.condition_type == "Ready");
+        let ready = raw
+            .status
+            .conditions
+            .iter()
+            .find(|c| c.condition_type == "Ready");
         let claim_volumes = raw.spec.volumes.into_iter().filter_map(|volume| {
             let claim_name = volume.persistent_volume_claim?.claim_name;
-            Some(ClaimVolume { name: volume.name, claim_name })
+            Some(ClaimVolume {
+                name: volume.name,
+                claim_name,
+            })
         });
         Self {
-            controller: controller_of(&raw.metadata.owner_references).cloned().map(Box::new),
+            controller: controller_of(&raw.metadata.owner_references)
+                .cloned()
+                .map(Box::new),
             name: raw.metadata.name,
             namespace: raw.metadata.namespace,
             uid: raw.metadata.uid,
@@ -200,7 +209,10 @@ impl CachedObject for Pod {
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {
-        out.push(controller_index_key(&self.namespace, self.controller.as_deref()));
+        out.push(controller_index_key(
+            &self.namespace,
+            self.controller.as_deref(),
+        ));
     }
 }
 
@@ -227,13 +239,17 @@ mod tests {
         assert_eq!(&*pod.controller.as_ref().unwrap().uid, "s");
         assert_eq!(pod.claim_volumes.len(), 1);
         assert_eq!(&*pod.claim_volumes[0].claim_name, "data-web-0");
-        assert!(pod.is_running_and_ready(), "the first Ready condition counts");
+        assert!(
+            pod.is_running_and_ready(),
+            "the first Ready condition counts"
+        );
         assert!(!pod.is_terminating());
     }
 
     #[test]
     fn a_pod_without_status_was_never_stored() {
-        let pod = Pod::decode(r#"{"metadata":{"name":"web-0","labels":null},"status":null}"#).unwrap();
+        let pod =
+            Pod::decode(r#"{"metadata":{"name":"web-0","labels":null},"status":null}"#).unwrap();
         assert!(!pod.is_created());
         assert!(pod.is_unavailable(0, Timestamp::UNIX_EPOCH));
         assert!(pod.controller.is_none());

@@ -39,7 +39,10 @@ pub struct RealPodControl {
 impl RealPodControl {
     /// Makes a pod control that reports its writes to `consistency`.
     pub fn new(client: RestClient, consistency: Arc<dyn ConsistencyStore>) -> Self {
-        Self { client, consistency }
+        Self {
+            client,
+            consistency,
+        }
     }
 }
 
@@ -48,9 +51,17 @@ impl PodControl for RealPodControl {
     async fn patch_pod(&self, pod: &ObjectKey, patch: String) -> Result<(), Error> {
         let answer = self
             .client
-            .patch(&PODS, pod.namespace(), pod.name(), PatchType::Strategic, patch)
+            .patch(
+                &PODS,
+                pod.namespace(),
+                pod.name(),
+                PatchType::Strategic,
+                patch,
+            )
             .await?;
-        let Ok(patched) = Pod::decode(&answer) else { return Ok(()) };
+        let Ok(patched) = Pod::decode(&answer) else {
+            return Ok(());
+        };
         if let Some(owner) = &patched.controller {
             self.consistency.wrote_at(
                 &ObjectKey::new(&patched.namespace, &owner.name),

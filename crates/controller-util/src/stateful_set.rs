@@ -18,7 +18,6 @@ use statefulset_client::recorder::ObjectReference;
 
 use crate::decode::{RawMeta, or_default};
 
-
 pub use spec::{
     ClaimRetentionPolicy, ClaimRetentionPolicyType, PodManagementPolicy, RollingUpdate,
     StatefulSetSpec, UpdateStrategy, UpdateStrategyType,

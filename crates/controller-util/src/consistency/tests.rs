@@ -10,17 +10,29 @@ struct FakeCaches {
 
 impl FakeCaches {
     fn set(&self, resource: TrackedResource, version: &str) {
-        self.versions.lock().unwrap().insert(resource, version.to_owned());
+        self.versions
+            .lock()
+            .unwrap()
+            .insert(resource, version.to_owned());
     }
 }
 
 impl CacheVersions for FakeCaches {
     fn last_sync_resource_version(&self, resource: TrackedResource) -> String {
-        self.versions.lock().unwrap().get(&resource).cloned().unwrap_or_default()
+        self.versions
+            .lock()
+            .unwrap()
+            .get(&resource)
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
-        self.running.lock().unwrap().iter().any(|(key, uid)| key == pod && uid == pod_uid)
+        self.running
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|(key, uid)| key == pod && uid == pod_uid)
     }
 }
 
@@ -82,7 +94,11 @@ fn another_incarnation_starts_afresh() {
 fn a_deleted_pod_must_be_seen_gone_or_terminating() {
     let (caches, store, web) = setup();
     let pod = ObjectKey::new("ns", "web-0");
-    caches.running.lock().unwrap().push((pod.clone(), "p".to_owned()));
+    caches
+        .running
+        .lock()
+        .unwrap()
+        .push((pod.clone(), "p".to_owned()));
     store.deleted_pod(&web, "u", &pod, "p");
     assert_eq!(
         store.ensure_ready(&web).unwrap_err(),

@@ -30,7 +30,10 @@ impl FakePodControl {
 #[async_trait]
 impl PodControl for FakePodControl {
     async fn patch_pod(&self, pod: &ObjectKey, patch: String) -> Result<(), Error> {
-        self.patches.lock().unwrap_or_else(PoisonError::into_inner).push((pod.clone(), patch));
+        self.patches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((pod.clone(), patch));
         match *self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(failure) => Err(failure()),
             None => Ok(()),

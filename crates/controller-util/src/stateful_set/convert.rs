@@ -1,7 +1,7 @@
 //! Sets written with k8s-openapi's types, encoded as Go encodes them.
 
 use k8s_openapi::api::apps::v1 as apps;
-use kube_apimachinery::schema::{AT_SET_TEMPLATE, UnknownMembers, normalize, normalize_at};
+use kube_apimachinery::schema::{UnknownMembers, normalize};
 use serde_json::Value;
 use statefulset_client::indexer::CachedObject;
 
@@ -30,9 +30,18 @@ impl TryFrom<&apps::StatefulSet> for StatefulSet {
             *spec = Value::Object(serde_json::Map::new());
         }
         let template = spec.get("template").cloned().unwrap_or_default();
-        spec["template"] =
-            normalize_at("PodTemplateSpec", &template, UnknownMembers::Keep, AT_SET_TEMPLATE)?;
-        for claim in spec.get_mut("volumeClaimTemplates").and_then(Value::as_array_mut).into_iter().flatten() {
+        spec["template"] = normalize(
+            "PodTemplateSpec",
+            &template,
+            UnknownMembers::Keep,
+            "spec.template",
+        )?;
+        for claim in spec
+            .get_mut("volumeClaimTemplates")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             normalize_claim(claim)?;
         }
         Ok(Self::decode(&json.to_string())?)
@@ -40,9 +49,17 @@ impl TryFrom<&apps::StatefulSet> for StatefulSet {
 }
 
 fn normalize_claim(claim: &mut Value) -> Result<(), ConvertError> {
-    for (member, type_name) in [("metadata", "ObjectMeta"), ("spec", "PersistentVolumeClaimSpec")] {
+    for (member, type_name) in [
+        ("metadata", "ObjectMeta"),
+        ("spec", "PersistentVolumeClaimSpec"),
+    ] {
         let value = claim.get(member).cloned().unwrap_or_default();
-        claim[member] = normalize(type_name, &value, UnknownMembers::Keep)?;
+        claim[member] = normalize(
+            type_name,
+            &value,
+            UnknownMembers::Keep,
+            "spec.volumeClaimTemplates",
+        )?;
     }
     if claim.get("status").is_none() {
         claim["status"] = Value::Object(serde_json::Map::new());

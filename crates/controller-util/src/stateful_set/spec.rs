@@ -226,6 +226,9 @@ impl From<RawRetentionPolicy> for ClaimRetentionPolicy {
             "Delete" => ClaimRetentionPolicyType::Delete,
             _ => ClaimRetentionPolicyType::Other,
         };
-        Self { when_deleted: parse(&raw.when_deleted), when_scaled: parse(&raw.when_scaled) }
+        Self {
+            when_deleted: parse(&raw.when_deleted),
+            when_scaled: parse(&raw.when_scaled),
+        }
     }
 }

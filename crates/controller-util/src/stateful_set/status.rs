@@ -108,9 +108,10 @@ impl Serialize for StatefulSetStatus {
                 map.serialize_entry(name, &count)?;
             }
         }
-        for (name, revision) in
-            [("currentRevision", &self.current_revision), ("updateRevision", &self.update_revision)]
-        {
+        for (name, revision) in [
+            ("currentRevision", &self.current_revision),
+            ("updateRevision", &self.update_revision),
+        ] {
             if !revision.is_empty() {
                 map.serialize_entry(name, revision)?;
             }

@@ -38,7 +38,11 @@ impl Default for PodTemplate {
 impl<'de> Deserialize<'de> for PodTemplate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(if raw.get() == "null" { Self::default() } else { Self(raw.get().into()) })
+        Ok(if raw.get() == "null" {
+            Self::default()
+        } else {
+            Self(raw.get().into())
+        })
     }
 }
 
@@ -72,7 +76,10 @@ impl<'de> Deserialize<'de> for ClaimTemplate {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let named: Named = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
         let name = named.metadata.unwrap_or_default().name.unwrap_or_default();
-        Ok(Self { name, json: raw.get().into() })
+        Ok(Self {
+            name,
+            json: raw.get().into(),
+        })
     }
 }
 

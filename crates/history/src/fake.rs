@@ -1,0 +1,151 @@
+//! A history in memory, whose cache shows every write at once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::selector::Selector;
+use serde_json::{Value, json};
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
+
+use crate::error::Error;
+use crate::history::{Created, History, list_controller_revisions};
+use crate::new_revision::NewRevision;
+
+/// Revisions in memory.
+///
+/// Upstream: `NewFakeHistory`.
+pub struct FakeHistory {
+    /// The revisions, with the JSON that was posted.
+    pub revisions: ObjectStore<ControllerRevision>,
+    /// Calls that create a revision.
+    pub create_tracker: RequestTracker,
+    /// Calls that renumber a revision.
+    pub update_tracker: RequestTracker,
+    /// Calls that delete a revision.
+    pub delete_tracker: RequestTracker,
+}
+
+impl Default for FakeHistory {
+    fn default() -> Self {
+        Self {
+            revisions: ObjectStore::new("controllerrevisions", Arc::new(Indexer::new())),
+            create_tracker: RequestTracker::default(),
+            update_tracker: RequestTracker::default(),
+            delete_tracker: RequestTracker::default(),
+        }
+    }
+}
+
+impl FakeHistory {
+    /// Changes a stored revision.
+    fn edit(
+        &self,
+        revision: &ControllerRevision,
+        edit: impl FnOnce(&mut Value),
+    ) -> Result<Arc<ControllerRevision>, Error> {
+        let mut live = self.revisions.read(&revision.namespace, &revision.name)?;
+        edit(&mut live.json);
+        Ok(self.revisions.put(live.json))
+    }
+}
+
+#[async_trait]
+impl History for FakeHistory {
+    fn list_controller_revisions(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+    ) -> Vec<Arc<ControllerRevision>> {
+        list_controller_revisions(self.revisions.cache(), set, selector)
+    }
+
+    async fn create_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &NewRevision,
+        mut collision_count: i32,
+    ) -> Result<Created, Error> {
+        loop {
+            let _request = self.create_tracker.begin()?;
+            let body = revision.body(&revision.name_for(collision_count));
+            let candidate =
+                ControllerRevision::decode(&body).expect("a revision's body is a revision");
+            let existing = self.revisions.cache().get(set.namespace(), &candidate.name);
+            let stored = match existing {
+                Some(existing) if existing.data == candidate.data => existing,
+                Some(_) => {
+                    collision_count += 1;
+                    continue;
+                }
+                None => {
+                    let mut json: Value =
+                        serde_json::from_str(&body).expect("a revision's body is JSON");
+                    json["metadata"]["namespace"] = Value::from(set.namespace());
+                    self.revisions.create(json)?
+                }
+            };
+            return Ok(Created {
+                revision: stored,
+                collision_count,
+            });
+        }
+    }
+
+    async fn update_controller_revision(
+        &self,
+        _set: &StatefulSet,
+        revision: &ControllerRevision,
+        new_revision: i64,
+    ) -> Result<Arc<ControllerRevision>, Error> {
+        let _request = self.update_tracker.begin()?;
+        self.edit(revision, |json| {
+            json["revision"] = Value::from(new_revision)
+        })
+    }
+
+    async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
+        let _request = self.delete_tracker.begin()?;
+        Ok(self.revisions.delete(&revision.namespace, &revision.name)?)
+    }
+
+    async fn adopt_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+    ) -> Result<(), Error> {
+        if let Some(owner) = &revision.controller {
+            return Err(Error::Owned {
+                owner: format!("{} {}", owner.kind, owner.name),
+            });
+        }
+        let owner = json!(set.controller_reference());
+        self.edit(
+            revision,
+            |json| match &mut json["metadata"]["ownerReferences"] {
+                Value::Array(owners) => owners.push(owner),
+                none => *none = json!([owner]),
+            },
+        )
+        .map(drop)
+    }
+
+    async fn release_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+    ) -> Result<(), Error> {
+        let uid = set.uid().to_owned();
+        let released = self.edit(revision, |json| {
+            if let Value::Array(owners) = &mut json["metadata"]["ownerReferences"] {
+                owners.retain(|owner| owner["uid"].as_str() != Some(&uid));
+            }
+        });
+        match released {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

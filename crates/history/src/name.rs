@@ -1,0 +1,57 @@
+//! Hash and name of a revision.
+
+use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32, safe_encode_string};
+
+/// Bytes of the parent's name that a revision's name keeps.
+const PARENT_NAME_BYTES_MAX: usize = 223;
+
+/// The hash of revision data: FNV-1 over the data's bytes and, where a probe is given, its decimal
+/// digits, written in the safe alphabet (1 to 10 characters).
+///
+/// Upstream: `HashControllerRevision`.
+pub fn hash_controller_revision(data: &str, probe: Option<i32>) -> String {
+    let mut hash = fnv1_32(data.as_bytes(), FNV1_32_OFFSET);
+    if let Some(probe) = probe {
+        hash = fnv1_32(probe.to_string().as_bytes(), hash);
+    }
+    safe_encode_string(&hash.to_string())
+}
+
+/// The name of a revision: the parent's name, cut to 223 bytes, a dash, and the hash.
+///
+/// Upstream: `ControllerRevisionName`.
+pub fn controller_revision_name(parent: &str, hash: &str) -> String {
+    let mut end = parent.len().min(PARENT_NAME_BYTES_MAX);
+    while !parent.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}-{hash}", &parent[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_hash_as_the_reference_hashes_them() {
+        let data = r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null}}}}"#;
+        for (probe, hash) in [
+            (Some(0), "56fdcc77f7"),
+            (Some(1), "56fdcc77f6"),
+            (Some(10), "5d799d9f64"),
+        ] {
+            assert_eq!(hash_controller_revision(data, probe), hash);
+        }
+        assert_eq!(hash_controller_revision("", None), "65bb57b6b5");
+        assert_eq!(hash_controller_revision("", Some(100)), "5fb45d88cd");
+    }
+
+    #[test]
+    fn long_parents_are_cut() {
+        assert_eq!(
+            controller_revision_name(&"x".repeat(300), "hash").len(),
+            228
+        );
+        assert_eq!(controller_revision_name("web", "hash"), "web-hash");
+    }
+}

@@ -1,0 +1,90 @@
+//! A revision that doesn't exist yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube_apimachinery::json::{RawObject, to_raw};
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use statefulset_controller_util::controller_revision::HASH_LABEL;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use crate::data::RevisionData;
+use crate::name::{controller_revision_name, hash_controller_revision};
+
+/// A revision of a set's present template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRevision {
+    /// Name of the set, as the revision's name begins.
+    pub parent_name: Box<str>,
+    /// Name, from the collision count that the revision was made with.
+    pub name: String,
+    /// The template's labels and the hash.
+    pub labels: BTreeMap<String, String>,
+    /// All annotations of the set.
+    pub annotations: BTreeMap<String, String>,
+    /// The set as the controller.
+    pub owner: OwnerReference,
+    /// The recorded bytes.
+    pub data: Arc<str>,
+    /// Place in the history.
+    pub revision: i64,
+}
+
+impl NewRevision {
+    /// A revision of `set`, whose template is `data`, with the number `revision` and the name for
+    /// `collision_count`.
+    ///
+    /// Upstream: `newRevision`.
+    pub fn new(
+        set: &StatefulSet,
+        data: &RevisionData,
+        revision: i64,
+        collision_count: i32,
+    ) -> Self {
+        let recorded = Arc::clone(data.recorded());
+        let hash = hash_controller_revision(&recorded, Some(collision_count));
+        let mut labels: BTreeMap<String, String> = data
+            .template_labels()
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        labels.insert(HASH_LABEL.to_owned(), hash.clone());
+        Self {
+            parent_name: set.name().into(),
+            name: controller_revision_name(set.name(), &hash),
+            labels,
+            annotations: set.metadata.annotations.clone(),
+            owner: set.controller_reference(),
+            data: recorded,
+            revision,
+        }
+    }
+
+    /// The name for another collision count. The labels keep the hash of the first.
+    pub fn name_for(&self, collision_count: i32) -> String {
+        let hash = hash_controller_revision(&self.data, Some(collision_count));
+        controller_revision_name(&self.parent_name, &hash)
+    }
+
+    /// The object to POST under `name`, its data byte for byte as recorded.
+    pub fn body(&self, name: &str) -> String {
+        let mut metadata = json!({
+            "name": name,
+            "labels": self.labels,
+            "ownerReferences": [self.owner],
+        });
+        if !self.annotations.is_empty() {
+            metadata["annotations"] = json!(self.annotations);
+        }
+        let data = RawValue::from_string(self.data.to_string())
+            .expect("recorded data is only ever made by the JSON encoder");
+        let mut body = RawObject::new();
+        body.set("apiVersion", to_raw(&Value::from("apps/v1")));
+        body.set("kind", to_raw(&Value::from("ControllerRevision")));
+        body.set("metadata", to_raw(&metadata));
+        body.set("data", data);
+        body.set("revision", to_raw(&Value::from(self.revision)));
+        body.to_string()
+    }
+}

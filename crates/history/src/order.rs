@@ -1,0 +1,56 @@
+//! The order of a history.
+
+use std::sync::Arc;
+
+use statefulset_controller_util::controller_revision::ControllerRevision;
+
+/// Sorts revisions from the oldest to the newest: by number, then by creation time, then by name.
+///
+/// Upstream: `SortControllerRevisions`.
+pub fn sort_controller_revisions(revisions: &mut [Arc<ControllerRevision>]) {
+    revisions.sort_by(|a, b| {
+        (a.revision, a.creation_timestamp, &a.name).cmp(&(
+            b.revision,
+            b.creation_timestamp,
+            &b.name,
+        ))
+    });
+}
+
+/// The number of the next revision of a sorted history; 1 if there is none.
+///
+/// Upstream: `nextRevision`.
+pub fn next_revision(revisions: &[Arc<ControllerRevision>]) -> i64 {
+    revisions
+        .last()
+        .map_or(1, |newest| newest.revision.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(name: &str, revision: i64, second: i64) -> Arc<ControllerRevision> {
+        Arc::new(ControllerRevision {
+            name: name.into(),
+            revision,
+            creation_timestamp: Some(jiff::Timestamp::from_second(second).unwrap()),
+            ..ControllerRevision::default()
+        })
+    }
+
+    #[test]
+    fn number_then_creation_time_then_name_decide() {
+        let mut revisions = vec![
+            revision("d", 2, 0),
+            revision("c", 1, 9),
+            revision("b", 1, 5),
+            revision("a", 1, 9),
+        ];
+        sort_controller_revisions(&mut revisions);
+        let names: Vec<&str> = revisions.iter().map(|revision| &*revision.name).collect();
+        assert_eq!(names, ["b", "a", "c", "d"]);
+        assert_eq!(next_revision(&revisions), 3);
+        assert_eq!(next_revision(&[]), 1);
+    }
+}

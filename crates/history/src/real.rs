@@ -1,0 +1,247 @@
+//! The history in the API server.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::json::{RawObject, to_raw};
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::selector::Selector;
+use serde_json::Value;
+use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::resource::CONTROLLER_REVISIONS;
+use statefulset_client::rest::{PatchType, RestClient};
+use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::pod_control::{adoption_patch, release_patch};
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use crate::error::Error;
+use crate::history::{Created, History, list_controller_revisions};
+use crate::new_revision::NewRevision;
+
+/// The options of a plain delete.
+const DELETE_OPTIONS: &str = r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#;
+
+/// Reads revisions from a cache and writes them through the API.
+///
+/// Upstream: `realHistory`.
+pub struct RealHistory {
+    client: RestClient,
+    cache: Arc<Indexer<ControllerRevision>>,
+    consistency: Arc<dyn ConsistencyStore>,
+    jitter: Arc<dyn Jitter>,
+}
+
+impl RealHistory {
+    /// Makes a history that reports its writes to `consistency`.
+    pub fn new(
+        client: RestClient,
+        cache: Arc<Indexer<ControllerRevision>>,
+        consistency: Arc<dyn ConsistencyStore>,
+        jitter: Arc<dyn Jitter>,
+    ) -> Self {
+        Self {
+            client,
+            cache,
+            consistency,
+            jitter,
+        }
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Result<String, ApiError> {
+        self.client
+            .get(&CONTROLLER_REVISIONS, key.namespace(), key.name())
+            .await
+    }
+
+    /// Decodes an answer and remembers its version.
+    fn written(&self, set: &StatefulSet, answer: &str) -> Result<ControllerRevision, ApiError> {
+        let revision = decode(answer)?;
+        self.consistency.wrote_at(
+            &set.key(),
+            set.uid(),
+            TrackedResource::ControllerRevisions,
+            &revision.resource_version,
+        );
+        Ok(revision)
+    }
+
+    /// One attempt to renumber the live revision.
+    async fn renumber(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+        new_revision: i64,
+    ) -> Result<(), Error> {
+        let key = revision.key();
+        let text = self.read(&key).await?;
+        let live = decode(&text)?;
+        if live.uid != revision.uid || live.data != revision.data {
+            let message = format!(
+                "Operation cannot be fulfilled on controllerrevisions.apps {:?}: it is another revision than the one to renumber",
+                key.name()
+            );
+            return Err(ApiError::api(409, "Conflict", message).into());
+        }
+        if live.revision == new_revision {
+            return Ok(());
+        }
+        let mut body = RawObject::parse(&text).map_err(|source| decode_error(&key, source))?;
+        body.set("revision", to_raw(&Value::from(new_revision)));
+        let answer = self
+            .client
+            .replace(
+                &CONTROLLER_REVISIONS,
+                key.namespace(),
+                key.name(),
+                body.to_string(),
+            )
+            .await?;
+        self.written(set, &answer)?;
+        Ok(())
+    }
+}
+
+fn decode(text: &str) -> Result<ControllerRevision, ApiError> {
+    ControllerRevision::decode(text).map_err(|source| ApiError::Decode {
+        action: "read a ControllerRevision".to_owned(),
+        source,
+    })
+}
+
+fn decode_error(key: &ObjectKey, source: serde_json::Error) -> ApiError {
+    ApiError::Decode {
+        action: format!("read ControllerRevision {key}"),
+        source,
+    }
+}
+
+#[async_trait]
+impl History for RealHistory {
+    fn list_controller_revisions(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+    ) -> Vec<Arc<ControllerRevision>> {
+        list_controller_revisions(&self.cache, set, selector)
+    }
+
+    async fn create_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &NewRevision,
+        mut collision_count: i32,
+    ) -> Result<Created, Error> {
+        loop {
+            let key = ObjectKey::new(set.namespace(), &revision.name_for(collision_count));
+            let body = revision.body(key.name());
+            let answer = self
+                .client
+                .create(&CONTROLLER_REVISIONS, key.namespace(), body)
+                .await;
+            let stored = match answer {
+                Ok(answer) => self.written(set, &answer)?,
+                Err(error) if error.is_already_exists() => {
+                    let existing = decode(&self.read(&key).await?)?;
+                    if existing.data != revision.data {
+                        collision_count = collision_count.wrapping_add(1);
+                        continue;
+                    }
+                    existing
+                }
+                Err(error) => return Err(error.into()),
+            };
+            return Ok(Created {
+                revision: Arc::new(stored),
+                collision_count,
+            });
+        }
+    }
+
+    async fn update_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+        new_revision: i64,
+    ) -> Result<Arc<ControllerRevision>, Error> {
+        let renumbered = Arc::new(ControllerRevision {
+            revision: new_revision,
+            ..revision.clone()
+        });
+        if revision.revision == new_revision {
+            return Ok(renumbered);
+        }
+        let mut delays = DEFAULT_BACKOFF.delays(&*self.jitter);
+        loop {
+            match self.renumber(set, revision, new_revision).await {
+                Ok(()) => return Ok(renumbered),
+                Err(error) if error.is_conflict() => match delays.next() {
+                    Some(delay) => tokio::time::sleep(delay).await,
+                    None => return Err(error),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
+        let (namespace, name) = (&revision.namespace, &revision.name);
+        let options = DELETE_OPTIONS.to_owned();
+        self.client
+            .delete(&CONTROLLER_REVISIONS, namespace, name, options)
+            .await?;
+        Ok(())
+    }
+
+    async fn adopt_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+    ) -> Result<(), Error> {
+        if let Some(owner) = &revision.controller {
+            return Err(Error::Owned {
+                owner: format!("{} {}", owner.kind, owner.name),
+            });
+        }
+        let patch = adoption_patch(&set.controller_reference(), &revision.uid);
+        let (namespace, name) = (&revision.namespace, &revision.name);
+        let answer = self
+            .client
+            .patch(
+                &CONTROLLER_REVISIONS,
+                namespace,
+                name,
+                PatchType::Strategic,
+                patch,
+            )
+            .await?;
+        self.written(set, &answer)?;
+        Ok(())
+    }
+
+    async fn release_controller_revision(
+        &self,
+        set: &StatefulSet,
+        revision: &ControllerRevision,
+    ) -> Result<(), Error> {
+        let patch = release_patch(set.uid(), &revision.uid);
+        let (namespace, name) = (&revision.namespace, &revision.name);
+        let answer = self
+            .client
+            .patch(
+                &CONTROLLER_REVISIONS,
+                namespace,
+                name,
+                PatchType::Strategic,
+                patch,
+            )
+            .await;
+        match answer {
+            Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(()),
+        }
+    }
+}

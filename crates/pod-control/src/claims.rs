@@ -1,0 +1,230 @@
+//! What the pod control does to claims: create them, and give them their owners.
+
+use std::sync::Arc;
+
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::recorder::EventType;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+
+use crate::error::Error;
+use crate::live_set_check::LiveSetCheck;
+use crate::real::RealStatefulPodControl;
+use crate::retention::{
+    Rewritten, has_unexpected_controller, is_claim_owner_up_to_date, is_claim_stale,
+    is_policy_unknown, rewrite_owners,
+};
+use crate::slot::PodSlot;
+use crate::storage::{NewClaim, claim_names, new_claims};
+
+impl RealStatefulPodControl {
+    /// Creates the pod's claims that the cache doesn't hold. All are tried.
+    ///
+    /// Upstream: `createPersistentVolumeClaims`.
+    pub(crate) async fn create_claims(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+    ) -> Result<(), Error> {
+        let mut errors = Vec::new();
+        for claim in new_claims(set, pod.ordinal()) {
+            if let Err(error) = self.create_claim(set, pod, claim).await {
+                errors.push(error);
+            }
+        }
+        Error::join(errors)
+    }
+
+    async fn create_claim(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+        claim: NewClaim,
+    ) -> Result<(), Error> {
+        match self.objects.get_claim(&claim.namespace, &claim.name) {
+            Ok(Some(existing)) if existing.deletion_timestamp.is_some() => {
+                Err(Error::ClaimBeingDeleted { claim: claim.name })
+            }
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => {
+                let created = self.objects.create_claim(set, &claim).await;
+                if !created.as_ref().is_err_and(ApiError::is_already_exists) {
+                    self.record_claim_event(set, pod, &claim.name, created.as_ref().err());
+                }
+                created.map_err(|source| Error::CreateClaim {
+                    claim: claim.name,
+                    source,
+                })
+            }
+            Err(source) => {
+                self.record_claim_event(set, pod, &claim.name, Some(&source));
+                Err(Error::RetrieveClaim {
+                    claim: claim.name,
+                    source,
+                })
+            }
+        }
+    }
+
+    /// Upstream: `recordClaimEvent`.
+    fn record_claim_event(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+        claim: &str,
+        error: Option<&ApiError>,
+    ) {
+        let (pod, set_name) = (pod.name(), set.name());
+        let (event_type, reason, message) = match error {
+            None => (
+                EventType::Normal,
+                "SuccessfulCreate",
+                format!("Create Claim {claim} Pod {pod} in StatefulSet {set_name} success"),
+            ),
+            Some(error) => (
+                EventType::Warning,
+                "FailedCreate",
+                format!(
+                    "Create Claim {claim} for Pod {pod} in StatefulSet {set_name} failed error: {error}"
+                ),
+            ),
+        };
+        self.recorder
+            .event(&set.object_reference(), event_type, reason, &message);
+    }
+
+    /// Whether the pod's cached claims have the owners that the policy wants.
+    ///
+    /// Upstream: `ClaimsMatchRetentionPolicy`.
+    pub(crate) fn claims_match(&self, set: &StatefulSet, pod: &PodSlot) -> Result<bool, Error> {
+        for name in claim_names(set, pod.ordinal()) {
+            let claim = self
+                .objects
+                .get_claim(set.namespace(), &name)
+                .map_err(|source| Error::CheckClaim {
+                    claim: name,
+                    pod: pod.name().to_owned(),
+                    source,
+                })?;
+            if claim.is_some_and(|claim| !is_claim_owner_up_to_date(&claim, set, pod)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives the pod's claims the owners that the policy wants; stops at the first failure.
+    ///
+    /// Upstream: `UpdatePodClaimForRetentionPolicy`.
+    pub(crate) async fn apply_retention(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+        live_set: &LiveSetCheck,
+    ) -> Result<(), Error> {
+        if is_policy_unknown(set) {
+            let policy = set.spec.claim_retention_policy;
+            tracing::error!(stateful_set = %set.key(), ?policy, "unknown retention policy, retaining claims");
+        }
+        for name in claim_names(set, pod.ordinal()) {
+            let claim = self
+                .objects
+                .get_claim(set.namespace(), &name)
+                .map_err(|source| Error::RetainClaim {
+                    claim: name,
+                    pod: pod.name().to_owned(),
+                    source,
+                })?;
+            if let Some(claim) = claim {
+                self.retain(set, pod, &claim, live_set).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn retain(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+        claim: &Arc<Claim>,
+        live_set: &LiveSetCheck,
+    ) -> Result<(), Error> {
+        let name = &claim.name;
+        if has_unexpected_controller(claim, set, pod) {
+            let message = format!(
+                "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"
+            );
+            let reason = "ConflictingController";
+            self.recorder.event(
+                &set.object_reference(),
+                EventType::Warning,
+                reason,
+                &message,
+            );
+        }
+        if is_claim_owner_up_to_date(claim, set, pod) {
+            return Ok(());
+        }
+
+        let update_claim = |source| Error::UpdateClaim {
+            claim: name.to_string(),
+            source,
+        };
+        let mut live = self
+            .objects
+            .read_claim(&claim.namespace, name)
+            .await
+            .map_err(update_claim)?;
+        if live.object.uid != claim.uid {
+            return Err(update_claim(another_claim(name)));
+        }
+        if is_claim_owner_up_to_date(&live.object, set, pod) {
+            return Ok(());
+        }
+        if rewrite_owners(&mut live.json, &live.object, set, pod) == Rewritten::DoomsClaim {
+            live_set
+                .passes(&*self.objects, set)
+                .await
+                .map_err(|reason| Error::LiveSetCheck {
+                    claim: name.to_string(),
+                    pod: pod.name().to_owned(),
+                    reason,
+                })?;
+        }
+        self.objects
+            .update_claim(set, live)
+            .await
+            .map_err(update_claim)
+    }
+
+    /// The first of the pod's claims that belongs to an earlier pod of this name. Claims that are
+    /// retained on scaling are never stale.
+    ///
+    /// Upstream: `PodClaimIsStale`.
+    pub(crate) fn find_stale_claim(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+    ) -> Result<Option<String>, Error> {
+        if set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Retain {
+            return Ok(None);
+        }
+        for name in claim_names(set, pod.ordinal()) {
+            if self
+                .objects
+                .get_claim(set.namespace(), &name)?
+                .is_some_and(|claim| is_claim_stale(&claim, pod))
+            {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn another_claim(name: &str) -> ApiError {
+    let message = format!(
+        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: it is another claim than the one to update; please apply your changes to the latest version and try again"
+    );
+    ApiError::api(409, "Conflict", message)
+}

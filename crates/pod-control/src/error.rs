@@ -1,0 +1,120 @@
+//! What can go wrong with pods and claims; the texts go into events.
+
+use statefulset_client::error::Error as ApiError;
+use statefulset_controller_util::error::{Aggregate, ErrorMembers};
+
+/// Why a pod or a claim can't be brought to its wanted state.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API server refused a pod, or can't be reached.
+    #[error("{0}")]
+    Api(#[from] ApiError),
+    /// A claim can't be created.
+    #[error("failed to create PVC {claim}: {source}")]
+    CreateClaim {
+        /// The claim.
+        claim: String,
+        /// What the API server answered.
+        source: ApiError,
+    },
+    /// A claim can't be looked up.
+    #[error("failed to retrieve PVC {claim}: {source}")]
+    RetrieveClaim {
+        /// The claim.
+        claim: String,
+        /// What the cache answered.
+        source: ApiError,
+    },
+    /// A claim that the pod needs is going away.
+    #[error("pvc {claim} is being deleted")]
+    ClaimBeingDeleted {
+        /// The claim.
+        claim: String,
+    },
+    /// A claim can't be looked up while its owners are compared.
+    #[error(
+        "Could not retrieve claim {claim} for {pod} when checking PVC deletion policy: {source}"
+    )]
+    CheckClaim {
+        /// The claim.
+        claim: String,
+        /// The pod that uses it.
+        pod: String,
+        /// What the cache answered.
+        source: ApiError,
+    },
+    /// A claim can't be looked up while its owners are rewritten.
+    #[error(
+        "Could not retrieve claim {claim} not found for {pod} when checking PVC deletion policy: {source}"
+    )]
+    RetainClaim {
+        /// The claim.
+        claim: String,
+        /// The pod that uses it.
+        pod: String,
+        /// What the cache answered.
+        source: ApiError,
+    },
+    /// A claim's owners can't be rewritten.
+    #[error("could not update claim {claim} for delete policy ownerRefs: {source}")]
+    UpdateClaim {
+        /// The claim.
+        claim: String,
+        /// What the API server answered.
+        source: ApiError,
+    },
+    /// The live set doesn't stand behind giving its claims to pods that are to go.
+    #[error(
+        "will not give claim {claim} to pod {pod}, which would delete it with the pod: {reason}"
+    )]
+    LiveSetCheck {
+        /// The claim.
+        claim: String,
+        /// The pod.
+        pod: String,
+        /// What is wrong with the set, or why it can't be read.
+        reason: String,
+    },
+    /// Several claims failed.
+    #[error("{0}")]
+    Several(Box<Aggregate<Error>>),
+}
+
+impl Error {
+    /// Joins errors; none is success.
+    pub(crate) fn join(errors: Vec<Self>) -> Result<(), Self> {
+        Aggregate::new(errors).map_or(Ok(()), |errors| Err(Self::Several(Box::new(errors))))
+    }
+
+    /// The one API error that this error is about; never one of several.
+    fn api(&self) -> Option<&ApiError> {
+        match self {
+            Self::Api(source)
+            | Self::CreateClaim { source, .. }
+            | Self::RetrieveClaim { source, .. }
+            | Self::CheckClaim { source, .. }
+            | Self::RetainClaim { source, .. }
+            | Self::UpdateClaim { source, .. } => Some(source),
+            Self::ClaimBeingDeleted { .. } | Self::LiveSetCheck { .. } | Self::Several(_) => None,
+        }
+    }
+
+    /// Whether the API server answered that the object changed meanwhile.
+    pub fn is_conflict(&self) -> bool {
+        self.api().is_some_and(ApiError::is_conflict)
+    }
+
+    /// Whether the API server answered that the object's name is taken.
+    pub fn is_already_exists(&self) -> bool {
+        self.api().is_some_and(ApiError::is_already_exists)
+    }
+}
+
+impl ErrorMembers for Error {
+    fn member_texts(&self, out: &mut Vec<String>) {
+        match self {
+            Self::Several(aggregate) => aggregate.member_texts(out),
+            other => out.push(other.to_string()),
+        }
+    }
+}

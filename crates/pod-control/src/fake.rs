@@ -1,0 +1,117 @@
+//! An object manager in memory, whose caches show every write at once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::error::Error;
+use statefulset_client::indexer::Indexer;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::controller_ref_manager::SetReader;
+use statefulset_controller_util::live::Live;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
+
+use crate::new_pod::NewPod;
+use crate::object_manager::ObjectManager;
+use crate::storage::NewClaim;
+
+/// Pods, claims and sets in memory.
+///
+/// Upstream: `fakeObjectManager`.
+pub struct FakeObjectManager {
+    /// Pods, with the JSON that was posted or put.
+    pub pods: ObjectStore<Pod>,
+    /// Claims, with the JSON that was posted or put.
+    pub claims: ObjectStore<Claim>,
+    /// The live sets.
+    pub sets: Arc<Indexer<StatefulSet>>,
+    /// Calls that create a pod.
+    pub create_pod_tracker: RequestTracker,
+    /// Calls that write a pod.
+    pub update_pod_tracker: RequestTracker,
+    /// Calls that delete a pod.
+    pub delete_pod_tracker: RequestTracker,
+    /// Calls that create a claim.
+    pub create_claim_tracker: RequestTracker,
+    /// Calls that write a claim.
+    pub update_claim_tracker: RequestTracker,
+    /// Cache look-ups of a claim.
+    pub get_claim_tracker: RequestTracker,
+}
+
+impl Default for FakeObjectManager {
+    fn default() -> Self {
+        Self {
+            pods: ObjectStore::new("pods", Arc::new(Indexer::new())),
+            claims: ObjectStore::new("persistentvolumeclaims", Arc::new(Indexer::new())),
+            sets: Arc::new(Indexer::new()),
+            create_pod_tracker: RequestTracker::default(),
+            update_pod_tracker: RequestTracker::default(),
+            delete_pod_tracker: RequestTracker::default(),
+            create_claim_tracker: RequestTracker::default(),
+            update_claim_tracker: RequestTracker::default(),
+            get_claim_tracker: RequestTracker::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl SetReader for FakeObjectManager {
+    async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, Error> {
+        let set = self.sets.get(key.namespace(), key.name());
+        set.map(|set| StatefulSet::clone(&set)).ok_or_else(|| {
+            let message = format!("statefulsets.apps {:?} not found", key.name());
+            Error::api(404, "NotFound", message)
+        })
+    }
+}
+
+#[async_trait]
+impl ObjectManager for FakeObjectManager {
+    async fn create_pod(&self, _set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
+        let _request = self.create_pod_tracker.begin()?;
+        // Lets the calls of a batch overlap, so that their number can be measured.
+        tokio::task::yield_now().await;
+        self.pods.create(pod.to_value()).map(drop)
+    }
+
+    async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {
+        self.pods.read(namespace, name)
+    }
+
+    async fn update_pod(&self, _set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
+        let _request = self.update_pod_tracker.begin()?;
+        self.pods.update(pod)
+    }
+
+    async fn delete_pod(&self, _set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+        let _request = self.delete_pod_tracker.begin()?;
+        tokio::task::yield_now().await;
+        if self.pods.read(&pod.namespace, &pod.name)?.object.uid != pod.uid {
+            let message = format!("Precondition failed: UID in precondition: {}", pod.uid);
+            return Err(Error::api(409, "Conflict", message));
+        }
+        self.pods.delete(&pod.namespace, &pod.name)
+    }
+
+    async fn create_claim(&self, _set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
+        let _request = self.create_claim_tracker.begin()?;
+        self.claims.create(claim.json.clone()).map(drop)
+    }
+
+    fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error> {
+        let _request = self.get_claim_tracker.begin()?;
+        Ok(self.claims.cache().get(namespace, name))
+    }
+
+    async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error> {
+        self.claims.read(namespace, name)
+    }
+
+    async fn update_claim(&self, _set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
+        let _request = self.update_claim_tracker.begin()?;
+        self.claims.update(claim)
+    }
+}

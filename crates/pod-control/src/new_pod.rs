@@ -1,0 +1,90 @@
+//! A pod that doesn't exist yet.
+
+use kube_apimachinery::json::to_go_string;
+use serde_json::{Map, Value, json};
+use statefulset_controller_util::pod::REVISION_LABEL;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use crate::identity::{Ordinal, object_member, pod_name, update_identity};
+use crate::storage::update_storage;
+
+/// A pod that a set wants and that isn't there: built when it is created, not before.
+#[derive(Clone, Debug)]
+pub struct NewPod {
+    /// Its ordinal.
+    pub ordinal: Ordinal,
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of the revision that it is made from.
+    pub revision: Box<str>,
+    /// The set as of that revision.
+    set: StatefulSet,
+}
+
+impl NewPod {
+    /// The pod of `set`, as of the revision with the name `revision`, with this ordinal.
+    ///
+    /// Upstream: `newVersionedStatefulSetPod`.
+    pub fn new(set: &StatefulSet, revision: &str, ordinal: Ordinal) -> Self {
+        let name = pod_name(set, ordinal).into();
+        Self {
+            ordinal,
+            name,
+            revision: revision.into(),
+            set: set.clone(),
+        }
+    }
+
+    /// The namespace that it goes to.
+    pub fn namespace(&self) -> &str {
+        self.set.namespace()
+    }
+
+    /// The object to POST. Members of the template that no type knows are in it.
+    pub fn body(&self) -> String {
+        to_go_string(&self.to_value())
+    }
+
+    /// The object to POST, as a value.
+    ///
+    /// Upstream: `newStatefulSetPod`.
+    pub fn to_value(&self) -> Value {
+        let mut template = self.set.spec.template.to_value();
+        let mut metadata = Map::new();
+        for member in ["labels", "annotations", "finalizers"] {
+            match template["metadata"][member].take() {
+                Value::Object(map) if map.is_empty() => {}
+                Value::Array(list) if list.is_empty() => {}
+                Value::Null => {}
+                value => drop(metadata.insert(member.to_owned(), value)),
+            }
+        }
+        metadata.insert(
+            "generateName".to_owned(),
+            Value::from(format!("{}-", self.set.name())),
+        );
+        metadata.insert("name".to_owned(), Value::from(&*self.name));
+        metadata.insert("namespace".to_owned(), Value::from(self.namespace()));
+        metadata.insert(
+            "ownerReferences".to_owned(),
+            json!([self.set.controller_reference()]),
+        );
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+        pod["spec"] = template["spec"].take();
+        update_identity(&mut pod, &self.name, self.ordinal);
+        pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);
+        self.set_host_name(object_member(&mut pod, "spec"));
+        update_storage(&self.set, self.ordinal, &mut pod);
+        pod
+    }
+
+    /// Overwrites host name and subdomain, whatever the template says.
+    fn set_host_name(&self, spec: &mut Value) {
+        spec["hostname"] = Value::from(&*self.name);
+        if let (Value::Object(spec), "") = (&mut *spec, &*self.set.spec.service_name) {
+            spec.remove("subdomain");
+        } else {
+            spec["subdomain"] = Value::from(&*self.set.spec.service_name);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The seam to pods, claims and the live set.
+
+mod real;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use statefulset_client::error::Error;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::controller_ref_manager::SetReader;
+use statefulset_controller_util::live::Live;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use crate::new_pod::NewPod;
+use crate::storage::NewClaim;
+
+pub use real::RealObjectManager;
+
+/// Reads and writes what a set depends on. `get_…` reads a cache, `read_…` the API server.
+///
+/// Upstream: `StatefulPodControlObjectManager`.
+#[async_trait]
+pub trait ObjectManager: SetReader {
+    /// Creates a pod.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error>;
+
+    /// Reads a pod live.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
+
+    /// Writes a pod that was read live, with its resource version.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
+
+    /// Deletes a pod, if it is still this one.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered; a conflict where the pod is another one.
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
+
+    /// Creates a claim.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
+
+    /// Looks a claim up in the cache.
+    ///
+    /// # Errors
+    ///
+    /// The cache can't answer.
+    fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
+
+    /// Reads a claim live.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error>;
+
+    /// Writes a claim that was read live, with its resource version.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered.
+    async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error>;
+}
+
+#[cfg(any(test, feature = "testing"))]
+mockall::mock! {
+    /// A mock of [`ObjectManager`].
+    pub ObjectManager {}
+
+    #[async_trait]
+    impl SetReader for ObjectManager {
+        async fn read_stateful_set(
+            &self,
+            key: &kube_apimachinery::object_key::ObjectKey,
+        ) -> Result<StatefulSet, Error>;
+    }
+
+    #[async_trait]
+    impl ObjectManager for ObjectManager {
+        async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error>;
+        async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
+        async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
+        async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
+        async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
+        fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
+        async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error>;
+        async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error>;
+    }
+}

@@ -1,0 +1,148 @@
+//! Pods and claims in the API server.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::object_key::ObjectKey;
+use serde_json::json;
+use statefulset_client::error::Error;
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource};
+use statefulset_client::rest::RestClient;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::controller_ref_manager::SetReader;
+use statefulset_controller_util::live::Live;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use super::ObjectManager;
+use crate::new_pod::NewPod;
+use crate::storage::NewClaim;
+
+/// Reads claims from a cache and everything else from the API server, where it writes, too. Every
+/// successful write is reported to the consistency store.
+///
+/// Upstream: `realStatefulPodControlObjectManager`.
+pub struct RealObjectManager {
+    client: RestClient,
+    claims: Arc<Indexer<Claim>>,
+    consistency: Arc<dyn ConsistencyStore>,
+}
+
+impl RealObjectManager {
+    /// Makes an object manager.
+    pub fn new(
+        client: RestClient,
+        claims: Arc<Indexer<Claim>>,
+        consistency: Arc<dyn ConsistencyStore>,
+    ) -> Self {
+        Self {
+            client,
+            claims,
+            consistency,
+        }
+    }
+
+    async fn read<K: CachedObject>(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Live<K>, Error> {
+        let text = self.client.get(resource, namespace, name).await?;
+        Live::decode(&text).map_err(|source| Error::Decode {
+            action: format!("read {} {namespace}/{name}", resource.kind),
+            source,
+        })
+    }
+
+    /// Remembers the version of a successful write.
+    fn written<K: CachedObject>(&self, set: &StatefulSet, resource: TrackedResource, answer: &str) {
+        // An answer that can't be read was still a success: there is just nothing to wait for.
+        if let Ok(object) = K::decode(answer) {
+            self.consistency
+                .wrote_at(&set.key(), set.uid(), resource, object.resource_version());
+        }
+    }
+}
+
+#[async_trait]
+impl SetReader for RealObjectManager {
+    async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, Error> {
+        self.client.read_stateful_set(key).await
+    }
+}
+
+#[async_trait]
+impl ObjectManager for RealObjectManager {
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
+        let answer = self
+            .client
+            .create(&PODS, pod.namespace(), pod.body())
+            .await?;
+        self.written::<Pod>(set, TrackedResource::Pods, &answer);
+        Ok(())
+    }
+
+    async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {
+        self.read(&PODS, namespace, name).await
+    }
+
+    async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
+        let (namespace, name) = (&pod.object.namespace, &pod.object.name);
+        let answer = self
+            .client
+            .replace(&PODS, namespace, name, to_go_string(&pod.json))
+            .await?;
+        self.written::<Pod>(set, TrackedResource::Pods, &answer);
+        Ok(())
+    }
+
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+        let options = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": pod.uid},
+        });
+        let answer = self
+            .client
+            .delete(&PODS, &pod.namespace, &pod.name, options.to_string())
+            .await;
+        // A pod that is gone already is one that the cache must show gone, too.
+        if answer.as_ref().err().is_none_or(Error::is_not_found) {
+            self.consistency
+                .deleted_pod(&set.key(), set.uid(), &pod.key(), &pod.uid);
+        }
+        answer.map(drop)
+    }
+
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
+        let answer = self
+            .client
+            .create(&PERSISTENT_VOLUME_CLAIMS, &claim.namespace, claim.body())
+            .await?;
+        self.written::<Claim>(set, TrackedResource::PersistentVolumeClaims, &answer);
+        Ok(())
+    }
+
+    fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error> {
+        Ok(self.claims.get(namespace, name))
+    }
+
+    async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error> {
+        self.read(&PERSISTENT_VOLUME_CLAIMS, namespace, name).await
+    }
+
+    async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
+        let (namespace, name) = (&claim.object.namespace, &claim.object.name);
+        let body = to_go_string(&claim.json);
+        let answer = self
+            .client
+            .replace(&PERSISTENT_VOLUME_CLAIMS, namespace, name, body)
+            .await?;
+        self.written::<Claim>(set, TrackedResource::PersistentVolumeClaims, &answer);
+        Ok(())
+    }
+}

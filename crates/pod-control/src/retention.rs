@@ -1,0 +1,231 @@
+//! Who must own a claim: the retention policy as rules over owner references.
+
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde_json::{Value, json};
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::stateful_set::{
+    API_VERSION, ClaimRetentionPolicyType, KIND, StatefulSet,
+};
+
+use crate::slot::PodSlot;
+
+#[cfg(test)]
+mod tests;
+
+const POD_KIND: &str = "Pod";
+const POD_API_VERSION: &str = "v1";
+
+/// One of the two that may own a claim: the set, or the pod.
+#[derive(Clone, Copy)]
+struct Owner<'a> {
+    api_version: &'a str,
+    kind: &'a str,
+    name: &'a str,
+    uid: &'a str,
+}
+
+impl<'a> Owner<'a> {
+    fn set(set: &'a StatefulSet) -> Self {
+        Self {
+            api_version: API_VERSION,
+            kind: KIND,
+            name: set.name(),
+            uid: set.uid(),
+        }
+    }
+
+    fn pod(pod: &'a PodSlot) -> Self {
+        Self {
+            api_version: POD_API_VERSION,
+            kind: POD_KIND,
+            name: pod.name(),
+            uid: pod.uid(),
+        }
+    }
+
+    /// Whether the reference is to this owner's name, whatever its uid.
+    ///
+    /// Upstream: `matchesRef`.
+    fn is_named_by(self, reference: &OwnerReference) -> bool {
+        *reference.api_version == *self.api_version
+            && *reference.kind == *self.kind
+            && *reference.name == *self.name
+    }
+
+    /// Whether the claim has a reference with this owner's uid.
+    ///
+    /// Upstream: `hasOwnerRef`.
+    fn owns(self, claim: &Claim) -> bool {
+        claim
+            .owner_references
+            .iter()
+            .any(|reference| *reference.uid == *self.uid)
+    }
+
+    /// Whether the claim belongs to an earlier owner of this name.
+    ///
+    /// Upstream: `hasStaleOwnerRef`.
+    fn is_stale_on(self, claim: &Claim) -> bool {
+        claim
+            .owner_references
+            .iter()
+            .find(|reference| self.is_named_by(reference))
+            .is_some_and(|reference| *reference.uid != *self.uid)
+    }
+
+    fn reference(self) -> OwnerReference {
+        OwnerReference::new_controller(self.api_version, self.kind, self.name, self.uid)
+    }
+}
+
+/// Who the policy wants to own a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WantedOwner {
+    Nobody,
+    Set,
+    Pod,
+}
+
+/// Who the policy wants to own a pod's claim. A policy that this version doesn't know retains.
+pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
+    use ClaimRetentionPolicyType::{Delete, Retain};
+    let policy = set.spec.claim_retention_policy;
+    let condemned = is_condemned(set, pod);
+    match (policy.when_scaled, policy.when_deleted) {
+        (Retain, Delete) => WantedOwner::Set,
+        (Delete, Retain) if condemned => WantedOwner::Pod,
+        (Delete, Delete) if condemned => WantedOwner::Pod,
+        (Delete, Delete) => WantedOwner::Set,
+        _ => WantedOwner::Nobody,
+    }
+}
+
+/// Whether the policy has a value that this version doesn't know.
+pub(crate) fn is_policy_unknown(set: &StatefulSet) -> bool {
+    let policy = set.spec.claim_retention_policy;
+    [policy.when_scaled, policy.when_deleted].contains(&ClaimRetentionPolicyType::Other)
+}
+
+/// Whether the set no longer wants a pod with this ordinal.
+pub(crate) fn is_condemned(set: &StatefulSet, pod: &PodSlot) -> bool {
+    pod.ordinal().index_in(set).is_none()
+}
+
+/// Whether the claim belongs to an earlier pod of this name, so that the garbage collector will
+/// remove it.
+///
+/// Upstream: `hasStaleOwnerRef`.
+pub(crate) fn is_claim_stale(claim: &Claim, pod: &PodSlot) -> bool {
+    Owner::pod(pod).is_stale_on(claim)
+}
+
+/// Whether something other than the set and the pod controls the claim, or an earlier incarnation
+/// of either owns it. Plays no part where everything is retained.
+///
+/// Upstream: `hasUnexpectedController`.
+pub fn has_unexpected_controller(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
+    use ClaimRetentionPolicyType::Retain;
+    let policy = set.spec.claim_retention_policy;
+    if policy.when_scaled == Retain && policy.when_deleted == Retain {
+        return false;
+    }
+    let (set, pod) = (Owner::set(set), Owner::pod(pod));
+    claim.owner_references.iter().any(|reference| {
+        if set.is_named_by(reference) {
+            *reference.uid != *set.uid
+        } else if pod.is_named_by(reference) {
+            *reference.uid != *pod.uid
+        } else {
+            reference.is_controller()
+        }
+    })
+}
+
+/// Whether set or pod own the claim without controlling it, as earlier versions left it.
+///
+/// Upstream: `hasNonControllerOwner`.
+pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
+    claim.owner_references.iter().any(|reference| {
+        let ours = *reference.uid == *set.uid() || *reference.uid == *pod.uid();
+        ours && !reference.is_controller()
+    })
+}
+
+/// Whether the claim's owners are those that the policy wants, or may not be touched.
+///
+/// Upstream: `isClaimOwnerUpToDate`.
+pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
+    let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
+    if set_owner.is_stale_on(claim) || pod_owner.is_stale_on(claim) {
+        return true;
+    }
+    let (set_owns, pod_owns) = (set_owner.owns(claim), pod_owner.owns(claim));
+    if has_unexpected_controller(claim, set, pod) {
+        return !set_owns && !pod_owns;
+    }
+    if has_non_controller_owner(claim, set, pod) {
+        return false;
+    }
+    match wanted_owner(set, pod) {
+        WantedOwner::Nobody => !set_owns && !pod_owns,
+        WantedOwner::Set => set_owns && !pod_owns,
+        WantedOwner::Pod => !set_owns && pod_owns,
+    }
+}
+
+/// What a rewrite of a claim's owners did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rewritten {
+    /// The pod was made an owner: the claim goes when the pod goes.
+    DoomsClaim,
+    /// Anything else.
+    Other,
+}
+
+/// Rewrites the owners in a claim's JSON: those of other kinds or names stay as they are, every
+/// reference to the set's or the pod's name goes, and the wanted owner is added at the end.
+///
+/// Upstream: `updateClaimOwnerRefForSetAndPod`.
+pub(crate) fn rewrite_owners(
+    json: &mut Value,
+    claim: &Claim,
+    set: &StatefulSet,
+    pod: &PodSlot,
+) -> Rewritten {
+    let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
+    let unexpected = has_unexpected_controller(claim, set, pod);
+    let kept: Vec<&OwnerReference> = claim
+        .owner_references
+        .iter()
+        .filter(|r| !set_owner.is_named_by(r) && !pod_owner.is_named_by(r))
+        .collect();
+    let wanted = match wanted_owner(set, pod) {
+        _ if unexpected => None,
+        WantedOwner::Nobody => None,
+        WantedOwner::Set => Some(set_owner),
+        WantedOwner::Pod => Some(pod_owner),
+    };
+    let added = wanted.filter(|owner| !kept.iter().any(|r| *r.uid == *owner.uid));
+
+    let metadata = &mut json["metadata"];
+    let references = metadata["ownerReferences"].take();
+    let mut references = match references {
+        Value::Array(references) => references,
+        _ => Vec::new(),
+    };
+    let is_kept = |reference: &Value| {
+        serde_json::from_value::<OwnerReference>(reference.clone())
+            .is_ok_and(|r| !set_owner.is_named_by(&r) && !pod_owner.is_named_by(&r))
+    };
+    references.retain(is_kept);
+    references.extend(added.map(|owner| json!(owner.reference())));
+    if !references.is_empty() {
+        metadata["ownerReferences"] = Value::Array(references);
+    } else if let Value::Object(metadata) = metadata {
+        metadata.remove("ownerReferences");
+    }
+    match added {
+        Some(owner) if owner.kind == POD_KIND => Rewritten::DoomsClaim,
+        _ => Rewritten::Other,
+    }
+}

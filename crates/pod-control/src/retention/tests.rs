@@ -1,0 +1,1 @@
+//! The policy, case by case.

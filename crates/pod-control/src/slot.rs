@@ -1,0 +1,74 @@
+//! A place in a set: the pod that is there, or the one that is to come.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use statefulset_controller_util::pod::Pod;
+
+use crate::identity::Ordinal;
+use crate::new_pod::NewPod;
+
+/// One place in a set.
+#[derive(Clone, Debug)]
+pub enum PodSlot {
+    /// A pod of the cache, with the ordinal in its name.
+    Existing(Ordinal, Arc<Pod>),
+    /// No pod; this one would be created.
+    Missing(NewPod),
+}
+
+impl PodSlot {
+    /// The ordinal.
+    pub fn ordinal(&self) -> Ordinal {
+        match self {
+            Self::Existing(ordinal, _) => *ordinal,
+            Self::Missing(pod) => pod.ordinal,
+        }
+    }
+
+    /// The name of the pod.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Existing(_, pod) => &pod.name,
+            Self::Missing(pod) => &pod.name,
+        }
+    }
+
+    /// The namespace of the pod.
+    pub fn namespace(&self) -> &str {
+        match self {
+            Self::Existing(_, pod) => &pod.namespace,
+            Self::Missing(pod) => pod.namespace(),
+        }
+    }
+
+    /// The uid of the pod; empty for one that doesn't exist.
+    pub fn uid(&self) -> &str {
+        match self {
+            Self::Existing(_, pod) => &pod.uid,
+            Self::Missing(_) => "",
+        }
+    }
+
+    /// The pod of the cache, if there is one.
+    pub fn existing(&self) -> Option<&Arc<Pod>> {
+        match self {
+            Self::Existing(_, pod) => Some(pod),
+            Self::Missing(_) => None,
+        }
+    }
+
+    /// Whether there is no available pod here, or one on its way out.
+    pub fn is_unavailable(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
+        self.existing()
+            .is_none_or(|pod| pod.is_unavailable(min_ready_seconds, now))
+    }
+
+    /// The name of the revision that the pod carries, or would.
+    pub fn revision(&self) -> &str {
+        match self {
+            Self::Existing(_, pod) => pod.revision(),
+            Self::Missing(pod) => &pod.revision,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! One pass over the pods of a set: layout, phases, and the status that results.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_history::apply_revision;
+use statefulset_pod_control::{LiveSetCheck, StatefulPodControl};
+
+use crate::counts::count_pods;
+use crate::error::Error;
+use crate::layout::{Layout, SetRevision};
+use crate::outcome::Waiting;
+use crate::phases::Phases;
+use crate::revisions::CurrentAndUpdate;
+use crate::rolling_update::plan;
+use crate::run_for_all::{Flow, Mode, run_for_all};
+
+/// What a pass led to: the status is known even where something failed.
+pub(crate) struct Pass {
+    pub(crate) status: StatefulSetStatus,
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) error: Option<Error>,
+}
+
+/// What a pass needs beside the set and its pods.
+pub(crate) struct PassContext<'a> {
+    pub(crate) pod_control: &'a dyn StatefulPodControl,
+    pub(crate) max_unavailable_gate: bool,
+    pub(crate) now: Timestamp,
+}
+
+/// Makes one pass.
+///
+/// # Errors
+///
+/// A revision can't be applied to the set: nothing was counted or done.
+///
+/// Upstream: `updateStatefulSet`.
+pub(crate) async fn run_pass(
+    context: &PassContext<'_>,
+    set: &StatefulSet,
+    revisions: &CurrentAndUpdate,
+    pods: &[Arc<Pod>],
+) -> Result<Pass, Error> {
+    let now = context.now;
+    let current = set_revision(set, &revisions.current)?;
+    let update = set_revision(set, &revisions.update)?;
+    let mut status = StatefulSetStatus {
+        observed_generation: set.metadata.generation,
+        current_revision: current.name.clone(),
+        update_revision: update.name.clone(),
+        collision_count: Some(revisions.collision_count),
+        // Members that others have put into the status are theirs.
+        others: set.status.others.clone(),
+        ..StatefulSetStatus::default()
+    };
+    count_pods(&mut status, set, pods.iter().map(|pod| &**pod), now);
+    let layout = Layout::new(set, &current, &update, pods, now);
+    if set.is_deleting() {
+        return Ok(Pass {
+            status,
+            waiting: Some(Waiting::SetDeleted),
+            error: None,
+        });
+    }
+
+    let mode = if set.spec.allows_burst() {
+        Mode::Burst
+    } else {
+        Mode::Monotonic
+    };
+    let live_set = LiveSetCheck::new();
+    let pod_control = context.pod_control;
+    let phases = Phases {
+        pods: pod_control,
+        set,
+        update_set: &update.set,
+        mode,
+        now,
+        live_set,
+    };
+    let mut noted = None;
+    let flow = run_phases(&phases, &layout, &mut noted).await;
+    count_pods(&mut status, set, layout.pods(), now);
+    let (waiting, error) = match flow {
+        Err(error) => (noted, Some(error)),
+        Ok(Flow::Exit(waiting)) => (Some(waiting), None),
+        Ok(Flow::Continue) => {
+            let (waiting, error) = roll(context, set, &layout, &mut status).await;
+            (noted.or(waiting), error)
+        }
+    };
+    Ok(Pass {
+        status,
+        waiting,
+        error,
+    })
+}
+
+fn set_revision(
+    set: &StatefulSet,
+    revision: &statefulset_controller_util::controller_revision::ControllerRevision,
+) -> Result<SetRevision, Error> {
+    Ok(SetRevision {
+        name: revision.name.clone(),
+        set: apply_revision(set, revision)?,
+    })
+}
+
+/// Replicas, then the claims of condemned pods, then the condemned pods.
+async fn run_phases(
+    phases: &Phases<'_>,
+    layout: &Layout,
+    noted: &mut Option<Waiting>,
+) -> Result<Flow, Error> {
+    let mode = phases.mode;
+    let process = |slot| phases.process_replica(slot);
+    if let exit @ Flow::Exit(_) = run_for_all(&layout.replicas, mode, noted, process).await? {
+        return Ok(exit);
+    }
+    let fix = |slot| phases.fix_claims(slot);
+    if let exit @ Flow::Exit(_) = run_for_all(&layout.condemned, mode, noted, fix).await? {
+        return Ok(exit);
+    }
+    let first_unavailable = layout.first_unavailable.as_deref();
+    let remove = |slot| phases.process_condemned(slot, first_unavailable);
+    run_for_all(&layout.condemned, mode, noted, remove).await
+}
+
+/// Deletes pods of an old revision, as far as the strategy allows.
+async fn roll(
+    context: &PassContext<'_>,
+    set: &StatefulSet,
+    layout: &Layout,
+    status: &mut StatefulSetStatus,
+) -> (Option<Waiting>, Option<Error>) {
+    let gate = context.max_unavailable_gate;
+    let plan = match plan(
+        set,
+        &layout.replicas,
+        &status.update_revision,
+        gate,
+        context.now,
+    ) {
+        Ok(plan) => plan,
+        Err(error) => return (None, Some(error.into())),
+    };
+    for pod in &plan.delete {
+        if let Err(error) = context.pod_control.delete_stateful_pod(set, pod).await {
+            return (plan.waiting, Some(error.into()));
+        }
+        // A deleted pod may carry a third revision, so the count could fall below zero.
+        status.current_replicas = (status.current_replicas - 1).max(0);
+    }
+    (plan.waiting, None)
+}

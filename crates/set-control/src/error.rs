@@ -1,0 +1,46 @@
+//! What can go wrong in a sync.
+
+use kube_apimachinery::int_or_string::IntOrStringError;
+use kube_apimachinery::selector::SelectorError;
+use statefulset_client::error::Error as ApiError;
+use statefulset_controller_util::error::{Aggregate, ErrorMembers};
+
+/// Why a set can't be brought to its wanted state.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A revision can't be built, applied or written.
+    #[error("{0}")]
+    History(#[from] statefulset_history::Error),
+    /// A pod or a claim can't be read or written.
+    #[error("{0}")]
+    Pod(#[from] statefulset_pod_control::Error),
+    /// The status can't be written.
+    #[error("{0}")]
+    Status(ApiError),
+    /// `maxUnavailable` is neither a number nor a percentage.
+    #[error("{0}")]
+    MaxUnavailable(#[from] IntOrStringError),
+    /// The set's selector can't be compiled.
+    #[error("{0}")]
+    Selector(#[from] SelectorError),
+    /// Several things failed.
+    #[error("{0}")]
+    Several(Box<Aggregate<Error>>),
+}
+
+impl Error {
+    /// Joins errors; none is success.
+    pub(crate) fn join(errors: Vec<Self>) -> Result<(), Self> {
+        Aggregate::new(errors).map_or(Ok(()), |errors| Err(Self::Several(Box::new(errors))))
+    }
+}
+
+impl ErrorMembers for Error {
+    fn member_texts(&self, out: &mut Vec<String>) {
+        match self {
+            Self::Pod(error) => error.member_texts(out),
+            Self::Several(aggregate) => aggregate.member_texts(out),
+            other => out.push(other.to_string()),
+        }
+    }
+}

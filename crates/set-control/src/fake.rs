@@ -1,0 +1,46 @@
+//! A status updater in memory, whose cache shows every write at once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use statefulset_client::error::Error;
+use statefulset_client::indexer::Indexer;
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::testing::RequestTracker;
+
+use crate::status_updater::StatusUpdater;
+
+/// Writes statuses into a cache.
+///
+/// Upstream: `fakeStatefulSetStatusUpdater`.
+pub struct FakeStatusUpdater {
+    sets: Arc<Indexer<StatefulSet>>,
+    /// Calls that write a status.
+    pub update_tracker: RequestTracker,
+}
+
+impl FakeStatusUpdater {
+    /// Makes a status updater over the cache of sets.
+    pub fn new(sets: Arc<Indexer<StatefulSet>>) -> Self {
+        Self {
+            sets,
+            update_tracker: RequestTracker::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl StatusUpdater for FakeStatusUpdater {
+    async fn update_stateful_set_status(
+        &self,
+        set: &StatefulSet,
+        status: &StatefulSetStatus,
+    ) -> Result<(), Error> {
+        let _request = self.update_tracker.begin()?;
+        self.sets.update(StatefulSet {
+            status: Arc::new(status.clone()),
+            ..set.clone()
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Where the pods of a set stand: the places that it wants filled, and the pods to be removed.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
+use statefulset_pod_control::identity::ordinal;
+use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
+
+/// A set as of one of its revisions.
+pub(crate) struct SetRevision {
+    /// Name of the revision.
+    pub(crate) name: Box<str>,
+    /// The set, with the template of that revision.
+    pub(crate) set: StatefulSet,
+}
+
+/// The pods of a set, laid out.
+pub(crate) struct Layout {
+    /// One place for each wanted pod, by index.
+    pub(crate) replicas: Vec<PodSlot>,
+    /// Pods that are no longer wanted, from the highest ordinal to the lowest.
+    pub(crate) condemned: Vec<PodSlot>,
+    /// The name of the first pod that isn't available: replicas from the lowest ordinal, then
+    /// condemned ones from the lowest ordinal. A missing pod isn't available.
+    pub(crate) first_unavailable: Option<Box<str>>,
+}
+
+impl Layout {
+    /// Lays out the pods. A pod without an ordinal has no place. A wanted pod without a phase, as
+    /// no API server stores one, counts as missing: creating it tells whether it is there.
+    pub(crate) fn new(
+        set: &StatefulSet,
+        current: &SetRevision,
+        update: &SetRevision,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> Self {
+        let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
+        let mut places: Vec<Option<PodSlot>> = vec![None; replica_count];
+        let mut condemned = Vec::new();
+        for pod in pods {
+            let Some(ordinal) = ordinal(&pod.name) else {
+                continue;
+            };
+            let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
+            match ordinal.index_in(set) {
+                Some(index) => places[index] = Some(slot).filter(|_| pod.is_created()),
+                None => condemned.push(slot),
+            }
+        }
+        let fill = |(index, place): (usize, Option<PodSlot>)| {
+            place.unwrap_or_else(|| new_pod(set, current, update, Ordinal::of_index(set, index)))
+        };
+        let replicas: Vec<PodSlot> = places.into_iter().enumerate().map(fill).collect();
+        condemned.sort_by_key(|slot| std::cmp::Reverse(slot.ordinal()));
+        let first_unavailable = replicas
+            .iter()
+            .chain(condemned.iter().rev())
+            .find(|slot| slot.is_unavailable(set.spec.min_ready_seconds, now))
+            .map(|slot| slot.name().into());
+        Self {
+            replicas,
+            condemned,
+            first_unavailable,
+        }
+    }
+
+    /// All existing pods, replicas first.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
+        let slots = self.replicas.iter().chain(&self.condemned);
+        slots.filter_map(|slot| slot.existing().map(|pod| &**pod))
+    }
+}
+
+/// A pod for an empty place, of the current revision where the update hasn't come that far.
+///
+/// Upstream: `newVersionedStatefulSetPod`.
+fn new_pod(
+    set: &StatefulSet,
+    current: &SetRevision,
+    update: &SetRevision,
+    ordinal: Ordinal,
+) -> PodSlot {
+    let strategy = &set.spec.update_strategy;
+    let is_current = match &strategy.rolling_update {
+        None => {
+            strategy.strategy_type == UpdateStrategyType::RollingUpdate
+                && ordinal.is_below(set, set.status.current_replicas)
+        }
+        Some(rolling_update) => ordinal.is_below(set, rolling_update.partition),
+    };
+    let revision = if is_current { current } else { update };
+    PodSlot::Missing(NewPod::new(&revision.set, &revision.name, ordinal))
+}

@@ -1,0 +1,128 @@
+//! The current and the update revision of a set.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use statefulset_client::lru::LruCache;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_history::{
+    Created, History, NewRevision, RevisionData, find_equal_revisions, matches_semantically,
+    next_revision,
+};
+
+use crate::error::Error;
+
+/// The most comparisons that are remembered, about 150 bytes each.
+///
+/// Upstream: `maxRevisionEqualityCacheEntries`.
+const MAX_REVISION_EQUALITY_CACHE_ENTRIES: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+
+/// The two revisions that a set's pods are made from.
+pub(crate) struct CurrentAndUpdate {
+    pub(crate) current: Arc<ControllerRevision>,
+    pub(crate) update: Arc<ControllerRevision>,
+    /// The collision count to record.
+    pub(crate) collision_count: i32,
+}
+
+/// The uid and generation of a set, and the resource version of a revision that matched it.
+type MatchKey = (Box<str>, i64, Box<str>);
+
+/// Remembers which revisions matched which sets, as comparing them anew is expensive.
+pub(crate) struct SemanticMatches(Mutex<LruCache<MatchKey, ()>>);
+
+impl SemanticMatches {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(LruCache::new(
+            MAX_REVISION_EQUALITY_CACHE_ENTRIES,
+        )))
+    }
+
+    /// Whether the revision means what the set's template does.
+    ///
+    /// Upstream: `statefulSetMatchesRevision`.
+    fn matches(
+        &self,
+        set: &StatefulSet,
+        data: &RevisionData,
+        revision: &ControllerRevision,
+    ) -> bool {
+        let key = (
+            set.uid().into(),
+            set.metadata.generation,
+            revision.resource_version.clone(),
+        );
+        if self.lock().get(&key).is_some() {
+            return true;
+        }
+        let matches = matches_semantically(set, data, revision);
+        if matches {
+            self.lock().insert(key, ());
+        }
+        matches
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<MatchKey, ()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Finds the set's current and update revision in its sorted history, creating or renumbering the
+/// update revision where that is due. With no `semantic`, only equal bytes are equal.
+///
+/// # Errors
+///
+/// A revision can't be written.
+///
+/// Upstream: `getStatefulSetRevisions`.
+pub(crate) async fn get_stateful_set_revisions(
+    history: &dyn History,
+    semantic: Option<&SemanticMatches>,
+    set: &StatefulSet,
+    revisions: &[Arc<ControllerRevision>],
+) -> Result<CurrentAndUpdate, Error> {
+    let collision_count = set.status.collision_count.unwrap_or(0);
+    let data = RevisionData::new(&set.spec.template);
+    let next = next_revision(revisions);
+    let latest = revisions.last();
+    let equal = find_equal_revisions(revisions, &data);
+
+    let Created {
+        revision: update,
+        collision_count,
+    } = match (equal.last(), latest) {
+        (Some(equal), Some(latest)) if Arc::ptr_eq(equal, latest) => Created {
+            revision: Arc::clone(latest),
+            collision_count,
+        },
+        (Some(equal), _) => {
+            let revision = history.update_controller_revision(set, equal, next).await?;
+            Created {
+                revision,
+                collision_count,
+            }
+        }
+        (None, Some(latest)) if semantic.is_some_and(|s| s.matches(set, &data, latest)) => {
+            Created {
+                revision: Arc::clone(latest),
+                collision_count,
+            }
+        }
+        (None, _) => {
+            let revision = NewRevision::new(set, &data, next, collision_count);
+            history
+                .create_controller_revision(set, &revision, collision_count)
+                .await?
+        }
+    };
+    let recorded = &*set.status.current_revision;
+    let current = revisions
+        .iter()
+        .find(|revision| *revision.name == *recorded);
+    Ok(CurrentAndUpdate {
+        current: Arc::clone(current.unwrap_or(&update)),
+        update,
+        collision_count,
+    })
+}

@@ -1,0 +1,156 @@
+//! Which pods are deleted to be made anew from the update revision.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube_apimachinery::int_or_string::IntOrStringError;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
+use statefulset_pod_control::PodSlot;
+
+use crate::outcome::Waiting;
+
+/// What an update calls for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Pods to delete, in this order.
+    pub(crate) delete: Vec<Arc<Pod>>,
+    /// What the update waits for.
+    pub(crate) waiting: Option<Waiting>,
+}
+
+impl Plan {
+    fn wait(waiting: Option<Waiting>) -> Self {
+        Self {
+            delete: Vec::new(),
+            waiting,
+        }
+    }
+}
+
+/// Which pods of an old revision go now.
+///
+/// # Errors
+///
+/// `maxUnavailable` is neither a number nor a percentage.
+///
+/// Upstream: the end of `updateStatefulSet`, `updateStatefulSetAfterInvariantEstablished`.
+pub(crate) fn plan(
+    set: &StatefulSet,
+    replicas: &[PodSlot],
+    update_revision: &str,
+    max_unavailable_gate: bool,
+    now: Timestamp,
+) -> Result<Plan, IntOrStringError> {
+    let update = Update {
+        set,
+        replicas,
+        revision: update_revision,
+        now,
+    };
+    if set.spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete {
+        return Ok(Plan::wait(update.first_outdated()));
+    }
+    if max_unavailable_gate {
+        update.within_budget()
+    } else {
+        Ok(update.one_at_a_time())
+    }
+}
+
+/// How many pods may be unavailable during an update: at least 1. Percentages are of the wanted
+/// pods, rounded down.
+///
+/// # Errors
+///
+/// `maxUnavailable` is neither a number nor a percentage.
+///
+/// Upstream: `getStatefulSetMaxUnavailable`.
+pub(crate) fn max_unavailable(set: &StatefulSet) -> Result<usize, IntOrStringError> {
+    let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
+    let Some(wanted) = rolling_update.and_then(|r| r.max_unavailable.as_ref()) else {
+        return Ok(1);
+    };
+    let count = wanted.scaled_value(set.spec.replicas, false)?;
+    Ok(usize::try_from(count).unwrap_or(0).max(1))
+}
+
+struct Update<'a> {
+    set: &'a StatefulSet,
+    replicas: &'a [PodSlot],
+    revision: &'a str,
+    now: Timestamp,
+}
+
+impl Update<'_> {
+    fn is_unavailable(&self, slot: &PodSlot) -> bool {
+        slot.is_unavailable(self.set.spec.min_ready_seconds, self.now)
+    }
+
+    /// The pod of this place if it has an old revision and isn't on its way out.
+    fn outdated<'s>(&self, slot: &'s PodSlot) -> Option<&'s Arc<Pod>> {
+        slot.existing()
+            .filter(|pod| pod.revision() != self.revision && !pod.is_terminating())
+    }
+
+    /// The places from the highest index down to the partition.
+    fn candidates(&self) -> impl Iterator<Item = &PodSlot> {
+        let rolling_update = self.set.spec.update_strategy.rolling_update.as_ref();
+        let partition = rolling_update.map_or(0, |rolling_update| rolling_update.partition);
+        let partition = usize::try_from(partition).unwrap_or(0);
+        self.replicas.iter().skip(partition).rev()
+    }
+
+    fn first_outdated(&self) -> Option<Waiting> {
+        let pod = self.replicas.iter().find_map(|slot| self.outdated(slot))?;
+        Some(Waiting::PodDeletionByUser {
+            pod: pod.name.clone(),
+        })
+    }
+
+    fn one_at_a_time(&self) -> Plan {
+        for slot in self.candidates() {
+            if let Some(pod) = self.outdated(slot) {
+                let waiting = Some(Waiting::PodUpdated {
+                    pod: pod.name.clone(),
+                });
+                return Plan {
+                    delete: vec![Arc::clone(pod)],
+                    waiting,
+                };
+            }
+            if self.is_unavailable(slot) {
+                let pod = slot.name().into();
+                return Plan::wait(Some(Waiting::UpdatedPodUnavailable { pod }));
+            }
+        }
+        Plan::wait(None)
+    }
+
+    /// Upstream: `updateStatefulSetAfterInvariantEstablished`.
+    fn within_budget(&self) -> Result<Plan, IntOrStringError> {
+        let max_unavailable = max_unavailable(self.set)?;
+        let unavailable = self
+            .replicas
+            .iter()
+            .filter(|slot| self.is_unavailable(slot))
+            .count();
+        if unavailable >= max_unavailable {
+            let waiting = Waiting::UnavailableBudget {
+                unavailable,
+                max_unavailable,
+            };
+            return Ok(Plan::wait(Some(waiting)));
+        }
+        let delete: Vec<Arc<Pod>> = self
+            .candidates()
+            .filter_map(|slot| self.outdated(slot))
+            .take(max_unavailable - unavailable)
+            .cloned()
+            .collect();
+        let waiting = delete.first().map(|pod| Waiting::PodUpdated {
+            pod: pod.name.clone(),
+        });
+        Ok(Plan { delete, waiting })
+    }
+}

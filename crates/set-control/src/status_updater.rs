@@ -1,0 +1,125 @@
+//! Writing a set's status.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::json::{RawObject, to_raw};
+use serde_json::Value;
+use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
+use statefulset_client::error::Error;
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_client::rest::RestClient;
+use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::stateful_set::{
+    API_VERSION, KIND, StatefulSet, StatefulSetStatus,
+};
+
+/// Records a set's status.
+///
+/// Upstream: `StatefulSetStatusUpdaterInterface`.
+#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
+#[async_trait]
+pub trait StatusUpdater: Send + Sync {
+    /// Records a status. A conflict is retried with what the cache then holds.
+    ///
+    /// # Errors
+    ///
+    /// What the API server or the way to it answered; the last conflict of 5 attempts.
+    async fn update_stateful_set_status(
+        &self,
+        set: &StatefulSet,
+        status: &StatefulSetStatus,
+    ) -> Result<(), Error>;
+}
+
+/// Writes statuses through the API.
+///
+/// Upstream: `realStatefulSetStatusUpdater`.
+pub struct RealStatusUpdater {
+    client: RestClient,
+    sets: Arc<Indexer<StatefulSet>>,
+    consistency: Arc<dyn ConsistencyStore>,
+    jitter: Arc<dyn Jitter>,
+}
+
+impl RealStatusUpdater {
+    /// Makes a status updater that reports its writes to `consistency`.
+    pub fn new(
+        client: RestClient,
+        sets: Arc<Indexer<StatefulSet>>,
+        consistency: Arc<dyn ConsistencyStore>,
+        jitter: Arc<dyn Jitter>,
+    ) -> Self {
+        Self {
+            client,
+            sets,
+            consistency,
+            jitter,
+        }
+    }
+
+    async fn write(&self, set: &StatefulSet, status: &StatefulSetStatus) -> Result<(), Error> {
+        let answer = self
+            .client
+            .replace_status(
+                &STATEFUL_SETS,
+                set.namespace(),
+                set.name(),
+                body(set, status),
+            )
+            .await?;
+        if let Ok(written) = StatefulSet::decode(&answer) {
+            let version = &written.metadata.resource_version;
+            let resource = TrackedResource::StatefulSets;
+            self.consistency
+                .wrote_at(&set.key(), set.uid(), resource, version);
+        }
+        Ok(())
+    }
+}
+
+/// The set's complete metadata and the status. The server ignores a spec here, and takes the
+/// metadata over: so all of it has to be in the body, and nothing else.
+fn body(set: &StatefulSet, status: &StatefulSetStatus) -> String {
+    let mut body = RawObject::new();
+    body.set("apiVersion", to_raw(&Value::from(API_VERSION)));
+    body.set("kind", to_raw(&Value::from(KIND)));
+    body.set("metadata", set.metadata.raw.clone());
+    let status = serde_json::value::to_raw_value(status).expect("a status has only JSON values");
+    body.set("status", status);
+    body.to_string()
+}
+
+#[async_trait]
+impl StatusUpdater for RealStatusUpdater {
+    async fn update_stateful_set_status(
+        &self,
+        set: &StatefulSet,
+        status: &StatefulSetStatus,
+    ) -> Result<(), Error> {
+        let (mut set, mut status) = (set.clone(), status.clone());
+        let mut delays = DEFAULT_RETRY.delays(&*self.jitter);
+        loop {
+            let error = match self.write(&set, &status).await {
+                Err(error) if error.is_conflict() => error,
+                other => return other,
+            };
+            let Some(delay) = delays.next() else {
+                return Err(error);
+            };
+            tokio::time::sleep(delay).await;
+            match self.sets.get(set.namespace(), set.name()) {
+                // The status of one incarnation says nothing about another.
+                Some(cached) if cached.uid() != set.uid() => return Err(error),
+                Some(cached) => {
+                    status.others.clone_from(&cached.status.others);
+                    set = StatefulSet::clone(&cached);
+                }
+                None => {
+                    tracing::error!(stateful_set = %set.key(), "set left the cache during a status conflict");
+                }
+            }
+        }
+    }
+}
