@@ -1,1 +1,32 @@
-//! An embedded Kubernetes control plane for tests: API server, kubelet, volume binder, garbage collector.
+//! An embedded Kubernetes control plane for tests: API server, kubelet, scheduler, volume binder,
+//! garbage collector and namespace controller, in process or behind a loopback TLS port.
+
+pub mod actors;
+pub mod audit;
+pub mod auth;
+pub mod clock;
+pub mod control_plane;
+pub mod faults;
+pub mod kinds;
+pub mod object;
+pub mod reply;
+pub mod route;
+pub mod server;
+pub mod status;
+pub mod store;
+
+mod decode;
+mod defaults;
+mod events;
+mod handlers;
+mod normalize;
+mod options;
+mod patch;
+mod query;
+mod selectors;
+mod validation;
+mod watch;
+mod write;
+
+pub use control_plane::{TestControlPlane, TestControlPlaneBuilder};
+pub use server::{ApiServer, ServerConfig, UnknownFields};

@@ -1,0 +1,13 @@
+//! One handler per verb, the same for every kind.
+
+mod create;
+mod delete;
+mod discovery;
+mod open_api;
+mod pods;
+mod read;
+mod scale;
+mod update;
+
+pub(crate) use read::forbidden;
+pub(crate) use update::Source;

@@ -1,0 +1,130 @@
+//! Create.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::events;
+use crate::kinds::Trait;
+use crate::object::{Draft, Key, Object};
+use crate::options::WriteOptions;
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Expect;
+use crate::validation::{self, Subject};
+use crate::write::{check_namespace, remove_empty, served_draft, served_text, stored};
+
+/// How often a generated name is tried before its collision is reported.
+const GENERATE_NAME_TRIES: usize = 8;
+
+impl ApiServer {
+    /// Creates an object; the answer is its text.
+    pub(crate) fn create(
+        &self,
+        request: &ResourceRequest,
+        draft: Draft,
+        options: WriteOptions,
+    ) -> ApiResult<Bytes> {
+        let wanted = draft.metadata().name().to_owned();
+        let prefix = draft.metadata().text("generateName").to_owned();
+        let generated = wanted.is_empty() && !prefix.is_empty();
+        let tries = if generated { GENERATE_NAME_TRIES } else { 1 };
+        let mut result = Err(ApiError::internal("no name was tried"));
+        for _ in 0..tries {
+            let mut draft = draft.clone();
+            if generated {
+                let name = self.generate_name(&prefix);
+                draft.metadata_mut().insert("name".to_owned(), json!(name));
+            }
+            result = self.create_named(request, draft, options);
+            if !matches!(&result, Err(err) if err.reason == "AlreadyExists") {
+                break;
+            }
+        }
+        result
+    }
+
+    fn create_named(
+        &self,
+        request: &ResourceRequest,
+        mut draft: Draft,
+        options: WriteOptions,
+    ) -> ApiResult<Bytes> {
+        let served = request.kind;
+        let kind = stored(served);
+        check_namespace(request, &draft)?;
+        if !draft.metadata().resource_version().is_empty() {
+            return Err(ApiError::internal(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        events::to_stored(served, &mut draft.value);
+        self.prepare_create(kind, &request.namespace, &mut draft);
+        self.normalize(kind, options.field_validation, &mut draft)?;
+        self.check_namespace_is_open(request, &draft)?;
+        remove_empty(draft.metadata_mut());
+        let subject = Subject {
+            kind,
+            new: &draft,
+            old: None,
+            target: Target::Object,
+        };
+        let errors = validation::validate(subject);
+        let name = draft.metadata().name().to_owned();
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(kind, &name, &errors));
+        }
+        let key = Key::new(kind, &request.namespace, &name);
+        let exists = |object: Option<Arc<Object>>| {
+            let terminating = object.is_some_and(|o| o.draft().metadata().is_deleting());
+            ApiError::already_exists(kind, &name, terminating)
+        };
+        if options.dry_run {
+            return match self.store().get(&key) {
+                Some(object) => Err(exists(Some(object))),
+                None => Ok(served_draft(served, draft)),
+            };
+        }
+        match self.store().put(kind, key.clone(), Expect::Absent, draft) {
+            Ok(object) => Ok(served_text(served, &object)),
+            Err(_) => Err(exists(self.store().get(&key))),
+        }
+    }
+
+    /// Refuses to create in a namespace that doesn't exist or goes away.
+    fn check_namespace_is_open(&self, request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+        if !request.kind.namespaced {
+            return Ok(());
+        }
+        let name = &request.namespace;
+        let Some(namespaces) = crate::kinds::by_resource("", "v1", "namespaces") else {
+            return Ok(());
+        };
+        let key = Key::new(namespaces, "", name);
+        let Some(namespace) = self.store().get(&key) else {
+            return Err(ApiError::not_found(namespaces, name));
+        };
+        if !namespace.draft().metadata().is_deleting() {
+            return Ok(());
+        }
+        let why = format!(
+            "unable to create new content in namespace {name} because it is being terminated"
+        );
+        let mut error = ApiError::forbidden(request.kind, draft.metadata().name(), &why);
+        if let Some(details) = &mut error.details {
+            details["causes"] = json!([{
+                "reason": "NamespaceTerminating",
+                "message": format!("namespace {name} is being terminated"),
+                "field": "metadata.namespace",
+            }]);
+        }
+        Err(error)
+    }
+
+    /// Whether a PUT of an object that doesn't exist creates it.
+    pub(crate) fn creates_on_update(request: &ResourceRequest) -> bool {
+        request.kind.has(Trait::CreateOnUpdate) && request.target == Target::Object
+    }
+}

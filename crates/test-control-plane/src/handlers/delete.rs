@@ -1,0 +1,346 @@
+//! Delete: graceful deletion of pods, finalizers, propagation policies, collections.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::SignedDuration;
+use kube_apimachinery::time;
+use serde_json::{Value, json};
+
+use crate::kinds::{Kind, Trait};
+use crate::object::{Draft, Object, object_mut, set_or_remove};
+use crate::options::{DeleteOptions, Propagation};
+use crate::reply::{self, Reply};
+use crate::route::ResourceRequest;
+use crate::selectors::Selection;
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Expect;
+use crate::write::{served_draft, served_text, stored};
+
+/// Namespaces that can't be deleted.
+const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// The finalizer that the garbage collector removes once dependents are gone.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
+/// The finalizer that the garbage collector removes once dependents are released.
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// What a deletion does with the stored object first.
+struct Marked {
+    draft: Draft,
+    /// Whether it is removed right after.
+    remove: bool,
+    /// Whether the mark differs from what is stored.
+    changed: bool,
+}
+
+impl ApiServer {
+    /// Deletes an object.
+    pub(crate) fn delete(
+        &self,
+        request: &ResourceRequest,
+        options: &DeleteOptions,
+    ) -> ApiResult<Reply> {
+        let (text, uid) = self.delete_one(request, options)?;
+        Ok(match text {
+            Some(text) => reply::json_text(StatusCode::OK, text),
+            None => reply::deleted(stored(request.kind), &request.name, &uid),
+        })
+    }
+
+    /// Deletes an object; the text of the object if that is the answer, and its uid.
+    fn delete_one(
+        &self,
+        request: &ResourceRequest,
+        options: &DeleteOptions,
+    ) -> ApiResult<(Option<Bytes>, String)> {
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        loop {
+            let Some(current) = self.store().get(&key) else {
+                return Err(ApiError::not_found(kind, &request.name));
+            };
+            check_preconditions(kind, &current, options)?;
+            if kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
+                let why = "this namespace may not be deleted";
+                return Err(ApiError::forbidden(kind, &request.name, why));
+            }
+            let marked = self.mark(kind, current.draft(), options);
+            let uid = current.uid.to_string();
+            let served = request.kind;
+            if options.dry_run {
+                let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+                return Ok((shown.then(|| served_draft(served, marked.draft)), uid));
+            }
+            let Some(answer) = self.commit_deletion(served, &current, marked) else {
+                continue;
+            };
+            return Ok((answer.text, uid));
+        }
+    }
+
+    fn commit_deletion(
+        &self,
+        served: &'static Kind,
+        current: &Arc<Object>,
+        marked: Marked,
+    ) -> Option<Answer> {
+        let kind = stored(served);
+        let key = current.key.clone();
+        let mut latest = Arc::clone(current);
+        if marked.changed {
+            let expect = Expect::Version(current.resource_version);
+            latest = self
+                .store()
+                .put(kind, key.clone(), expect, marked.draft)
+                .ok()?;
+        }
+        if marked.remove {
+            latest = self
+                .store()
+                .delete(kind, key, latest.resource_version)
+                .ok()?;
+        }
+        let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+        Some(Answer {
+            text: shown.then(|| served_text(served, &latest)),
+        })
+    }
+
+    /// Decides what becomes of the object.
+    ///
+    /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
+    fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+        let before = draft.clone();
+        if kind.storage == "namespaces" {
+            if !draft.metadata().is_deleting() {
+                let now = json!(self.now_text());
+                draft
+                    .metadata_mut()
+                    .insert("deletionTimestamp".to_owned(), now);
+                object_mut(&mut draft.value, "status")
+                    .insert("phase".to_owned(), json!("Terminating"));
+            }
+            let empty = |pointer: &str| {
+                let list = draft.value.pointer(pointer).and_then(Value::as_array);
+                list.is_none_or(Vec::is_empty)
+            };
+            let remove = empty("/spec/finalizers") && empty("/metadata/finalizers");
+            return Marked {
+                changed: draft != before,
+                draft,
+                remove,
+            };
+        }
+        let graceful = if kind.has(Trait::Graceful) {
+            self.begin_grace(&mut draft, options)
+        } else {
+            Grace::None
+        };
+        if graceful == Grace::Pending {
+            return Marked {
+                draft,
+                remove: false,
+                changed: false,
+            };
+        }
+        let finalizers = propagation_finalizers(&draft, options.propagation);
+        let list = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+        set_or_remove(draft.metadata_mut(), "finalizers", list);
+        match (graceful, finalizers.is_empty()) {
+            (Grace::Begun(seconds), empty) => Marked {
+                changed: true,
+                remove: empty && seconds == 0,
+                draft,
+            },
+            (_, false) => {
+                self.mark_as_deleting(&mut draft);
+                Marked {
+                    changed: draft != before,
+                    draft,
+                    remove: false,
+                }
+            }
+            (_, true) => Marked {
+                draft: before,
+                remove: true,
+                changed: false,
+            },
+        }
+    }
+
+    /// Begins or shortens the grace period of a pod.
+    fn begin_grace(&self, draft: &mut Draft, options: &DeleteOptions) -> Grace {
+        let metadata = draft.metadata();
+        if metadata.is_deleting() {
+            let Some(left) = metadata.deletion_grace_period_seconds().filter(|s| *s > 0) else {
+                return Grace::None;
+            };
+            let Some(wanted) = options.grace_period_seconds.filter(|s| *s < left) else {
+                return Grace::Pending;
+            };
+            let wanted = if wanted < 0 { 1 } else { wanted };
+            let ends = time::parse(metadata.text("deletionTimestamp")).unwrap_or_default();
+            let ends = ends
+                .checked_sub(SignedDuration::from_secs(left - wanted))
+                .unwrap_or(ends);
+            set_deletion(draft, &time::format_seconds(ends), wanted);
+            return Grace::Begun(wanted);
+        }
+        let seconds = grace_period(draft, options.grace_period_seconds);
+        let now = self.clock().now();
+        let ends = now
+            .checked_add(SignedDuration::from_secs(seconds))
+            .unwrap_or(now);
+        set_deletion(draft, &time::format_seconds(ends), seconds);
+        bump_generation(draft);
+        Grace::Begun(seconds)
+    }
+
+    /// Upstream: `markAsDeleting`.
+    fn mark_as_deleting(&self, draft: &mut Draft) {
+        if draft.metadata().is_deleting() {
+            draft
+                .metadata_mut()
+                .insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+            return;
+        }
+        bump_generation(draft);
+        set_deletion(draft, &self.now_text(), 0);
+    }
+
+    /// Deletes a collection; the answer is the list of what was deleted.
+    pub(crate) fn delete_collection(
+        &self,
+        request: &ResourceRequest,
+        selection: &Selection,
+        options: &DeleteOptions,
+    ) -> ApiResult<Reply> {
+        let (_, objects) = self.store().list(request.kind.storage, &request.namespace);
+        let mut items = Vec::new();
+        for object in objects.iter().filter(|o| selection.matches(o)) {
+            let one = ResourceRequest {
+                namespace: object.key.namespace.to_string(),
+                name: object.key.name.to_string(),
+                ..request.clone()
+            };
+            match self.delete_one(&one, options) {
+                Ok(_) => items.push(Arc::clone(object)),
+                Err(err) if err.code == 404 => {}
+                Err(err) => return Err(err),
+            }
+        }
+        let text = self.list_text(request.kind, &items, self.store().revision(), None, None);
+        Ok(reply::json_text(StatusCode::OK, text))
+    }
+}
+
+struct Answer {
+    text: Option<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grace {
+    /// The object is not deleted gracefully, or no longer.
+    None,
+    /// A grace period runs that this request doesn't shorten.
+    Pending,
+    /// A grace period of so many seconds begins.
+    Begun(i64),
+}
+
+fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
+    let name = &*object.key.name;
+    if let Some(uid) = &options.uid
+        && **uid != *object.uid
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The \
+             object might have been deleted and then recreated",
+            object.uid
+        );
+        return Err(ApiError::precondition(kind, name, &why));
+    }
+    if let Some(version) = &options.resource_version
+        && *version != object.resource_version.to_string()
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the \
+             ResourceVersion in record ({}). The object might have been modified",
+            object.resource_version
+        );
+        return Err(ApiError::precondition(kind, name, &why));
+    }
+    Ok(())
+}
+
+/// Upstream: `podStrategy.CheckGracefulDelete`.
+fn grace_period(draft: &Draft, wanted: Option<i64>) -> i64 {
+    let configured = draft
+        .value
+        .pointer("/spec/terminationGracePeriodSeconds")
+        .and_then(Value::as_i64);
+    let seconds = wanted.or(configured).unwrap_or(0);
+    let unscheduled = draft.text("/spec/nodeName").unwrap_or_default().is_empty();
+    let finished = matches!(draft.text("/status/phase"), Some("Succeeded" | "Failed"));
+    if unscheduled || finished {
+        0
+    } else if seconds < 0 {
+        1
+    } else {
+        seconds
+    }
+}
+
+fn set_deletion(draft: &mut Draft, timestamp: &str, grace_period_seconds: i64) {
+    let metadata = draft.metadata_mut();
+    metadata.insert("deletionTimestamp".to_owned(), json!(timestamp));
+    metadata.insert(
+        "deletionGracePeriodSeconds".to_owned(),
+        json!(grace_period_seconds),
+    );
+}
+
+fn bump_generation(draft: &mut Draft) {
+    let generation = draft.metadata().generation();
+    if generation > 0 {
+        draft
+            .metadata_mut()
+            .insert("generation".to_owned(), json!(generation + 1));
+    }
+}
+
+/// The finalizers after the propagation policy has had its say.
+///
+/// Upstream: `deletionFinalizersForGarbageCollection`.
+fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Vec<String> {
+    let before = draft.metadata().finalizers();
+    let orphan = before.contains(&ORPHAN);
+    let effective = propagation.unwrap_or(if orphan {
+        Propagation::Orphan
+    } else if before.contains(&FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    });
+    let wanted = match effective {
+        Propagation::Orphan => Some(ORPHAN),
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Background => None,
+    };
+    if let Some(wanted) = wanted
+        && before.contains(&wanted)
+        && !(before.contains(&ORPHAN) && before.contains(&FOREGROUND))
+    {
+        return before.into_iter().map(str::to_owned).collect();
+    }
+    before
+        .into_iter()
+        .filter(|f| *f != ORPHAN && *f != FOREGROUND)
+        .chain(wanted)
+        .map(str::to_owned)
+        .collect()
+}

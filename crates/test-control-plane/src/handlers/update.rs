@@ -1,0 +1,218 @@
+//! Update and patch: one way for both, as a patch is an update of what it makes of the object.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::events;
+use crate::kinds::{Kind, Trait};
+use crate::object::{Draft, Object};
+use crate::options::WriteOptions;
+use crate::patch::Patch;
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Expect;
+use crate::validation::{self, FieldError, Subject};
+use crate::write::{
+    check_name, check_namespace, count_generation, prepare_update, served_draft, served_text,
+    stored,
+};
+
+/// How often a patch is made again when another write came in between.
+const PATCH_TRIES: usize = 5;
+
+/// Where the new object comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The body of a PUT.
+    Put(Draft),
+    /// A change of what is stored.
+    Patch(Patch),
+}
+
+/// What came of one try to commit.
+enum Outcome {
+    Done(Bytes),
+    Raced,
+}
+
+impl ApiServer {
+    /// Updates an object; the answer is its text and whether it was created.
+    pub(crate) fn update(
+        &self,
+        request: &ResourceRequest,
+        source: &Source,
+        options: WriteOptions,
+    ) -> ApiResult<(Bytes, bool)> {
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        for _ in 0..PATCH_TRIES {
+            let Some(current) = self.store().get(&key) else {
+                if let Source::Put(draft) = source
+                    && Self::creates_on_update(request)
+                {
+                    let mut draft = draft.clone();
+                    check_name(request, &mut draft)?;
+                    draft.metadata_mut().remove("resourceVersion");
+                    return Ok((self.create(request, draft, options)?, true));
+                }
+                return Err(ApiError::not_found(kind, &request.name));
+            };
+            let old = current.draft();
+            let (new, unconditional) = self.changed(request, source, &old, options)?;
+            match self.commit_update(request, &current, &old, new, options)? {
+                Outcome::Done(text) => return Ok((text, false)),
+                Outcome::Raced if unconditional => {}
+                Outcome::Raced => break,
+            }
+        }
+        Err(ApiError::modified(kind, &request.name))
+    }
+
+    /// The object as the request wants it, and whether it may be made again from a newer version.
+    fn changed(
+        &self,
+        request: &ResourceRequest,
+        source: &Source,
+        old: &Draft,
+        options: WriteOptions,
+    ) -> ApiResult<(Draft, bool)> {
+        let kind = stored(request.kind);
+        let (mut new, unconditional) = match source {
+            Source::Put(draft) => {
+                let mut new = draft.clone();
+                events::to_stored(request.kind, &mut new.value);
+                check_version(request, &mut new, old)?
+            }
+            Source::Patch(patch) => {
+                let mut served = old.clone();
+                events::to_served(request.kind, &mut served.value);
+                let mut new = patch.apply(request.kind, &served)?;
+                events::to_stored(request.kind, &mut new.value);
+                let before = old.metadata().resource_version();
+                let after = new.metadata().resource_version();
+                if !after.is_empty() && after != before {
+                    return Err(ApiError::modified(kind, &request.name));
+                }
+                let conditional = patch.names_resource_version();
+                (new, !conditional)
+            }
+        };
+        check_name(request, &mut new)?;
+        check_namespace(request, &new)?;
+        if new.metadata().uid().is_empty() {
+            let uid = json!(old.metadata().uid());
+            new.metadata_mut().insert("uid".to_owned(), uid);
+        }
+        prepare_update(kind, request.target, &mut new, old);
+        crate::defaults::set_defaults(kind, &mut new);
+        self.normalize(kind, options.field_validation, &mut new)?;
+        crate::write::remove_empty(new.metadata_mut());
+        Ok((new, unconditional))
+    }
+
+    fn commit_update(
+        &self,
+        request: &ResourceRequest,
+        current: &Arc<Object>,
+        old: &Draft,
+        mut new: Draft,
+        options: WriteOptions,
+    ) -> ApiResult<Outcome> {
+        let kind = stored(request.kind);
+        if new == *old {
+            return Ok(Outcome::Done(served_text(request.kind, current)));
+        }
+        let subject = Subject {
+            kind,
+            new: &new,
+            old: Some(old),
+            target: request.target,
+        };
+        let errors = validation::validate(subject);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(kind, &request.name, &errors));
+        }
+        if request.target == Target::Object {
+            count_generation(kind, &mut new, old);
+        }
+        if options.dry_run {
+            return Ok(Outcome::Done(served_draft(request.kind, new)));
+        }
+        let version = current.resource_version;
+        if is_finalized(kind, &new, old) {
+            return Ok(
+                match self.store().delete(kind, current.key.clone(), version) {
+                    Ok(_) => Outcome::Done(served_draft(request.kind, new)),
+                    Err(_) => Outcome::Raced,
+                },
+            );
+        }
+        let key = current.key.clone();
+        Ok(
+            match self.store().put(kind, key, Expect::Version(version), new) {
+                Ok(object) => Outcome::Done(served_text(request.kind, &object)),
+                Err(_) => Outcome::Raced,
+            },
+        )
+    }
+}
+
+/// Whether an update takes away what kept a deleted object alive.
+fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
+    let metadata = old.metadata();
+    if !new.metadata().finalizers().is_empty() || !metadata.is_deleting() {
+        return false;
+    }
+    if kind.storage == "namespaces" {
+        let finalizers = new.value.pointer("/spec/finalizers");
+        return finalizers
+            .and_then(|f| f.as_array())
+            .is_none_or(Vec::is_empty);
+    }
+    metadata
+        .deletion_grace_period_seconds()
+        .is_none_or(|s| s == 0)
+}
+
+/// Checks uid and resourceVersion of a PUT; without a version it is unconditional.
+fn check_version(
+    request: &ResourceRequest,
+    new: &mut Draft,
+    old: &Draft,
+) -> ApiResult<(Draft, bool)> {
+    let kind = stored(request.kind);
+    let (uid, before) = (new.metadata().uid(), old.metadata().uid());
+    if !uid.is_empty() && uid != before {
+        return Err(ApiError::conflict(
+            kind,
+            &request.name,
+            &format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {before}"
+            ),
+        ));
+    }
+    let version = new.metadata().resource_version();
+    if version.is_empty() || version == "0" {
+        if kind.has(Trait::NoUnconditionalUpdate) {
+            let error = FieldError::invalid_text(
+                "metadata.resourceVersion",
+                "0",
+                "must be specified for an update",
+            );
+            return Err(ApiError::invalid(kind, &request.name, &[error]));
+        }
+        return Ok((new.clone(), true));
+    }
+    let number: u64 = version.parse().map_err(|_| {
+        ApiError::internal(format!(
+            "strconv.ParseUint: parsing {version:?}: invalid syntax"
+        ))
+    })?;
+    if old.metadata().resource_version() != number.to_string() {
+        return Err(ApiError::modified(kind, &request.name));
+    }
+    Ok((new.clone(), false))
+}

@@ -1,0 +1,185 @@
+//! The kinds that the server knows, as data: adding a kind is adding a row.
+
+mod table;
+
+pub use table::KINDS;
+
+/// One resource of one group version.
+#[derive(Debug)]
+pub struct Kind {
+    /// The API group, empty for core.
+    pub group: &'static str,
+    /// The version within the group.
+    pub version: &'static str,
+    /// The kind in bodies, such as `Pod`.
+    pub kind: &'static str,
+    /// The resource in URLs, such as `pods`.
+    pub plural: &'static str,
+    /// The resource in the singular.
+    pub singular: &'static str,
+    /// Under which name objects are stored; two rows with the same name serve the same objects.
+    pub storage: &'static str,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Abbreviations that kubectl knows.
+    pub short_names: &'static [&'static str],
+    /// Groups of kinds for kubectl, such as `all`.
+    pub categories: &'static [&'static str],
+    /// What is served below an object.
+    pub subresources: &'static [Subresource],
+    /// Deviations from the common behaviour.
+    pub traits: &'static [Trait],
+    /// Field selectors beyond name and namespace: the label and where the value is.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// What names must look like.
+    pub name_rule: NameRule,
+}
+
+/// What is served below an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    /// `/status`.
+    Status,
+    /// `/scale`.
+    Scale,
+    /// `/binding` of pods.
+    Binding,
+    /// `/eviction` of pods.
+    Eviction,
+    /// `/finalize` of namespaces.
+    Finalize,
+}
+
+/// A deviation of a kind from the common behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trait {
+    /// Has a `metadata.generation` that counts changes of the spec.
+    Generation,
+    /// An update must name the resourceVersion that it was made from.
+    NoUnconditionalUpdate,
+    /// A PUT of an object that doesn't exist creates it.
+    CreateOnUpdate,
+    /// Deletion answers with the object instead of a Status.
+    ReturnsDeleted,
+    /// Is deleted with a grace period (pods).
+    Graceful,
+    /// An unknown field selector is answered in the words of kinds with a list of their own.
+    OwnFieldLabels,
+    /// Keeps `.data` as the text that was sent (controller revisions).
+    RawData,
+    /// Is the second form of objects that another row stores.
+    View,
+}
+
+/// What names must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// At most 63 characters of lower case letters, digits and dashes.
+    Label,
+    /// Labels joined by dots, at most 253 characters.
+    Subdomain,
+}
+
+impl Kind {
+    /// Whether the kind has the trait.
+    pub fn has(&self, wanted: Trait) -> bool {
+        self.traits.contains(&wanted)
+    }
+
+    /// Whether the subresource is served.
+    pub fn serves(&self, wanted: Subresource) -> bool {
+        self.subresources.contains(&wanted)
+    }
+
+    /// The `apiVersion` in bodies.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// The resource with its group, as messages name it: `statefulsets.apps`.
+    pub fn group_resource(&self) -> String {
+        with_group(self.plural, self.group)
+    }
+
+    /// The kind with its group, as messages name it: `StatefulSet.apps`.
+    pub fn group_kind(&self) -> String {
+        with_group(self.kind, self.group)
+    }
+
+    /// The URL of a collection.
+    pub fn collection_path(&self, namespace: &str) -> String {
+        let root = if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        };
+        if self.namespaced && !namespace.is_empty() {
+            format!("{root}/namespaces/{namespace}/{}", self.plural)
+        } else {
+            format!("{root}/{}", self.plural)
+        }
+    }
+
+    /// The URL of an object.
+    pub fn object_path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection_path(namespace))
+    }
+}
+
+impl Subresource {
+    /// The last segment of the URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+fn with_group(name: &str, group: &str) -> String {
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
+}
+
+/// The row of a resource in a URL.
+pub fn by_resource(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+    KINDS
+        .iter()
+        .find(|k| k.group == group && k.version == version && k.plural == plural)
+}
+
+/// The row of a kind in a body.
+pub fn by_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    KINDS
+        .iter()
+        .find(|k| k.group == group && k.version == version && k.kind == kind)
+}
+
+/// The row that stores the objects of a storage name.
+pub fn by_storage(storage: &str) -> Option<&'static Kind> {
+    KINDS
+        .iter()
+        .find(|k| k.storage == storage && !k.has(Trait::View))
+}
+
+/// Every group version in the order of the table, core first.
+pub fn group_versions() -> Vec<(&'static str, &'static str)> {
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for kind in KINDS {
+        if !found.contains(&(kind.group, kind.version)) {
+            found.push((kind.group, kind.version));
+        }
+    }
+    found
+}

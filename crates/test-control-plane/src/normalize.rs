@@ -1,0 +1,65 @@
+//! What decoding into the reference's types and encoding again does to an object.
+
+use kube_apimachinery::schema::{self, UnknownMembers};
+use serde_json::Value;
+
+use crate::kinds::Kind;
+use crate::object::Draft;
+use crate::options::FieldValidation;
+use crate::server::{ApiServer, UnknownFields};
+use crate::status::{ApiError, ApiResult};
+
+/// The parts of the kinds whose types the schema knows: the JSON pointer, the type
+/// and the path.
+fn typed_parts(kind: &Kind) -> &'static [(&'static str, &'static str, &'static str)] {
+    match kind.storage {
+        "statefulsets" => &[("/spec/template", "PodTemplateSpec", "spec.template")],
+        "pods" => &[("/spec", "PodSpec", "spec")],
+        _ => &[],
+    }
+}
+
+impl ApiServer {
+    /// Brings the typed parts of an object into their canonical form.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a value of the wrong type, and for unknown members where they are not allowed.
+    pub(crate) fn normalize(
+        &self,
+        kind: &Kind,
+        _validation: FieldValidation,
+        draft: &mut Draft,
+    ) -> ApiResult<()> {
+        let unknown = match self.config().unknown_fields {
+            UnknownFields::Keep => UnknownMembers::Keep,
+            UnknownFields::Prune => UnknownMembers::Drop,
+        };
+        for (pointer, type_name, at) in typed_parts(kind) {
+            let Some(part) = draft.value.pointer_mut(pointer).filter(|p| p.is_object()) else {
+                continue;
+            };
+            let normal = schema::normalize(type_name, part, unknown, at).map_err(|err| {
+                ApiError::bad_request(format!(
+                    "{} in version {:?} cannot be handled as a {}: {err}",
+                    kind.kind, kind.version, kind.kind
+                ))
+            })?;
+            *part = normal;
+        }
+        strip_nulls(kind, &mut draft.value);
+        Ok(())
+    }
+}
+
+/// Removes null members at the top of `spec` and `status`, which Go's encoder leaves out.
+fn strip_nulls(kind: &Kind, value: &mut Value) {
+    if kind.storage == "events" {
+        return;
+    }
+    for member in ["spec", "status"] {
+        if let Some(map) = value.get_mut(member).and_then(Value::as_object_mut) {
+            map.retain(|_, value| !value.is_null());
+        }
+    }
+}

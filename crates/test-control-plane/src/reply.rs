@@ -1,0 +1,104 @@
+//! Answers.
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::TryStreamExt;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::{Value, json};
+
+use crate::kinds::Kind;
+use crate::status::{ApiError, details};
+
+/// An error of any kind.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of an answer, whole or a stream.
+pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// An answer on its way.
+pub type Reply = Response<ResponseBody>;
+
+/// A whole body of JSON text.
+pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    with_type(code, "application/json", text)
+}
+
+/// A whole body from a value.
+pub fn json_value(code: StatusCode, value: &Value) -> Reply {
+    json_text(code, value.to_string())
+}
+
+/// Plain text.
+pub fn plain(code: StatusCode, text: &'static str) -> Reply {
+    with_type(code, "text/plain; charset=utf-8", text)
+}
+
+fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
+    let mut reply = Response::new(body);
+    *reply.status_mut() = code;
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    reply
+}
+
+/// A stream of JSON lines.
+pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
+    let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
+    let mut reply = Response::new(body);
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    reply
+}
+
+/// An error's `Status`.
+pub fn error(error: &ApiError) -> Reply {
+    let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut reply = json_value(code, &error.to_value());
+    if let Some(seconds) = error.retry_after_seconds() {
+        reply
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    reply
+}
+
+/// The `Status` of something that went well and has no object to show.
+pub fn success(code: StatusCode) -> Reply {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": code.as_u16(),
+    });
+    json_value(code, &status)
+}
+
+/// The `Status` of a deletion.
+pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
+    let mut details = details(name, kind.group, kind.plural);
+    details["uid"] = json!(uid);
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    });
+    json_value(StatusCode::OK, &status)
+}
+
+/// Adds a warning that kubectl prints.
+pub fn warn(reply: &mut Reply, text: &str) {
+    let quoted = format!("299 - {}", Value::from(text));
+    if let Ok(value) = HeaderValue::from_str(&quoted) {
+        reply.headers_mut().append(WARNING, value);
+    }
+}

@@ -1,0 +1,381 @@
+//! The API server: one pipeline for every request, as a tower service.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::audit::{AuditEntry, AuditLog};
+use crate::auth::{self, Peer, Tokens};
+use crate::clock::Clock;
+use crate::decode::{self, BodyFormat};
+use crate::faults::{FaultAction, Faults};
+use crate::handlers::Source;
+use crate::options::{DeleteOptions, WriteOptions};
+use crate::patch::Patch;
+use crate::query::Query;
+use crate::reply::{self, BoxError, Reply};
+use crate::route::{ResourceRequest, Route, Target, Verb, route};
+use crate::selectors::Selection;
+use crate::status::{ApiError, ApiResult};
+use crate::store::Store;
+
+/// The largest body that is read, in bytes.
+const BODY_MAX: usize = 3 * 1024 * 1024;
+
+/// What becomes of members that the schema of v1.36.2 doesn't know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownFields {
+    /// They are stored, as by a newer server that knows them.
+    #[default]
+    Keep,
+    /// They are dropped, as by the reference.
+    Prune,
+}
+
+/// How the server behaves.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// What becomes of members that the schema doesn't know.
+    pub unknown_fields: UnknownFields,
+    /// How many events are kept for watches and old lists.
+    pub log_window: usize,
+    /// How many requests the audit log keeps.
+    pub audit_limit: usize,
+    /// How often a watch that asked for bookmarks gets one.
+    pub bookmark_interval: Duration,
+    /// The seed of uids, generated names and watch timeouts.
+    pub seed: u64,
+    /// The tokens that are known.
+    pub tokens: Tokens,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            unknown_fields: UnknownFields::default(),
+            log_window: 20_000,
+            audit_limit: 10_000,
+            bookmark_interval: Duration::from_secs(60),
+            seed: 0,
+            tokens: Tokens::default(),
+        }
+    }
+}
+
+/// The API server. Cloning gives another handle to the same one.
+#[derive(Clone, Debug)]
+pub struct ApiServer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    random: Mutex<StdRng>,
+    config: ServerConfig,
+    audit: AuditLog,
+    faults: Faults,
+    stopping: CancellationToken,
+}
+
+/// The connection broke, because a fault wanted it so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was dropped")]
+pub struct ConnectionDropped;
+
+/// A request whose body has been read.
+struct Incoming {
+    method: Method,
+    path: String,
+    query_text: String,
+    query: Query,
+    headers: HeaderMap,
+    body: Bytes,
+    peer: Option<Peer>,
+}
+
+impl ApiServer {
+    /// A server with an empty store.
+    pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Inner {
+            store: Store::new(config.log_window),
+            clock,
+            random: Mutex::new(StdRng::seed_from_u64(config.seed)),
+            audit: AuditLog::new(config.audit_limit),
+            faults: Faults::default(),
+            stopping: CancellationToken::new(),
+            config,
+        }))
+    }
+
+    /// The store, to look into and to compact.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// The clock that timestamps come from.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// How the server behaves.
+    pub fn config(&self) -> &ServerConfig {
+        &self.0.config
+    }
+
+    /// The requests so far.
+    pub fn audit(&self) -> &AuditLog {
+        &self.0.audit
+    }
+
+    /// The fault rules.
+    pub fn faults(&self) -> &Faults {
+        &self.0.faults
+    }
+
+    /// Ends every watch; requests are still answered.
+    pub fn stop(&self) {
+        self.0.stopping.cancel();
+    }
+
+    pub(crate) fn stopping(&self) -> CancellationToken {
+        self.0.stopping.clone()
+    }
+
+    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
+        draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// A fault rule wants the connection dropped. Every other failure is an answer.
+    pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let body = match Limited::new(body, BODY_MAX).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(err) => return Ok(reply::error(&body_error(err.as_ref()))),
+        };
+        let query_text = parts.uri.query().unwrap_or_default().to_owned();
+        let incoming = Incoming {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            query: Query::parse(&query_text),
+            query_text,
+            headers: parts.headers,
+            body,
+            peer: parts.extensions.get::<Peer>().cloned(),
+        };
+        match self.answer(&incoming).await {
+            Ok(reply) => Ok(reply),
+            Err(Failure::Error(err)) => Ok(reply::error(&err)),
+            Err(Failure::Dropped) => Err(ConnectionDropped),
+        }
+    }
+
+    async fn answer(&self, incoming: &Incoming) -> Result<Reply, Failure> {
+        let Incoming { headers, path, .. } = incoming;
+        let identity = self
+            .config()
+            .tokens
+            .authenticate(headers, incoming.peer.as_ref())?;
+        let route = route(&incoming.method, path, &incoming.query)?;
+        auth::authorize(&identity, &route, path)?;
+        let request = match route {
+            Route::Resource(request) => request,
+            other => return Ok(self.discover(&other, &incoming.method)?),
+        };
+        let agent = incoming.header(USER_AGENT).to_owned();
+        let fault = self.faults().strike(&request, &agent);
+        let result = self.handle_with_fault(&request, incoming, fault).await;
+        let code = match &result {
+            Ok((reply, _)) => reply.status().as_u16(),
+            Err(Failure::Error(err)) => err.code,
+            Err(Failure::Dropped) => 0,
+        };
+        self.audit().push(AuditEntry {
+            verb: request.verb,
+            group: request.kind.group.to_owned(),
+            resource: request.kind.plural.to_owned(),
+            subresource: request.target.subresource().to_owned(),
+            namespace: request.namespace,
+            name: request.name,
+            query: incoming.query_text.clone(),
+            user: identity.name,
+            user_agent: agent,
+            content_type: incoming.header(CONTENT_TYPE).to_owned(),
+            body: incoming.body.clone(),
+            code,
+            revision_after: self.store().revision(),
+        });
+        match result? {
+            (reply, None) => Ok(reply),
+            (_, Some(failure)) => Err(failure),
+        }
+    }
+
+    /// Handles a request as the fault wants it; a failure beside an answer comes after the commit.
+    async fn handle_with_fault(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        fault: Option<FaultAction>,
+    ) -> Result<(Reply, Option<Failure>), Failure> {
+        let after = match fault {
+            None => None,
+            Some(FaultAction::Delay(time)) => {
+                tokio::time::sleep(time).await;
+                None
+            }
+            Some(FaultAction::Respond(error)) => return Err(Failure::Error(error)),
+            Some(FaultAction::DropBeforeCommit) => return Err(Failure::Dropped),
+            Some(FaultAction::CommitThenDrop) => Some(Failure::Dropped),
+            Some(FaultAction::CommitThenRespond(error)) => Some(Failure::Error(error)),
+        };
+        Ok((self.handle(request, incoming).await?, after))
+    }
+
+    async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+        let query = &incoming.query;
+        match (request.verb, request.target) {
+            (Verb::Get, Target::Scale) => {
+                Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
+            }
+            (Verb::Get, _) => self.get(request, query).await,
+            (Verb::List, _) => self.list(request, query).await,
+            (Verb::Watch, _) => self.watch(request, query).await,
+            (Verb::Create, _) => self.handle_create(request, incoming),
+            (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
+            (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
+            (Verb::DeleteCollection, _) => {
+                let selection = Selection::parse(request.kind, query)?;
+                self.delete_collection(request, &selection, &incoming.delete_options()?)
+            }
+        }
+    }
+
+    fn handle_create(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+        let options = WriteOptions::parse("CreateOptions", &incoming.query)?;
+        let format = incoming.format()?;
+        match request.target {
+            Target::Binding => {
+                let body = decode::value(format, &incoming.body)?;
+                self.bind(request, &body)
+            }
+            Target::Eviction => {
+                let body = decode::value(format, &incoming.body)?;
+                self.evict(request, &incoming.query, &body)
+            }
+            _ => {
+                let draft = decode::object(request.kind, format, &incoming.body)?;
+                let text = self.create(request, draft, options)?;
+                Ok(reply::json_text(StatusCode::CREATED, text))
+            }
+        }
+    }
+
+    fn handle_update(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+        let kind = if request.verb == Verb::Patch {
+            "PatchOptions"
+        } else {
+            "UpdateOptions"
+        };
+        let options = WriteOptions::parse(kind, &incoming.query)?;
+        let body = &incoming.body;
+        let source = if request.verb == Verb::Patch {
+            Source::Patch(Patch::parse(incoming.header(CONTENT_TYPE), body)?)
+        } else if request.target == Target::Scale {
+            let value = decode::value(incoming.format()?, body)?;
+            Source::Put(crate::object::Draft { value, data: None })
+        } else {
+            Source::Put(decode::object(request.kind, incoming.format()?, body)?)
+        };
+        if request.target == Target::Scale {
+            let text = self.update_scale(request, &source, options)?;
+            return Ok(reply::json_text(StatusCode::OK, text));
+        }
+        let (text, created) = self.update(request, &source, options)?;
+        let code = if created {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        Ok(reply::json_text(code, text))
+    }
+}
+
+impl Incoming {
+    fn header(&self, name: http::HeaderName) -> &str {
+        let value = self.headers.get(name).and_then(|v| v.to_str().ok());
+        value.unwrap_or_default()
+    }
+
+    fn format(&self) -> ApiResult<BodyFormat> {
+        BodyFormat::of(self.header(CONTENT_TYPE))
+    }
+
+    fn delete_options(&self) -> ApiResult<DeleteOptions> {
+        let body = decode::value(self.format()?, &self.body)?;
+        DeleteOptions::parse(&self.query, &body)
+    }
+}
+
+/// Why there is no answer of the handler.
+enum Failure {
+    Error(ApiError),
+    Dropped,
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::Error(error)
+    }
+}
+
+fn body_error(err: &(dyn std::error::Error + 'static)) -> ApiError {
+    if err.is::<http_body_util::LengthLimitError>() {
+        return ApiError {
+            details: Some(json!({})),
+            ..ApiError::new(
+                413,
+                "RequestEntityTooLarge",
+                format!("Request entity too large: limit is {BODY_MAX}"),
+            )
+        };
+    }
+    ApiError::bad_request(format!("reading the body: {err}"))
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Reply;
+    type Error = ConnectionDropped;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, ConnectionDropped>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { server.serve(request).await })
+    }
+}

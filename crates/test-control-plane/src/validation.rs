@@ -1,0 +1,68 @@
+//! Validation: what the API server refuses with 422.
+
+mod claim;
+mod field_error;
+mod metadata;
+mod names;
+mod others;
+mod pod;
+mod pod_template;
+mod stateful_set;
+
+use serde_json::Value;
+
+pub use field_error::FieldError;
+
+use crate::kinds::Kind;
+use crate::object::Draft;
+use crate::route::Target;
+
+/// What is being validated.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The kind of the object.
+    pub kind: &'static Kind,
+    /// The object as it would be stored.
+    pub new: &'a Draft,
+    /// The object as it is stored; none on create.
+    pub old: Option<&'a Draft>,
+    /// Whether the object or one of its subresources is written.
+    pub target: Target,
+}
+
+/// Everything that is wrong with a write.
+pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+    let mut errors = metadata::validate(subject);
+    let kind = subject.kind;
+    let storage = kind.storage;
+    match storage {
+        "statefulsets" => stateful_set::validate(subject, &mut errors),
+        "pods" => pod::validate(subject, &mut errors),
+        "persistentvolumeclaims" => claim::validate(subject, &mut errors),
+        "controllerrevisions" => others::controller_revision(subject, &mut errors),
+        "leases" => others::lease(subject, &mut errors),
+        "events" => others::event(subject, &mut errors),
+        "poddisruptionbudgets" => others::pod_disruption_budget(subject, &mut errors),
+        "services" => others::service(subject, &mut errors),
+        _ => {}
+    }
+    errors
+}
+
+/// The value at a JSON pointer, if it is not null.
+fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    value.pointer(pointer).filter(|v| !v.is_null())
+}
+
+/// Refuses a negative number.
+fn not_negative(value: &Value, pointer: &str, field: &str, errors: &mut Vec<FieldError>) {
+    if let Some(number) = at(value, pointer)
+        && number.as_i64().is_some_and(|n| n < 0)
+    {
+        errors.push(FieldError::invalid(
+            field,
+            number,
+            "must be greater than or equal to 0",
+        ));
+    }
+}

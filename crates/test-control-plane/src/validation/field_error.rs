@@ -1,0 +1,79 @@
+//! One thing that is wrong with one field.
+
+use serde_json::Value;
+
+/// One thing that is wrong with one field, as a cause of a 422.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError {
+    /// The cause's reason.
+    pub reason: &'static str,
+    /// The path of the field.
+    pub field: String,
+    /// The cause's message.
+    pub message: String,
+}
+
+impl FieldError {
+    /// A missing value; the detail may be empty.
+    pub fn required(field: impl Into<String>, detail: &str) -> Self {
+        let message = with_detail("Required value", detail);
+        Self::new("FieldValueRequired", field, message)
+    }
+
+    /// A value that isn't allowed.
+    pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
+        Self::invalid_text(field, &value.to_string(), detail)
+    }
+
+    /// A value that isn't allowed, printed by the caller.
+    pub fn invalid_text(field: impl Into<String>, value: &str, detail: &str) -> Self {
+        let message = with_detail(&format!("Invalid value: {value}"), detail);
+        Self::new("FieldValueInvalid", field, message)
+    }
+
+    /// A value outside an enumeration.
+    pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let list: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
+        let list = list.join(", ");
+        let message = format!("Unsupported value: {value}: supported values: {list}");
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    /// A value that must not be there or must not change.
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        let message = with_detail("Forbidden", detail);
+        Self::new("FieldValueForbidden", field, message)
+    }
+
+    /// A value that occurs twice.
+    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        let message = format!("Duplicate value: {value}");
+        Self::new("FieldValueDuplicate", field, message)
+    }
+
+    /// A value that is too long.
+    pub fn too_long(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueTooLong", field, format!("Too long: {detail}"))
+    }
+
+    /// A reference to something that isn't there.
+    pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
+        Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
+    }
+
+    fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {
+        Self {
+            reason,
+            field: field.into(),
+            message,
+        }
+    }
+}
+
+fn with_detail(start: &str, detail: &str) -> String {
+    if detail.is_empty() {
+        start.to_owned()
+    } else {
+        format!("{start}: {detail}")
+    }
+}

@@ -1,0 +1,127 @@
+//! The syntax of names, labels and qualified names.
+
+/// What clients are told about DNS labels.
+const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
+     characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  \
+     or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+/// What clients are told about DNS subdomains.
+const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
+     alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
+     (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]\
+     ([-a-z0-9]*[a-z0-9])?)*')";
+
+/// What clients are told about qualified names.
+const QUALIFIED_MESSAGE: &str = "name part must consist of alphanumeric characters, '-', '_' or \
+     '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
+     or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+/// What clients are told about label values.
+const VALUE_MESSAGE: &str = "a valid label must be an empty string or consist of alphanumeric \
+     characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
+     'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9]\
+     [-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+fn is_lower_alphanumeric(b: u8) -> bool {
+    b.is_ascii_lowercase() || b.is_ascii_digit()
+}
+
+fn is_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().copied().is_some_and(is_lower_alphanumeric)
+        && bytes.last().copied().is_some_and(is_lower_alphanumeric)
+        && bytes.iter().all(|&b| is_lower_alphanumeric(b) || b == b'-')
+}
+
+/// What is wrong with a DNS-1123 label.
+pub(super) fn dns_label(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 63 {
+        found.push("must be no more than 63 characters");
+    }
+    if !is_label(text) {
+        found.push(LABEL_MESSAGE);
+    }
+    found
+}
+
+/// What is wrong with a DNS-1123 subdomain.
+pub(super) fn dns_subdomain(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 253 {
+        found.push("must be no more than 253 characters");
+    }
+    if !text.split('.').all(is_label) {
+        found.push(SUBDOMAIN_MESSAGE);
+    }
+    found
+}
+
+fn is_qualified_part(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+/// What is wrong with a name such as `example.com/part`.
+pub(super) fn qualified_name(text: &str) -> Vec<String> {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    let mut found = Vec::new();
+    if let Some(prefix) = prefix {
+        if prefix.is_empty() {
+            found.push("prefix part must be non-empty".to_owned());
+        } else {
+            found.extend(
+                dns_subdomain(prefix)
+                    .iter()
+                    .map(|m| format!("prefix part {m}")),
+            );
+        }
+    }
+    if name.is_empty() {
+        found.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        found.push("name part must be no more than 63 characters".to_owned());
+    }
+    if !is_qualified_part(name) {
+        found.push(QUALIFIED_MESSAGE.to_owned());
+    }
+    found
+}
+
+/// What is wrong with a label's value.
+pub(super) fn label_value(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 63 {
+        found.push("must be no more than 63 characters");
+    }
+    if !text.is_empty() && !is_qualified_part(text) {
+        found.push(VALUE_MESSAGE);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked_by_their_rule() {
+        assert!(dns_label("web-0").is_empty());
+        assert_eq!(dns_label("Web_1"), [LABEL_MESSAGE]);
+        assert_eq!(dns_label(&"a".repeat(64)).len(), 1);
+        assert!(dns_subdomain("a.b-c.d").is_empty());
+        assert_eq!(dns_subdomain("a..b"), [SUBDOMAIN_MESSAGE]);
+        assert!(qualified_name("example.com/My_name").is_empty());
+        assert!(!qualified_name("/x").is_empty());
+        assert!(label_value("").is_empty());
+        assert_eq!(label_value("-"), [VALUE_MESSAGE]);
+    }
+}

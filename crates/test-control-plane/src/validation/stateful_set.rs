@@ -1,0 +1,274 @@
+//! Rules of `StatefulSets`.
+
+use std::collections::BTreeSet;
+
+use kube_apimachinery::selector::{LabelSelector, Selector};
+use serde_json::{Map, Value, json};
+
+use super::{FieldError, Subject, at, claim, names, not_negative, pod_template};
+use crate::route::Target;
+
+const IMMUTABLE: &str = "updates to statefulset spec for fields other than 'replicas', \
+     'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', \
+     'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+const MUTABLE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
+pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+    if subject.target == Target::Status {
+        status(subject, errors);
+        return;
+    }
+    let null = Value::Null;
+    let spec = subject.new.value.get("spec").unwrap_or(&null);
+    let old_spec = subject
+        .old
+        .map(|old| old.value.get("spec").unwrap_or(&null));
+    policy_and_strategy(spec, errors);
+    retention(spec, errors);
+    numbers(spec, errors);
+    if old_spec.is_none() {
+        service_and_claims(spec, errors);
+    }
+    selector_and_template(spec, errors);
+    if old_spec.is_some_and(|old| immutable_part(old) != immutable_part(spec)) {
+        errors.push(FieldError::forbidden("spec", IMMUTABLE));
+    }
+}
+
+fn immutable_part(spec: &Value) -> Map<String, Value> {
+    let mut map = spec.as_object().cloned().unwrap_or_default();
+    map.retain(|key, value| {
+        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        !MUTABLE.contains(&key.as_str()) && !empty
+    });
+    map
+}
+
+fn policy_and_strategy(spec: &Value, errors: &mut Vec<FieldError>) {
+    let policy = spec.get("podManagementPolicy").unwrap_or(&Value::Null);
+    if policy != "OrderedReady" && policy != "Parallel" {
+        errors.push(FieldError::invalid(
+            "spec.podManagementPolicy",
+            policy,
+            "must be 'OrderedReady' or 'Parallel'",
+        ));
+    }
+    let rolling = at(spec, "/updateStrategy/rollingUpdate");
+    match at(spec, "/updateStrategy/type").and_then(Value::as_str) {
+        Some("RollingUpdate") => {}
+        Some("OnDelete") => {
+            if let Some(rolling) = rolling {
+                errors.push(FieldError::invalid(
+                    "spec.updateStrategy.rollingUpdate",
+                    rolling,
+                    "only allowed for updateStrategy 'RollingUpdate'",
+                ));
+            }
+            return;
+        }
+        other => {
+            errors.push(FieldError::invalid(
+                "spec.updateStrategy",
+                &json!({"type": other}),
+                "must be 'RollingUpdate' or 'OnDelete'",
+            ));
+            return;
+        }
+    }
+    let rolling = rolling.unwrap_or(&Value::Null);
+    let path = "spec.updateStrategy.rollingUpdate";
+    not_negative(rolling, "/partition", &format!("{path}.partition"), errors);
+    if let Some(value) = at(rolling, "/maxUnavailable") {
+        max_unavailable(value, &format!("{path}.maxUnavailable"), errors);
+    }
+}
+
+fn max_unavailable(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
+    let percent = value
+        .as_str()
+        .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
+    let detail = match (value.as_i64(), percent) {
+        (Some(n), _) if n < 0 => "must be greater than or equal to 0",
+        (Some(0), _) | (_, Some(0)) => "cannot be 0",
+        (_, Some(n)) if n > 100 => "must not be greater than 100%",
+        (None, None) => {
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
+             '1%',  or '93%', regex used for validation is '[0-9]+%')"
+        }
+        _ => return,
+    };
+    errors.push(FieldError::invalid(field, value, detail));
+}
+
+fn retention(spec: &Value, errors: &mut Vec<FieldError>) {
+    for member in ["whenDeleted", "whenScaled"] {
+        let field = format!("spec.persistentVolumeClaimRetentionPolicy.{member}");
+        let pointer = format!("/persistentVolumeClaimRetentionPolicy/{member}");
+        if let Some(value) = at(spec, &pointer)
+            && value != "Retain"
+            && value != "Delete"
+        {
+            let known = ["Retain", "Delete"];
+            errors.push(FieldError::not_supported(field, value, &known));
+        }
+    }
+}
+
+fn numbers(spec: &Value, errors: &mut Vec<FieldError>) {
+    not_negative(spec, "/replicas", "spec.replicas", errors);
+    not_negative(spec, "/minReadySeconds", "spec.minReadySeconds", errors);
+    not_negative(spec, "/ordinals/start", "spec.ordinals.start", errors);
+}
+
+fn service_and_claims(spec: &Value, errors: &mut Vec<FieldError>) {
+    if let Some(name) = at(spec, "/serviceName").and_then(Value::as_str)
+        && !name.is_empty()
+    {
+        for message in names::dns_label(name) {
+            errors.push(FieldError::invalid(
+                "spec.serviceName",
+                &json!(name),
+                message,
+            ));
+        }
+    }
+    for (i, template) in claim_templates(spec).enumerate() {
+        let path = format!("spec.volumeClaimTemplates[{i}].spec");
+        let null = Value::Null;
+        claim::validate_spec(template.get("spec").unwrap_or(&null), &path, errors);
+    }
+}
+
+fn claim_templates(spec: &Value) -> impl Iterator<Item = &Value> {
+    spec.get("volumeClaimTemplates")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn selector_and_template(spec: &Value, errors: &mut Vec<FieldError>) {
+    let empty = Map::new();
+    let labels = at(spec, "/template/metadata/labels")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let raw = at(spec, "/selector");
+    let parsed = raw.map(|raw| {
+        let selector = serde_json::from_value::<LabelSelector>(raw.clone()).ok()?;
+        Selector::from_label_selector(Some(&selector)).ok()
+    });
+    let selector = match parsed {
+        None => {
+            errors.push(FieldError::required("spec.selector", ""));
+            Some(Selector::nothing())
+        }
+        Some(None) => {
+            let raw = raw.unwrap_or(&Value::Null);
+            errors.push(FieldError::invalid(
+                "spec.selector",
+                raw,
+                "invalid label selector",
+            ));
+            None
+        }
+        Some(Some(selector)) => {
+            if selector.is_empty() {
+                errors.push(FieldError::invalid(
+                    "spec.selector",
+                    &json!({}),
+                    "empty selector is invalid for statefulset",
+                ));
+            }
+            Some(selector)
+        }
+    };
+    if let Some(selector) = selector
+        && !(raw.is_some() && selector.is_empty())
+        && !selector.matches(labels)
+    {
+        errors.push(FieldError::invalid(
+            "spec.template.metadata.labels",
+            &Value::Object(labels.clone()),
+            "`selector` does not match template `labels`",
+        ));
+    }
+    let null = Value::Null;
+    let pod_spec = at(spec, "/template/spec").unwrap_or(&null);
+    let claims: BTreeSet<&str> = claim_templates(spec)
+        .filter_map(|t| t.pointer("/metadata/name")?.as_str())
+        .collect();
+    pod_template::validate_spec(pod_spec, "spec.template.spec", &claims, errors);
+    let restart = at(pod_spec, "/restartPolicy").unwrap_or(&null);
+    if restart == "OnFailure" || restart == "Never" {
+        errors.push(FieldError::not_supported(
+            "spec.template.spec.restartPolicy",
+            restart,
+            &["Always"],
+        ));
+    }
+    if at(pod_spec, "/activeDeadlineSeconds").is_some() {
+        errors.push(FieldError::forbidden(
+            "spec.template.spec.activeDeadlineSeconds",
+            "activeDeadlineSeconds in StatefulSet is not Supported",
+        ));
+    }
+}
+
+fn status(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+    let value = &subject.new.value;
+    let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_i64);
+    let counters = [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ];
+    for member in counters
+        .iter()
+        .chain(&["observedGeneration", "collisionCount"])
+    {
+        let pointer = format!("/status/{member}");
+        not_negative(value, &pointer, &format!("status.{member}"), errors);
+    }
+    let replicas = number("/status/replicas").unwrap_or(0);
+    for member in &counters[1..] {
+        let count = number(&format!("/status/{member}")).unwrap_or(0);
+        if count > replicas {
+            errors.push(FieldError::invalid(
+                format!("status.{member}"),
+                &json!(count),
+                "cannot be greater than status.replicas",
+            ));
+        }
+    }
+    let ready = number("/status/readyReplicas").unwrap_or(0);
+    let available = number("/status/availableReplicas").unwrap_or(0);
+    if available > ready && available <= replicas {
+        errors.push(FieldError::invalid(
+            "status.availableReplicas",
+            &json!(available),
+            "cannot be greater than status.readyReplicas",
+        ));
+    }
+    let before = subject
+        .old
+        .and_then(|old| old.value.pointer("/status/collisionCount")?.as_i64())
+        .unwrap_or(0);
+    let now = number("/status/collisionCount").unwrap_or(0);
+    if now < before {
+        errors.push(FieldError::invalid(
+            "status.collisionCount",
+            &json!(now),
+            "cannot be decremented",
+        ));
+    }
+}

@@ -1,0 +1,345 @@
+//! Watches: the log from a revision on, as a stream of JSON lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use rand::Rng;
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::handlers::forbidden;
+use crate::kinds::{Kind, Trait};
+use crate::object::Object;
+use crate::query::Query;
+use crate::reply::{self, BoxError, Reply};
+use crate::route::ResourceRequest;
+use crate::selectors::Selection;
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+use crate::store::{Change, LogEntry};
+use crate::write::{served_draft, served_text};
+
+/// How many events are sent as one chunk.
+const BATCH_MAX: usize = 100;
+
+/// The shortest time limit of a watch that names none; the longest is twice that.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
+
+/// How long before its end a watch sends a last bookmark.
+const LAST_BOOKMARK_LEAD: Duration = Duration::from_secs(2);
+
+/// The annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// A watch in progress.
+struct Follow {
+    server: ApiServer,
+    request: ResourceRequest,
+    selection: Selection,
+    /// Everything up to and including this revision has been sent.
+    cursor: u64,
+    revisions: Receiver<u64>,
+    pending: Option<Bytes>,
+    ended: bool,
+    deadline: Instant,
+    next_bookmark: Option<Instant>,
+    stopping: CancellationToken,
+}
+
+/// Why a watch went on.
+enum Woken {
+    /// There may be events.
+    Moved,
+    /// It is over.
+    Ended,
+    /// A bookmark was due at this time.
+    BookmarkDue(Instant),
+}
+
+/// Where a watch begins.
+enum Start {
+    /// With everything that is there now.
+    Now,
+    /// After a revision.
+    After(u64),
+}
+
+impl ApiServer {
+    /// Follows a collection.
+    pub(crate) async fn watch(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
+        let selection = Selection::parse(request.kind, query)?;
+        let wants_initial = wants_initial_events(query)?;
+        let revision = match query.get("resourceVersion") {
+            None => 0,
+            Some(text) => text.parse().map_err(|_| {
+                ApiError::internal(format!(
+                    "strconv.ParseUint: parsing {text:?}: invalid syntax"
+                ))
+            })?,
+        };
+        let bookmarks = query.flag("allowWatchBookmarks");
+        let mut follow = self.new_follow(request, query, selection, bookmarks)?;
+        let start = match (wants_initial, revision) {
+            (Some(true), _) | (None, 0) => Start::Now,
+            _ => Start::After(revision),
+        };
+        match start {
+            Start::Now => match self.wait_for_revision(revision, query).await {
+                Ok(()) => follow.send_initial(wants_initial == Some(true) && bookmarks),
+                Err(err) => follow.end_with(&err),
+            },
+            Start::After(0) => follow.cursor = self.store().revision(),
+            Start::After(revision) => {
+                follow.cursor = revision;
+                if let Err(compacted) = self.store().check_reach(revision) {
+                    follow.end_with(&ApiError::expired(format!(
+                        "too old resource version: {revision} ({})",
+                        compacted.oldest
+                    )));
+                }
+            }
+        }
+        let lines = stream::unfold(follow, |mut follow| async move {
+            let chunk = follow.next().await?;
+            Some((Ok::<Bytes, BoxError>(chunk), follow))
+        });
+        Ok(reply::stream(lines))
+    }
+
+    fn new_follow(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        selection: Selection,
+        bookmarks: bool,
+    ) -> ApiResult<Follow> {
+        let now = Instant::now();
+        let timeout = match query.integer("timeoutSeconds")? {
+            Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
+            _ => {
+                let extra =
+                    self.with_random(|random| random.random_range(0..DEFAULT_TIMEOUT_SECONDS));
+                DEFAULT_TIMEOUT_SECONDS + extra
+            }
+        };
+        let deadline = now + Duration::from_secs(timeout);
+        let mut follow = Follow {
+            server: self.clone(),
+            request: request.clone(),
+            selection,
+            cursor: 0,
+            revisions: self.store().subscribe(),
+            pending: None,
+            ended: false,
+            deadline,
+            next_bookmark: None,
+            stopping: self.stopping(),
+        };
+        if bookmarks {
+            follow.schedule_bookmark(now);
+        }
+        Ok(follow)
+    }
+}
+
+impl Follow {
+    fn schedule_bookmark(&mut self, now: Instant) {
+        let interval = self.server.config().bookmark_interval;
+        let regular = now + interval;
+        let last = self
+            .deadline
+            .checked_sub(LAST_BOOKMARK_LEAD)
+            .unwrap_or(now)
+            .max(now + Duration::from_secs(1));
+        self.next_bookmark = Some(if last > now {
+            regular.min(last)
+        } else {
+            regular
+        });
+    }
+
+    fn end_with(&mut self, error: &ApiError) {
+        let mut line = json!({"type": "ERROR", "object": error.to_value()}).to_string();
+        line.push('\n');
+        self.pending = Some(line.into());
+        self.ended = true;
+    }
+
+    fn send_initial(&mut self, with_end: bool) {
+        let kind = self.request.kind;
+        let store = self.server.store();
+        let (revision, objects) = store.list(kind.storage, &self.request.namespace);
+        self.cursor = revision;
+        let mut chunk = Vec::new();
+        for object in objects.iter().filter(|o| self.selection.matches(o)) {
+            push_event(&mut chunk, "ADDED", &served_text(kind, object));
+        }
+        if with_end {
+            chunk.extend_from_slice(&self.bookmark(true));
+        }
+        self.pending = Some(Bytes::from(chunk)).filter(|chunk| !chunk.is_empty());
+    }
+
+    fn bookmark(&self, initial_end: bool) -> Bytes {
+        let kind = self.request.kind;
+        let mut object = json!({
+            "kind": kind.kind,
+            "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": self.cursor.to_string()},
+        });
+        if initial_end {
+            object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+        }
+        empty_members(kind, &mut object);
+        let mut line = json!({"type": "BOOKMARK", "object": object}).to_string();
+        line.push('\n');
+        line.into()
+    }
+
+    /// The next chunk of lines; none at the end of the watch.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.pending.take() {
+                return Some(chunk);
+            }
+            if self.ended || self.stopping.is_cancelled() || Instant::now() >= self.deadline {
+                return None;
+            }
+            let store = self.server.store();
+            let (until, events) = store.events_after(self.cursor, BATCH_MAX).ok()?;
+            self.cursor = until;
+            if !events.is_empty() {
+                let chunk = self.chunk(&events);
+                self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
+                continue;
+            }
+            match self.wait().await {
+                Woken::Moved => {}
+                Woken::Ended => return None,
+                Woken::BookmarkDue(at) => {
+                    self.schedule_bookmark(at);
+                    return Some(self.bookmark(false));
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let cursor = self.cursor;
+        let bookmark = self.next_bookmark.unwrap_or(self.deadline);
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Woken::Ended,
+            moved = self.revisions.wait_for(|revision| *revision > cursor) => {
+                if moved.is_ok() { Woken::Moved } else { Woken::Ended }
+            }
+            () = sleep_until(self.deadline) => Woken::Ended,
+            () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
+                Woken::BookmarkDue(bookmark)
+            }
+        }
+    }
+
+    fn chunk(&self, events: &[LogEntry]) -> Bytes {
+        let mut chunk = Vec::new();
+        for entry in events {
+            let key = &entry.object.key;
+            let namespace = &self.request.namespace;
+            if key.storage == self.request.kind.storage
+                && (namespace.is_empty() || *key.namespace == **namespace)
+            {
+                self.push_entry(&mut chunk, entry);
+            }
+        }
+        chunk.into()
+    }
+
+    /// Adds what a write means for those who watch a selection.
+    fn push_entry(&self, chunk: &mut Vec<u8>, entry: &LogEntry) {
+        let kind = self.request.kind;
+        let is_in = self.selection.matches(&entry.object);
+        let was_in = entry
+            .previous
+            .as_ref()
+            .is_some_and(|old| self.selection.matches(old));
+        let text = |object: &Arc<Object>| served_text(kind, object);
+        match (entry.change, was_in, is_in) {
+            (Change::Deleted, true, _) => push_event(chunk, "DELETED", &text(&entry.object)),
+            (Change::Deleted, false, _) | (_, false, false) => {}
+            (_, false, true) => push_event(chunk, "ADDED", &text(&entry.object)),
+            (_, true, true) => push_event(chunk, "MODIFIED", &text(&entry.object)),
+            (_, true, false) => {
+                let Some(old) = &entry.previous else {
+                    return;
+                };
+                let mut draft = old.draft();
+                let version = json!(entry.revision.to_string());
+                draft
+                    .metadata_mut()
+                    .insert("resourceVersion".to_owned(), version);
+                push_event(chunk, "DELETED", &served_draft(kind, draft));
+            }
+        }
+    }
+}
+
+fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {
+    chunk.extend_from_slice(b"{\"type\":\"");
+    chunk.extend_from_slice(event.as_bytes());
+    chunk.extend_from_slice(b"\",\"object\":");
+    chunk.extend_from_slice(text);
+    chunk.extend_from_slice(b"}\n");
+}
+
+/// What an object of the kind shows although it is empty; bookmarks are such objects.
+fn empty_members(kind: &Kind, object: &mut Value) {
+    match kind.storage {
+        "pods" => {
+            object["spec"] = json!({"containers": null});
+            object["status"] = json!({});
+        }
+        "statefulsets" => {
+            object["spec"] = json!({
+                "selector": null,
+                "serviceName": "",
+                "template": {"metadata": {}, "spec": {"containers": null}},
+                "updateStrategy": {},
+            });
+            object["status"] = json!({"replicas": 0, "availableReplicas": 0});
+        }
+        "controllerrevisions" => object["revision"] = json!(0),
+        "persistentvolumeclaims" => {
+            object["spec"] = json!({"resources": {}});
+            object["status"] = json!({});
+        }
+        "leases" => object["spec"] = json!({}),
+        "events" if !kind.has(Trait::View) => crate::events::set_defaults(object),
+        _ => {}
+    }
+}
+
+/// Reads `sendInitialEvents` and what must stand beside it.
+fn wants_initial_events(query: &Query) -> ApiResult<Option<bool>> {
+    let field = "resourceVersionMatch";
+    let how = query.get(field);
+    let Some(text) = query.get("sendInitialEvents") else {
+        return match how {
+            None => Ok(None),
+            Some(_) => Err(forbidden(
+                field,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )),
+        };
+    };
+    if how != Some("NotOlderThan") {
+        return Err(forbidden(
+            field,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    Ok(Some(text == "true" || text == "1"))
+}

@@ -1,0 +1,225 @@
+//! What all writes share: identity of new objects, what an update may not touch, the commit.
+
+use bytes::Bytes;
+use kube_apimachinery::time;
+use rand::Rng;
+use serde_json::{Value, json};
+
+use crate::defaults;
+use crate::events;
+use crate::kinds::{self, Kind, Subresource, Trait};
+use crate::object::{Draft, Key, Object, object_mut, set_or_remove};
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+
+/// The letters of generated names: no vowels, no digits that look like letters.
+const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The length of the generated part of a name.
+const SUFFIX_LEN: usize = 5;
+
+/// The longest prefix of a generated name; longer ones are cut.
+const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
+
+/// The row that stores what `kind` serves.
+pub(crate) fn stored(kind: &'static Kind) -> &'static Kind {
+    kinds::by_storage(kind.storage).unwrap_or(kind)
+}
+
+/// The text of a stored object in the form that `kind` serves.
+pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
+    if !kind.has(Trait::View) {
+        return object.text().clone();
+    }
+    let mut value = object.value();
+    events::to_served(kind, &mut value);
+    Draft { value, data: None }.encode().into()
+}
+
+/// The text of a draft in the form that `kind` serves.
+pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
+    events::to_served(kind, &mut draft.value);
+    draft.encode().into()
+}
+
+impl ApiServer {
+    /// The key of what a request names.
+    pub(crate) fn key(request: &ResourceRequest) -> Key {
+        Key::new(request.kind, &request.namespace, &request.name)
+    }
+
+    /// The time now as the API prints it.
+    pub(crate) fn now_text(&self) -> String {
+        time::format_seconds(self.clock().now())
+    }
+
+    /// A new uid.
+    pub(crate) fn new_uid(&self) -> String {
+        let bits: u128 = self.with_random(|random| random.random());
+        uuid::Builder::from_random_bytes(bits.to_be_bytes())
+            .into_uuid()
+            .to_string()
+    }
+
+    /// A name that starts with `prefix`.
+    pub(crate) fn generate_name(&self, prefix: &str) -> String {
+        let mut end = prefix.len().min(PREFIX_MAX);
+        while !prefix.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut name = prefix[..end].to_owned();
+        self.with_random(|random| {
+            for _ in 0..SUFFIX_LEN {
+                let index = random.random_range(0..SAFE_ALPHABET.len());
+                name.push(char::from(SAFE_ALPHABET[index]));
+            }
+        });
+        name
+    }
+
+    /// Makes an object that comes in by a create new: identity, no status, defaults, admission.
+    pub(crate) fn prepare_create(&self, kind: &'static Kind, namespace: &str, draft: &mut Draft) {
+        let uid = self.new_uid();
+        let now = self.now_text();
+        let metadata = draft.metadata_mut();
+        for member in [
+            "selfLink",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            metadata.remove(member);
+        }
+        if kind.namespaced {
+            metadata.insert("namespace".to_owned(), json!(namespace));
+        } else {
+            metadata.remove("namespace");
+        }
+        metadata.insert("uid".to_owned(), json!(uid));
+        metadata.insert("creationTimestamp".to_owned(), json!(now));
+        if kind.has(Trait::Generation) {
+            metadata.insert("generation".to_owned(), json!(1));
+        }
+        if kind.serves(Subresource::Status)
+            && kind.storage != "nodes"
+            && let Some(map) = draft.value.as_object_mut()
+        {
+            map.remove("status");
+        }
+        defaults::set_defaults(kind, draft);
+        defaults::admit_create(kind, draft);
+    }
+}
+
+/// Checks the namespace of a body against the URL.
+pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+    let found = draft.metadata().namespace();
+    if found.is_empty() || found == request.namespace {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
+}
+
+/// Checks the name of a body against the URL, and fills it in if missing.
+pub(crate) fn check_name(request: &ResourceRequest, draft: &mut Draft) -> ApiResult<()> {
+    let found = draft.metadata().name();
+    if found.is_empty() {
+        let name = json!(request.name);
+        draft.metadata_mut().insert("name".to_owned(), name);
+        return Ok(());
+    }
+    if found == request.name {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "the name of the object ({found}) does not match the name on the URL ({})",
+        request.name
+    )))
+}
+
+/// Takes over from the stored object what an update through `target` may not change.
+pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: &Draft) {
+    let before = old.value.get("metadata").cloned().unwrap_or(Value::Null);
+    let metadata = new.metadata_mut();
+    for member in [
+        "namespace",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+        "selfLink",
+    ] {
+        set_or_remove(metadata, member, before.get(member).cloned());
+    }
+    match target {
+        Target::Status => keep_all_but_status(kind, new, old),
+        Target::Finalize => {
+            let finalizers = new.value.pointer("/spec/finalizers").cloned();
+            keep_all_but_status(kind, new, old);
+            keep(new, old, "status");
+            set_or_remove(object_mut(&mut new.value, "spec"), "finalizers", finalizers);
+        }
+        _ => {
+            if kind.serves(Subresource::Status) {
+                keep(new, old, "status");
+            }
+            if kind.storage == "namespaces" {
+                keep(new, old, "spec");
+            }
+        }
+    }
+    remove_empty(new.metadata_mut());
+}
+
+/// Counts a change of the spec.
+pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
+    if kind.has(Trait::Generation) && new.value.get("spec") != old.value.get("spec") {
+        let generation = old.metadata().generation() + 1;
+        let metadata = new.metadata_mut();
+        metadata.insert("generation".to_owned(), json!(generation));
+    }
+}
+
+fn keep(new: &mut Draft, old: &Draft, member: &str) {
+    if let Some(map) = new.value.as_object_mut() {
+        set_or_remove(map, member, old.value.get(member).cloned());
+    }
+}
+
+fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
+    let status = new.value.get("status").cloned();
+    let metadata = new.value.get("metadata").cloned();
+    *new = old.clone();
+    if let Some(map) = new.value.as_object_mut() {
+        set_or_remove(map, "metadata", metadata);
+        set_or_remove(map, "status", status);
+    }
+    if kind.storage == "pods" {
+        let owners = old.value.pointer("/metadata/ownerReferences").cloned();
+        set_or_remove(new.metadata_mut(), "ownerReferences", owners);
+    }
+}
+
+/// Removes empty maps and lists from metadata, as encoding with `omitempty` does.
+pub(crate) fn remove_empty(metadata: &mut serde_json::Map<String, Value>) {
+    for member in ["labels", "annotations"] {
+        if let Some(map) = metadata.get_mut(member).and_then(Value::as_object_mut) {
+            for value in map.values_mut().filter(|value| value.is_null()) {
+                *value = json!("");
+            }
+        }
+    }
+    metadata.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    });
+}
