@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -28,8 +28,9 @@ mod report;
 const WATCH_SECONDS_MIN: u32 = 290;
 /// The random part, in seconds, so that a server's watches don't all end together.
 const WATCH_SECONDS_SPREAD: u32 = 60;
-/// How much longer than the server's limit a watch may take before the connection counts as dead.
-const WATCH_MARGIN: Duration = Duration::from_secs(15);
+/// A watch that is silent for so long is opened anew: servers send a bookmark about every minute, so
+/// the connection may be dead.
+const WATCH_SILENCE_MAX: Duration = Duration::from_secs(120);
 /// A watch that ends sooner than this with nothing to show is not opened again at once.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
@@ -99,6 +100,8 @@ struct Resync {
 enum Ended {
     /// As watches do. The number of events tells a good one from a broken one.
     Closed { events: usize },
+    /// By us, because nothing was heard for long.
+    Silent,
     /// Without having said all; the place is still good.
     Broken(Error),
     /// The place is no longer good.
@@ -208,6 +211,11 @@ impl<K: CachedObject> Informer<K> {
                         "a watch ended at once without an event"
                     );
                 }
+                Ended::Silent => {
+                    let resource = self.resource.group_resource();
+                    tracing::debug!(%resource, "a watch was silent for long, opening another");
+                    continue;
+                }
                 Ended::Broken(err) => self.reporter.failed("watch", &err),
                 Ended::Lost(err) => {
                     if err.is_expired() {
@@ -225,8 +233,6 @@ impl<K: CachedObject> Informer<K> {
 
     async fn watch_once(&mut self, resource_version: &mut String) -> Ended {
         let timeout_seconds = WATCH_SECONDS_MIN + self.rng.random_range(0..WATCH_SECONDS_SPREAD);
-        let timeout = Duration::from_secs(timeout_seconds.into()) + WATCH_MARGIN;
-        let deadline = Instant::now() + timeout;
         let options = WatchOptions {
             namespace: String::new(),
             resource_version: resource_version.clone(),
@@ -234,17 +240,14 @@ impl<K: CachedObject> Informer<K> {
             allow_bookmarks: true,
         };
         let opening = self.client.watch(&self.resource, &options);
-        let stream = match timeout_at(deadline, opening).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(err)) if err.is_transport() || err.is_too_many_requests() => {
-                return Ended::Broken(err);
-            }
-            Ok(Err(err)) => return Ended::Lost(err),
-            Err(_) => return Ended::Broken(self.timed_out(timeout)),
-        };
-        match timeout_at(deadline, self.follow(stream, resource_version)).await {
-            Ok(ended) => ended,
-            Err(_) => Ended::Broken(self.timed_out(timeout)),
+        match timeout(WATCH_SILENCE_MAX, opening).await {
+            Ok(Ok(stream)) => self.follow(stream, resource_version).await,
+            Ok(Err(err)) if err.is_transport() || err.is_too_many_requests() => Ended::Broken(err),
+            Ok(Err(err)) => Ended::Lost(err),
+            Err(_) => Ended::Broken(Error::Timeout {
+                action: format!("watch {}", self.resource.group_resource()),
+                after: WATCH_SILENCE_MAX,
+            }),
         }
     }
 
@@ -260,6 +263,7 @@ impl<K: CachedObject> Informer<K> {
                     self.show_all_again();
                     continue;
                 }
+                () = sleep(WATCH_SILENCE_MAX) => return Ended::Silent,
             };
             let event = match event {
                 None => return Ended::Closed { events },
@@ -271,6 +275,7 @@ impl<K: CachedObject> Informer<K> {
                 ControlFlow::Continue(()) => events += 1,
                 ControlFlow::Break(ended) => return ended,
             }
+            self.reporter.recovered();
         }
     }
 
@@ -326,11 +331,6 @@ impl<K: CachedObject> Informer<K> {
     fn undecodable(&self, source: serde_json::Error) -> Ended {
         let action = format!("watch {}", self.resource.group_resource());
         Ended::Lost(Error::Decode { action, source })
-    }
-
-    fn timed_out(&self, after: Duration) -> Error {
-        let action = format!("watch {}", self.resource.group_resource());
-        Error::Timeout { action, after }
     }
 
     /// Shows every object to the handlers as an update to itself.

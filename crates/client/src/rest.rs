@@ -212,11 +212,10 @@ impl RestClient {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let request = call.into_request()?;
-        let response = self
-            .client
-            .send(request)
-            .await
-            .map_err(|err| transport(&action, Box::new(err)))?;
+        let response = self.client.send(request).await.map_err(|err| match err {
+            kube::Error::Service(source) => transport(&action, source),
+            other => transport(&action, Box::new(other)),
+        })?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);

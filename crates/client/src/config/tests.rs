@@ -131,3 +131,80 @@ async fn credentials_that_are_refused_are_told_apart() {
     let text = check(&client, &server).await.unwrap_err().to_string();
     assert!(text.contains("does not accept the credentials"), "{text}");
 }
+
+#[derive(Default)]
+struct Counts(std::sync::Mutex<Vec<String>>);
+
+impl ClientMetrics for Counts {
+    fn requested(&self, method: &http::Method, code: Option<u16>, elapsed: Duration) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{method} {code:?} {}", elapsed.as_secs()));
+    }
+
+    fn rate_limited(&self, method: &http::Method, wait: Duration) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{method} waits {}", wait.as_secs()));
+    }
+
+    fn retried(&self, method: &http::Method, code: Option<u16>) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{method} again after {code:?}"));
+    }
+
+    fn transferred(&self, method: &http::Method, sent: u64, received: Option<u64>) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{method} {sent} {received:?}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_send_takes_a_token_and_is_counted() {
+    let service = service_fn(|_: Request<Body>| async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let response = Response::builder().status(503).header("Retry-After", "1");
+        response
+            .body(Body::from(b"busy".to_vec()))
+            .map_err(BoxError::from)
+    });
+    let counts = Arc::new(Counts::default());
+    let metrics: Arc<dyn ClientMetrics> = Arc::<Counts>::clone(&counts);
+    let options = ClientOptions {
+        qps: 0.1,
+        burst: 1,
+        metrics,
+        ..ClientOptions::default()
+    };
+    let client = layered(service, &options);
+    assert!(
+        client
+            .create(&crate::resource::PODS, "ns", "{}".to_owned())
+            .await
+            .is_err()
+    );
+    let lines = counts.0.lock().unwrap();
+    assert_eq!(
+        lines[..5],
+        [
+            "POST waits 0",
+            "POST Some(503) 3",
+            "POST 2 Some(4)",
+            "POST again after Some(503)",
+            "POST waits 6",
+        ]
+    );
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.starts_with("POST Some(503)"))
+            .count(),
+        11
+    );
+}

@@ -1,5 +1,9 @@
 //! Tests of the cache against a small object type.
 
+use std::collections::BTreeMap;
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
 use super::*;
 use crate::fake::TestObject;
 
@@ -104,4 +108,63 @@ fn removing_leaves_the_version_alone() {
     assert!(indexer.remove("a", "x").is_some());
     assert!(indexer.remove("a", "x").is_none());
     assert_eq!(&*indexer.last_sync_resource_version(), "5");
+}
+
+/// Every read must agree with a search through all objects, whatever came before.
+#[test]
+fn indexes_agree_with_a_search_through_everything() {
+    for seed in 0..50 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let indexer = Indexer::new();
+        let mut model = BTreeMap::new();
+        for version in 0..200 {
+            let namespace = ["a", "b"][rng.random_range(0..2)];
+            let name = ["0", "1", "2", "10"][rng.random_range(0..4)];
+            let owner = ["", "u1", "u2"][rng.random_range(0..3)];
+            let fresh = object(namespace, name, owner, &version.to_string());
+            match rng.random_range(0..10) {
+                0 => {
+                    let kept: Vec<_> = model.values().filter(|_| rng.random()).cloned().collect();
+                    model = kept
+                        .iter()
+                        .map(|object| (key_of(object), object.clone()))
+                        .collect();
+                    indexer.replace(kept.into_iter().map(Arc::new).collect(), "9");
+                }
+                1..4 => {
+                    let removed = model.remove(&key_of(&fresh));
+                    assert_eq!(indexer.delete(&fresh).as_deref(), removed.as_ref());
+                }
+                _ => {
+                    let replaced = model.insert(key_of(&fresh), fresh.clone());
+                    assert_eq!(indexer.add(fresh).as_deref(), replaced.as_ref());
+                }
+            }
+            let all = indexer.list();
+            assert!(
+                all.iter().map(|object| &**object).eq(model.values()),
+                "seed {seed}"
+            );
+            for key in [
+                IndexKey::orphans("a"),
+                IndexKey::controller("a", "StatefulSet", "web", "u1"),
+                IndexKey::controller("b", "StatefulSet", "web", "u2"),
+            ] {
+                let bucket = indexer.by_index(&key);
+                let found = model.values().filter(|object| {
+                    let mut keys = Vec::new();
+                    object.index_values(&mut keys);
+                    keys.contains(&key)
+                });
+                assert!(
+                    bucket.iter().map(|object| &**object).eq(found),
+                    "seed {seed}, {key}"
+                );
+            }
+        }
+    }
+}
+
+fn key_of(object: &TestObject) -> (String, String) {
+    (object.namespace().to_owned(), object.name().to_owned())
 }

@@ -278,6 +278,25 @@ async fn a_lost_connection_keeps_the_place_of_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_opened_anew_at_the_same_place() {
+    let (heard, asked) = run(
+        250,
+        vec![
+            list("10", &[]),
+            Answer::Watch(vec![
+                Step::Wait(100),
+                event("ADDED", &object("a", "11")),
+                Step::Hang,
+            ]),
+            Answer::Watch(vec![event("ADDED", &object("b", "12")), Step::Hang]),
+        ],
+    )
+    .await;
+    assert_eq!(heard, ["+a:11 @11", "+b:12 @12"]);
+    assert_eq!(asked[1..], ["watch from 10", "watch from 11"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn any_other_refusal_of_a_watch_leads_to_a_new_list() {
     let (_, asked) = run(
         10,
@@ -311,6 +330,7 @@ async fn a_resync_shows_every_object_again_and_assigns_nothing() {
     };
     let script = vec![
         list("10", &[object("a", "1"), object("b", "2")]),
+        Answer::Watch(vec![Step::Hang]),
         Answer::Watch(vec![Step::Hang]),
     ];
     let (heard, _) = run_with(config.clone(), 201, script.clone()).await;

@@ -111,3 +111,23 @@ async fn only_a_read_is_sent_again_after_a_lost_connection() {
     }
     assert_eq!(run(Method::GET, &[Refused]).await, (1, None, 0));
 }
+
+#[tokio::test]
+async fn an_answer_that_never_comes_before_the_connection_ends_is_a_lost_connection() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = async {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            socket.readable().await.unwrap();
+        }
+    };
+    let uri = format!("http://{address}").parse().unwrap();
+    let client = kube::Client::try_from(kube::Config::new(uri)).unwrap();
+    let request = client.send(Request::builder().uri("/").body(Body::empty()).unwrap());
+    let err = tokio::select! {
+        result = request => result.unwrap_err(),
+        () = server => unreachable!("the server runs for ever"),
+    };
+    assert!(lost_connection(&err), "{err:?}");
+}

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::time::{advance, sleep};
 
 use super::*;
@@ -232,4 +233,48 @@ async fn adds_are_counted_when_a_key_becomes_dirty() {
     assert_eq!(count(&counts.got), 1);
     assert_eq!(count(&counts.done), 1);
     assert_eq!(count(&counts.retried), 2);
+}
+
+/// Workers and adders in a random dance: no key is with two workers, and after the last add of a
+/// key it is handed out once more.
+#[tokio::test(start_paused = true)]
+async fn no_add_is_lost_and_no_key_is_worked_on_twice_at_once() {
+    for seed in 0..50 {
+        let queue: WorkQueue<u8> =
+            WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
+        let in_work = Mutex::new([false; 4]);
+        let wanted = Mutex::new([false; 4]);
+        let worker = async |seed: u64| {
+            let mut rng = StdRng::seed_from_u64(seed);
+            while let Some(key) = queue.get().await {
+                assert!(!std::mem::replace(
+                    &mut in_work.lock().unwrap()[usize::from(key)],
+                    true
+                ));
+                wanted.lock().unwrap()[usize::from(key)] = false;
+                sleep(millis(rng.random_range(0..20))).await;
+                in_work.lock().unwrap()[usize::from(key)] = false;
+                queue.done(&key);
+            }
+        };
+        let adder = async {
+            let mut rng = StdRng::seed_from_u64(seed);
+            for _ in 0..200 {
+                let key: u8 = rng.random_range(0..4);
+                wanted.lock().unwrap()[usize::from(key)] = true;
+                match rng.random_range(0..3) {
+                    0 => queue.add_after(key, millis(rng.random_range(0..15))),
+                    1 => queue.add_rate_limited(key),
+                    _ => queue.add(key),
+                }
+                queue.forget(&key);
+                sleep(millis(rng.random_range(0..10))).await;
+            }
+            // Longer than any delay and any piece of work.
+            sleep(Duration::from_secs(60)).await;
+            assert_eq!(*wanted.lock().unwrap(), [false; 4], "seed {seed}");
+            queue.shut_down();
+        };
+        tokio::join!(adder, worker(seed + 1), worker(seed + 2), worker(seed + 3));
+    }
 }
