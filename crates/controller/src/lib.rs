@@ -1,1 +1,19 @@
-//! Watch handlers, queue, claiming, sync and workers: StatefulSetController.
+//! The StatefulSet controller: watches sets and pods, queues the sets that are concerned, and
+//! syncs them one step at a time.
+//!
+//! A controller manager links [`StatefulSetController`]. Tests and tools that want a single sync
+//! over caches of their own take [`SetSyncer`].
+//!
+//! Upstream: `stateful_set.go`.
+
+mod error;
+mod handlers;
+mod resolve;
+mod stateful_set_controller;
+mod sync;
+
+pub use error::Error;
+pub use stateful_set_controller::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+};
+pub use sync::{SetSyncer, SyncerParts, Synced};

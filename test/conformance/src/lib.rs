@@ -1,1 +1,14 @@
-//! Runners that replay recorded reference behaviour.
+//! Runners that replay recorded behaviour of the reference against the real crates.
+//!
+//! Each runner reads files of one form (plain or gzip), runs every case, prints a diff for each
+//! that differs, and counts. A deliberate deviation is a pure rule from a case to an altered
+//! expectation ([`deviations`]); nothing else is waived.
+
+pub mod deviations;
+pub mod diff;
+pub mod files;
+pub mod outcome;
+pub mod report;
+pub mod revisions;
+pub mod settled;
+pub mod sync;

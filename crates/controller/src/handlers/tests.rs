@@ -1,0 +1,1 @@
+//! Which events enqueue which sets.

@@ -1,0 +1,47 @@
+//! Which sets a pod concerns.
+
+use std::sync::Arc;
+
+use kube_apimachinery::owner_reference::OwnerReference;
+use kube_apimachinery::selector::Selector;
+use statefulset_client::indexer::{IndexKey, Indexer};
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
+
+/// The cached set that a controller reference names, if it is still that incarnation. The
+/// reference's API version plays no part.
+///
+/// Upstream: `resolveControllerRef`.
+pub(crate) fn resolve_controller_ref(
+    sets: &Indexer<StatefulSet>,
+    namespace: &str,
+    reference: &OwnerReference,
+) -> Option<Arc<StatefulSet>> {
+    if *reference.kind != *KIND {
+        return None;
+    }
+    sets.get(namespace, &reference.name).filter(|set| *set.uid() == *reference.uid)
+}
+
+/// The sets that select a pod without a controller. Sets whose selector is empty, missing or
+/// malformed select none.
+///
+/// Upstream: `getStatefulSetsForPod`.
+pub(crate) fn sets_for_orphan(sets: &Indexer<StatefulSet>, pod: &Pod) -> Vec<Arc<StatefulSet>> {
+    if pod.labels.is_empty() {
+        return Vec::new();
+    }
+    let mut selecting = sets.by_index(&IndexKey::namespace(&pod.namespace));
+    selecting.retain(|set| {
+        Selector::from_label_selector(set.spec.selector.as_deref())
+            .is_ok_and(|selector| !selector.is_empty() && selector.matches(&pod.labels))
+    });
+    if selecting.len() > 1 {
+        tracing::error!(
+            pod = %pod.key(),
+            sets = selecting.len(),
+            "more than one StatefulSet is selecting pods with the same labels"
+        );
+    }
+    selecting
+}

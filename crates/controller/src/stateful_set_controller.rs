@@ -1,0 +1,189 @@
+//! The controller: informers, a queue, and workers.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::backoff::{Jitter, SeededJitter};
+use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::informer::{Informer, InformerConfig};
+use statefulset_client::recorder::EventRecorder;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
+};
+use statefulset_client::rest::RestClient;
+use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::Caches;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::error::Error;
+use crate::handlers::{PodHandler, SetHandler};
+use crate::sync::{SetSyncer, SyncerParts};
+
+/// How many sets are synced at once by default.
+pub const CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT: NonZeroUsize = NonZeroUsize::new(5).unwrap();
+
+/// What a controller is given.
+pub struct ControllerConfig {
+    /// Lists and watches.
+    pub informer_client: RestClient,
+    /// Reads live and writes.
+    pub client: RestClient,
+    /// Takes the events.
+    pub recorder: Arc<dyn EventRecorder>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// What is turned on.
+    pub feature_gates: FeatureGates,
+    /// How many sets are synced at once.
+    pub concurrent_syncs: NonZeroUsize,
+    /// How often all cached objects are looked at again, stretched by a random factor of up to 2;
+    /// none means never.
+    pub resync_period: Option<Duration>,
+    /// Where the random parts of delays come from.
+    pub seed: u64,
+}
+
+/// The StatefulSet controller.
+///
+/// # Caveats
+///
+/// Two controllers at once on one cluster disturb each other: run one, or elect a leader.
+///
+/// Upstream: `StatefulSetController`.
+pub struct StatefulSetController {
+    sets: Informer<StatefulSet>,
+    pods: Informer<Pod>,
+    claims: Informer<Claim>,
+    revisions: Informer<ControllerRevision>,
+    queue: WorkQueue<ObjectKey>,
+    syncer: Arc<SetSyncer>,
+    concurrent_syncs: NonZeroUsize,
+}
+
+impl StatefulSetController {
+    /// Makes a controller; nothing happens until it is run.
+    ///
+    /// Upstream: `NewStatefulSetController`.
+    pub fn new(config: ControllerConfig) -> Self {
+        let informer_config = |stream: u64| InformerConfig {
+            resync_period: config.resync_period,
+            seed: config.seed.wrapping_add(stream),
+            ..InformerConfig::default()
+        };
+        let client = || config.informer_client.clone();
+        let mut sets = Informer::new(client(), STATEFUL_SETS, &informer_config(1));
+        let mut pods = Informer::new(client(), PODS, &informer_config(2));
+        let claims = Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &informer_config(3));
+        let revisions = Informer::new(client(), CONTROLLER_REVISIONS, &informer_config(4));
+        let caches = Caches {
+            pods: pods.indexer(),
+            claims: claims.indexer(),
+            sets: sets.indexer(),
+            revisions: revisions.indexer(),
+        };
+        let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
+        sets.add_handler(Arc::new(SetHandler { queue: queue.clone() }));
+        pods.add_handler(Arc::new(PodHandler { queue: queue.clone(), sets: sets.indexer() }));
+        let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(config.seed));
+        let parts = SyncerParts::new(
+            caches,
+            &config.client,
+            config.recorder,
+            config.clock,
+            &jitter,
+            config.feature_gates,
+        );
+        let concurrent_syncs = config.concurrent_syncs;
+        let syncer = Arc::new(SetSyncer::new(parts));
+        Self { sets, pods, claims, revisions, queue, syncer, concurrent_syncs }
+    }
+
+    /// Runs until `cancelled`: fills the caches, then syncs. On cancellation the syncs in progress
+    /// are finished, and the sets that still wait are dropped.
+    ///
+    /// Upstream: `Run`.
+    pub async fn run(self, cancelled: CancellationToken) {
+        let mut synced = [
+            self.sets.has_synced(),
+            self.pods.has_synced(),
+            self.claims.has_synced(),
+            self.revisions.has_synced(),
+        ];
+        // Informers end after the workers, so that no sync sees its caches stand still.
+        let stop_informers = CancellationToken::new();
+        let mut informers = JoinSet::new();
+        informers.spawn(self.sets.run(stop_informers.clone()));
+        informers.spawn(self.pods.run(stop_informers.clone()));
+        informers.spawn(self.claims.run(stop_informers.clone()));
+        informers.spawn(self.revisions.run(stop_informers.clone()));
+
+        let mut workers = JoinSet::new();
+        if cancelled.run_until_cancelled(wait_for_caches(&mut synced)).await.is_some() {
+            tracing::info!(workers = self.concurrent_syncs, "caches are filled, starting workers");
+            for worker in 0..self.concurrent_syncs.get() {
+                let (queue, syncer) = (self.queue.clone(), Arc::clone(&self.syncer));
+                let span = tracing::info_span!("worker", worker);
+                workers.spawn(work(queue, syncer, cancelled.clone()).instrument(span));
+            }
+            cancelled.cancelled().await;
+        }
+        self.queue.shut_down();
+        while workers.join_next().await.is_some() {}
+        stop_informers.cancel();
+        while informers.join_next().await.is_some() {}
+    }
+}
+
+async fn wait_for_caches(synced: &mut [watch::Receiver<bool>]) {
+    for receiver in synced {
+        // An informer that ends before its cache is filled does so because it was cancelled.
+        let _ = receiver.wait_for(|filled| *filled).await;
+    }
+}
+
+/// Syncs one key after the other until the queue ends.
+async fn work(queue: WorkQueue<ObjectKey>, syncer: Arc<SetSyncer>, cancelled: CancellationToken) {
+    while let Some(key) = queue.get().await {
+        if !cancelled.is_cancelled() {
+            let span = tracing::info_span!("sync", stateful_set = %key);
+            process(&queue, &syncer, &key).instrument(span).await;
+        }
+        queue.done(&key);
+    }
+}
+
+/// Syncs one key and says when it is to be synced again.
+///
+/// Upstream: `processNextWorkItem`.
+async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, key: &ObjectKey) {
+    match syncer.sync(key).await {
+        Ok(synced) => {
+            if let Some(waiting) = &synced.waiting {
+                tracing::debug!(reason = %waiting, "waiting");
+            }
+            if let Some(delay) = synced.requeue_after {
+                queue.add_after(key.clone(), delay);
+            }
+            queue.forget(key);
+        }
+        Err(error @ Error::StaleCache(_)) => {
+            // Expected after each write; the cache catches up by itself.
+            tracing::debug!(%error, "cache is behind, requeuing");
+            queue.add_rate_limited(key.clone());
+        }
+        Err(error) => {
+            tracing::error!(%error, "error syncing StatefulSet, requeuing");
+            queue.add_rate_limited(key.clone());
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One sync of one set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::selector::Selector;
+use statefulset_client::backoff::Jitter;
+use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::indexer::IndexKey;
+use statefulset_client::recorder::EventRecorder;
+use statefulset_client::rest::RestClient;
+use statefulset_controller_util::consistency::{
+    Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore,
+};
+use statefulset_controller_util::controller_ref_manager::{
+    PodControllerRefManager, SetReader, can_adopt,
+};
+use statefulset_controller_util::index::controller_index_key;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_history::RealHistory;
+use statefulset_pod_control::identity::membership;
+use statefulset_pod_control::{RealObjectManager, RealStatefulPodControl};
+use statefulset_set_control::{
+    DefaultStatefulSetControl, RealStatusUpdater, StatefulSetControl, Waiting,
+};
+
+use crate::error::Error;
+
+/// What a successful sync leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// What the set waits for; nothing where it is as wanted.
+    pub waiting: Option<Waiting>,
+    /// When the set is to be synced again although no event may tell.
+    pub requeue_after: Option<Duration>,
+}
+
+/// What a syncer is made of.
+pub struct SyncerParts {
+    /// The caches that it decides on.
+    pub caches: Caches,
+    /// Reads sets past the cache.
+    pub reader: Arc<dyn SetReader>,
+    /// Adopts and releases pods.
+    pub pod_control: Arc<dyn PodControl>,
+    /// Decides and acts.
+    pub set_control: Arc<dyn StatefulSetControl>,
+    /// Keeps a sync from acting on caches older than its own writes.
+    pub consistency: Arc<dyn ConsistencyStore>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl SyncerParts {
+    /// The parts of production: everything is written through the API. `jitter` spreads retries.
+    pub fn new(
+        caches: Caches,
+        client: &RestClient,
+        recorder: Arc<dyn EventRecorder>,
+        clock: Arc<dyn Clock>,
+        jitter: &Arc<dyn Jitter>,
+        gates: FeatureGates,
+    ) -> Self {
+        let consistency: Arc<dyn ConsistencyStore> =
+            if gates.stale_controller_consistency_stateful_set {
+                Arc::new(RealConsistencyStore::new(Arc::new(caches.clone())))
+            } else {
+                Arc::new(NoopConsistencyStore)
+            };
+        let written = || Arc::clone(&consistency);
+        let jitter = || Arc::clone(jitter);
+        let objects =
+            RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
+        let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, jitter());
+        let status =
+            RealStatusUpdater::new(client.clone(), Arc::clone(&caches.sets), written(), jitter());
+        let history =
+            RealHistory::new(client.clone(), Arc::clone(&caches.revisions), written(), jitter());
+        let set_control = DefaultStatefulSetControl::new(
+            Arc::new(pods),
+            Arc::new(status),
+            Arc::new(history),
+            gates,
+        );
+        Self {
+            caches,
+            reader: Arc::new(client.clone()),
+            pod_control: Arc::new(RealPodControl::new(client.clone(), written())),
+            set_control: Arc::new(set_control),
+            consistency,
+            clock,
+        }
+    }
+}
+
+/// Syncs sets over caches that somebody else fills.
+pub struct SetSyncer(SyncerParts);
+
+impl SetSyncer {
+    /// A syncer of the parts given; a test may have replaced some.
+    pub fn new(parts: SyncerParts) -> Self {
+        Self(parts)
+    }
+
+    /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A set that is
+    /// gone, or whose selector can't be compiled, is done with.
+    ///
+    /// # Errors
+    ///
+    /// What failed; the set is to be synced again after a while.
+    ///
+    /// Upstream: `sync`.
+    pub async fn sync(&self, key: &ObjectKey) -> Result<Synced, Error> {
+        let parts = &self.0;
+        parts.consistency.ensure_ready(key)?;
+        let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
+            tracing::info!(stateful_set = %key, "set has been deleted");
+            parts.consistency.clear(key, None);
+            return Ok(Synced::default());
+        };
+        let selector = match Selector::from_label_selector(set.spec.selector.as_deref()) {
+            Ok(selector) => selector,
+            Err(error) => {
+                // Only the user can mend it, so retrying is of no use.
+                tracing::error!(stateful_set = %key, %error, "cannot convert the set's selector");
+                return Ok(Synced::default());
+            }
+        };
+        self.adopt_orphan_revisions(&set).await?;
+        let pods = self.claim_pods(&set, &selector).await?;
+        let now = parts.clock.now();
+        let outcome = parts.set_control.update_stateful_set(&set, &pods, now).await;
+        if let Some(error) = outcome.error {
+            return Err(error.into());
+        }
+        let requeue_after =
+            outcome.status.and_then(|status| self.requeue_after(&set, &status, &pods, now));
+        Ok(Synced { waiting: outcome.waiting, requeue_after })
+    }
+
+    /// Upstream: `adoptOrphanRevisions`.
+    async fn adopt_orphan_revisions(&self, set: &StatefulSet) -> Result<(), Error> {
+        let mut orphans = self.0.set_control.list_revisions(set)?;
+        orphans.retain(|revision| revision.controller.is_none());
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        can_adopt(&*self.0.reader, set)
+            .await
+            .map_err(|error| Error::CanAdoptRevisions(error.to_string()))?;
+        Ok(self.0.set_control.adopt_orphan_revisions(set, &orphans).await?)
+    }
+
+    /// The pods that the set controls. Only its own pods and those without a controller are
+    /// looked at.
+    ///
+    /// Upstream: `getPodsForStatefulSet`.
+    async fn claim_pods(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+    ) -> Result<Vec<Arc<Pod>>, Error> {
+        let pods = &self.0.caches.pods;
+        let owner = set.controller_reference();
+        let mut candidates = pods.by_index(&controller_index_key(set.namespace(), Some(&owner)));
+        candidates.extend(pods.by_index(&IndexKey::orphans(set.namespace())));
+        let membership = |pod: &Pod| membership(set, pod);
+        let (pod_control, reader) = (&*self.0.pod_control, &*self.0.reader);
+        let manager =
+            PodControllerRefManager::new(set, selector, &membership, pod_control, reader);
+        Ok(manager.claim_pods(candidates).await?)
+    }
+
+    /// When the next pod becomes available, where some are ready but not available: of that
+    /// moment no event tells.
+    fn requeue_after(
+        &self,
+        set: &StatefulSet,
+        status: &StatefulSetStatus,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> Option<Duration> {
+        let seconds = set.spec.min_ready_seconds;
+        if seconds <= 0 || status.ready_replicas == status.available_replicas {
+            return None;
+        }
+        let next = pods
+            .iter()
+            .filter_map(|pod| pod.readiness.available_at(seconds))
+            .filter(|moment| *moment > now)
+            .min();
+        Some(match next {
+            None => Duration::from_secs(seconds.unsigned_abs().into()),
+            Some(moment) => {
+                Duration::try_from(moment.duration_since(self.0.clock.now())).unwrap_or_default()
+            }
+        })
+    }
+}

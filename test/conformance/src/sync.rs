@@ -1,0 +1,40 @@
+//! Cases of one sync on a frozen cluster.
+
+mod case;
+mod cluster;
+
+use anyhow::Context;
+
+use crate::deviations;
+use crate::diff::diff;
+use crate::outcome::Outcome;
+use crate::report::Verdict;
+
+pub use case::Case;
+
+/// Runs one case.
+///
+/// # Errors
+///
+/// The line is no case of this form.
+pub fn run(line: &str) -> anyhow::Result<Verdict> {
+    let case = Case::parse(line).context("no case of a sync")?;
+    let actual = cluster::sync(&case)?;
+    Ok(judge(&case, case.expected()?, &actual))
+}
+
+/// Compares an outcome with what is expected of the case, altered by the deviations.
+pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
+    let (expected, deviations) = deviations::apply(case, expected);
+    let differences = diff(&expected.to_value(), &actual.to_value());
+    Verdict { id: case.id.clone(), differences, deviations }
+}
+
+/// Runs a case and returns what it left behind.
+///
+/// # Errors
+///
+/// The case's objects can't be decoded.
+pub fn outcome(case: &Case) -> anyhow::Result<Outcome> {
+    cluster::sync(case)
+}

@@ -1,0 +1,142 @@
+//! A frozen cluster: caches and an API with the objects of a case, and one sync over them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use kube_apimachinery::object_key::ObjectKey;
+use serde::Deserialize;
+use statefulset_client::backoff::{Jitter, NoJitter};
+use statefulset_client::clock::FakeClock;
+use statefulset_client::fake::{FakeClientset, Verb};
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::recorder::FakeRecorder;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
+use statefulset_controller::{SetSyncer, SyncerParts};
+use statefulset_controller_util::consistency::Caches;
+
+use super::case::Case;
+use crate::outcome::{Outcome, comparable};
+
+const RESOURCES: [Resource; 4] =
+    [STATEFUL_SETS, CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS];
+
+/// Runs the case's sync in paused time.
+pub(super) fn sync(case: &Case) -> anyhow::Result<Outcome> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(sync_once(case))
+}
+
+async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
+    let api = FakeClientset::new();
+    let caches = load(case, &api)?;
+    let live_reads = FakeClientset::new();
+    for set in api.raw_objects(&STATEFUL_SETS) {
+        live_reads.load(&STATEFUL_SETS, set);
+    }
+    for fault in &case.faults {
+        // The reference reads sets live before adoptions alone: only those reads fail.
+        let is_live_read = fault.verb == Verb::Get && fault.resource == STATEFUL_SETS.plural;
+        let target = if is_live_read { &live_reads } else { &api };
+        target.fail(fault.clone());
+    }
+    let client = api.rest_client();
+    let recorder = Arc::new(FakeRecorder::new());
+    let clock = Arc::new(FakeClock::new(case.now));
+    let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
+    let mut parts =
+        SyncerParts::new(caches, &client, recorder.clone(), clock, &jitter, case.gates()?);
+    parts.reader = Arc::new(live_reads.rest_client());
+    let key = ObjectKey::parse(&case.key).context("the case's key")?;
+    let result = SetSyncer::new(parts).sync(&key).await;
+
+    let claims = case.claim_volumes()?;
+    let mut events = recorder.drain();
+    if !case.events_are_ordered()? {
+        events.sort();
+    }
+    let objects = RESOURCES.iter().flat_map(|resource| api.raw_objects(resource));
+    Ok(Outcome {
+        failed: result.is_err(),
+        requeue_after: result.ok().and_then(|synced| synced.requeue_after).map(go_duration),
+        events,
+        objects: objects.map(|text| comparable(&text, &claims)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Fills caches and API.
+fn load(case: &Case, api: &FakeClientset) -> anyhow::Result<Caches> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let caches = Caches {
+        pods: Arc::new(Indexer::new()),
+        claims: Arc::new(Indexer::new()),
+        sets: Arc::new(Indexer::new()),
+        revisions: Arc::new(Indexer::new()),
+    };
+    for object in &case.objects {
+        let text = object.get();
+        let kind: Kind = serde_json::from_str(text)?;
+        match kind.kind.as_str() {
+            "StatefulSet" => {
+                add(&caches.sets, text)?;
+                if !case.live_set_absent {
+                    api.load(&STATEFUL_SETS, case.live_set.as_deref().unwrap_or(object).get());
+                }
+            }
+            "ControllerRevision" => {
+                add(&caches.revisions, text)?;
+                api.load(&CONTROLLER_REVISIONS, text);
+            }
+            "Pod" => {
+                add(&caches.pods, text)?;
+                api.load(&PODS, text);
+            }
+            "PersistentVolumeClaim" => {
+                add(&caches.claims, text)?;
+                api.load(&PERSISTENT_VOLUME_CLAIMS, text);
+            }
+            other => anyhow::bail!("objects of kind {other:?} have no place in a case"),
+        }
+    }
+    Ok(caches)
+}
+
+fn add<K: CachedObject>(cache: &Indexer<K>, text: &str) -> anyhow::Result<()> {
+    cache.add(K::decode(text).context("an object can't be decoded")?);
+    Ok(())
+}
+
+/// Prints a duration as Go does: `1h2m3.5s`, `250ms`.
+fn go_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let nanos = duration.subsec_nanos();
+    if seconds == 0 && nanos > 0 {
+        let (unit, scale) = match nanos {
+            0..1_000 => ("ns", 1),
+            1_000..1_000_000 => ("µs", 1_000),
+            _ => ("ms", 1_000_000),
+        };
+        return format!("{}{unit}", fraction(u64::from(nanos / scale), nanos % scale, scale));
+    }
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let rest = format!("{}s", fraction(seconds % 60, nanos, 1_000_000_000));
+    match (hours, minutes) {
+        (0, 0) => rest,
+        (0, minutes) => format!("{minutes}m{rest}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{rest}"),
+    }
+}
+
+fn fraction(whole: u64, part: u32, scale: u32) -> String {
+    if part == 0 {
+        return whole.to_string();
+    }
+    let width = scale.ilog10() as usize;
+    format!("{whole}.{}", format!("{part:0width$}").trim_end_matches('0'))
+}
