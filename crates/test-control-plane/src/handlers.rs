@@ -9,5 +9,6 @@ mod read;
 mod scale;
 mod update;
 
+pub(crate) use delete::{FOREGROUND, ORPHAN};
 pub(crate) use read::forbidden;
 pub(crate) use update::Source;

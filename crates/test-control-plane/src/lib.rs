@@ -8,13 +8,16 @@ pub mod clock;
 pub mod control_plane;
 pub mod faults;
 pub mod kinds;
+pub mod kubeconfig;
 pub mod object;
 pub mod reply;
 pub mod route;
 pub mod server;
 pub mod status;
 pub mod store;
+pub mod tls;
 
+mod call;
 mod decode;
 mod defaults;
 mod events;
@@ -28,5 +31,5 @@ mod validation;
 mod watch;
 mod write;
 
-pub use control_plane::{TestControlPlane, TestControlPlaneBuilder};
+pub use control_plane::{StartError, TestControlPlane, TestControlPlaneBuilder};
 pub use server::{ApiServer, ServerConfig, UnknownFields};

@@ -13,9 +13,13 @@ use crate::status::{ApiError, ApiResult};
 /// and the path.
 fn typed_parts(kind: &Kind) -> &'static [(&'static str, &'static str, &'static str)] {
     match kind.storage {
-        "statefulsets" => &[("/spec/template", "PodTemplateSpec", "spec.template")],
-        "pods" => &[("/spec", "PodSpec", "spec")],
-        _ => &[],
+        "statefulsets" => &[("", "StatefulSet", "")],
+        "persistentvolumeclaims" => &[("", "PersistentVolumeClaim", "")],
+        "pods" => &[
+            ("/metadata", "ObjectMeta", "metadata"),
+            ("/spec", "PodSpec", "spec"),
+        ],
+        _ => &[("/metadata", "ObjectMeta", "metadata")],
     }
 }
 

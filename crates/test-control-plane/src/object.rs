@@ -263,6 +263,10 @@ pub struct Object {
     pub labels: Labels,
     /// The values of the fields that its kind can be selected by, in the order of the kind.
     pub fields: Box<[Box<str>]>,
+    /// The uids of its owners.
+    pub owners: Box<[Box<str>]>,
+    /// Whether its deletion has begun.
+    pub deleting: bool,
     text: Bytes,
     after_type_meta: usize,
     data: Option<Box<str>>,
@@ -288,6 +292,13 @@ impl Object {
             .iter()
             .map(|(_, pointer)| field_text(draft.value.pointer(pointer)).into_boxed_str())
             .collect();
+        let metadata = draft.metadata();
+        let owners = metadata
+            .owner_references()
+            .filter_map(|owner| owner.get("uid")?.as_str())
+            .map(Box::from)
+            .collect();
+        let deleting = metadata.is_deleting();
         let text = draft.encode();
         let after_type_meta = draft
             .value
@@ -299,6 +310,8 @@ impl Object {
             resource_version,
             labels,
             fields,
+            owners,
+            deleting,
             text: Bytes::from(text),
             after_type_meta,
             data: draft.data.map(String::into_boxed_str),

@@ -116,6 +116,13 @@ impl Store {
         (state.revision, state.range(storage, namespace))
     }
 
+    /// The newest versions of everything, with the revision that they were read at.
+    pub fn all(&self) -> (u64, Vec<Arc<Object>>) {
+        let state = self.read();
+        let objects = state.objects.values().map(Arc::clone).collect();
+        (state.revision, objects)
+    }
+
     /// As [`list`](Self::list), but as of the revision `at`.
     ///
     /// # Errors

@@ -1,0 +1,191 @@
+//! Configures and starts a control plane.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::Method;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{Endpoint, TestControlPlane};
+use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
+use crate::auth::Tokens;
+use crate::clock::{Clock, TokioClock};
+use crate::server::{ApiServer, ServerConfig, UnknownFields};
+use crate::tls::{self, ListenError, TlsMaterial};
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// When the clock starts unless told otherwise: 2026-01-01T00:00:00Z.
+const EPOCH_SECONDS: i64 = 1_767_225_600;
+
+/// A control plane that couldn't be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The port couldn't be opened.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+}
+
+/// Builds a [`TestControlPlane`].
+#[derive(Clone, Debug, Default)]
+pub struct TestControlPlaneBuilder {
+    config: ServerConfig,
+    actors: ActorsConfig,
+    now: Option<Timestamp>,
+    clock: Option<Arc<dyn Clock>>,
+    listen: Option<SocketAddr>,
+}
+
+impl TestControlPlaneBuilder {
+    /// Sets all of the server's behaviour.
+    #[must_use]
+    pub fn server_config(mut self, config: ServerConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Keeps or prunes members that the schema of v1.36.2 doesn't know.
+    #[must_use]
+    pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
+        self.config.unknown_fields = unknown_fields;
+        self
+    }
+
+    /// Seeds uids and generated names.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// Sets the bearer tokens that are known.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.config.tokens = tokens;
+        self
+    }
+
+    /// Sets which actors run.
+    #[must_use]
+    pub fn actors(mut self, actors: ActorsConfig) -> Self {
+        self.actors = actors;
+        self
+    }
+
+    /// Runs every actor with its defaults: pods become ready at once.
+    #[must_use]
+    pub fn all_actors(self) -> Self {
+        self.actors(ActorsConfig::all())
+    }
+
+    /// Runs a kubelet, and a scheduler unless one was configured already.
+    #[must_use]
+    pub fn kubelet(mut self, kubelet: KubeletConfig) -> Self {
+        self.actors.kubelet = Some(kubelet);
+        self.actors.scheduler.get_or_insert_default();
+        self
+    }
+
+    /// Runs a scheduler.
+    #[must_use]
+    pub fn scheduler(mut self, scheduler: SchedulerConfig) -> Self {
+        self.actors.scheduler = Some(scheduler);
+        self
+    }
+
+    /// Runs the volume binder; pods then wait for their claims.
+    #[must_use]
+    pub fn volume_binder(mut self) -> Self {
+        self.actors.volume_binder = true;
+        self
+    }
+
+    /// Runs the garbage collector.
+    #[must_use]
+    pub fn garbage_collector(mut self) -> Self {
+        self.actors.garbage_collector = true;
+        self
+    }
+
+    /// Runs the namespace controller.
+    #[must_use]
+    pub fn namespace_controller(mut self) -> Self {
+        self.actors.namespace_controller = true;
+        self
+    }
+
+    /// Sets the time that the clock shows at the start; it follows tokio's time from there.
+    #[must_use]
+    pub fn starting_at(mut self, now: Timestamp) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// Takes timestamps from another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Opens a loopback port as well; port 0 takes a free one.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
+    /// Starts it. Must be called inside a tokio runtime.
+    ///
+    /// # Panics
+    ///
+    /// If the port can't be opened; [`try_start`](Self::try_start) returns the error.
+    pub async fn start(self) -> TestControlPlane {
+        match self.try_start().await {
+            Ok(plane) => plane,
+            Err(err) => panic!("starting the control plane: {err}"),
+        }
+    }
+
+    /// Starts it. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The port can't be opened.
+    pub async fn try_start(self) -> Result<TestControlPlane, StartError> {
+        let epoch = Timestamp::from_second(EPOCH_SECONDS).unwrap_or_default();
+        let base = self.now.unwrap_or(epoch);
+        let clock = self
+            .clock
+            .unwrap_or_else(|| Arc::new(TokioClock::starting_at(base)));
+        let server = ApiServer::new(self.config, clock);
+        let mut tasks = JoinSet::new();
+        let endpoint = match self.listen {
+            None => None,
+            Some(address) => {
+                let tls = TlsMaterial::generate().map_err(ListenError::from)?;
+                let stopping = server.stopping();
+                let address =
+                    tls::listen(server.clone(), address, &tls, &mut tasks, stopping).await?;
+                Some(Endpoint { address, tls })
+            }
+        };
+        for name in NAMESPACES {
+            let body = json!({"metadata": {"name": name}});
+            let agent = "test-control-plane/bootstrap";
+            server
+                .call_json(Method::POST, "/api/v1/namespaces", agent, &body)
+                .await;
+        }
+        actors::start(&server, self.actors, &mut tasks).await;
+        server.audit().clear();
+        Ok(TestControlPlane {
+            server,
+            tasks,
+            endpoint,
+        })
+    }
+}
