@@ -25,30 +25,35 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
 
+    /// How long a pod takes to start, and again to become ready [default: 500ms at a terminal, so
+    /// that there is something to see; 0 elsewhere].
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) pod_delay: Option<Duration>,
+
     /// The manifests to apply, in this order.
     #[arg(value_name = "MANIFEST", required = true)]
     pub(crate) manifests: Vec<PathBuf>,
 }
 
-/// Reads `90s`, `5m`, `1h`, or a number of seconds.
+/// Reads `500ms`, `90s`, `5m`, `1h`, or a number of seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let unit_at = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
-    let seconds_each = match unit {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err("expected a number and s, m or h, such as 90s or 5m".to_owned()),
+    let millis_each = match unit {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err("expected a number and ms, s, m or h, such as 90s or 5m".to_owned()),
     };
     number
         .parse::<u64>()
         .ok()
-        .and_then(|number| number.checked_mul(seconds_each))
-        .filter(|seconds| *seconds > 0)
-        .map(Duration::from_secs)
-        .ok_or_else(|| "expected a positive number, such as 90s or 5m".to_owned())
+        .and_then(|number| number.checked_mul(millis_each))
+        .map(Duration::from_millis)
+        .ok_or_else(|| "expected a number, such as 90s or 5m".to_owned())
 }
 
 #[cfg(test)]
@@ -57,11 +62,12 @@ mod tests {
 
     #[test]
     fn durations_have_units() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(parse_duration("1h"), Ok(Duration::from_secs(3600)));
         assert_eq!(parse_duration("7"), Ok(Duration::from_secs(7)));
-        for wrong in ["", "0s", "5d", "-1s", "m", "99999999999999999999h"] {
+        for wrong in ["", "5d", "-1s", "m", "99999999999999999999h"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

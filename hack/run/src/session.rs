@@ -38,6 +38,9 @@ const START_POLL: Duration = Duration::from_millis(50);
 /// Between two redraws of the table.
 const REDRAW: Duration = Duration::from_millis(100);
 
+/// How long a pod takes to start, and again to become ready, when somebody looks on.
+const POD_DELAY: Duration = Duration::from_millis(500);
+
 /// Exit code after an interrupt away from a terminal: 128 and the number of SIGINT.
 const INTERRUPTED: u8 = 130;
 
@@ -134,16 +137,21 @@ impl<'a> Session<'a> {
     /// Starts the control plane.
     fn start(options: &'a Options, folder: &'a Path) -> anyhow::Result<Self> {
         let kubeconfig = folder.join("kubeconfig");
+        let interactive = is_interactive();
+        let delay = options.pod_delay.unwrap_or(if interactive {
+            POD_DELAY
+        } else {
+            Duration::ZERO
+        });
+        let delay = format!("{}ms", delay.as_millis());
         let arguments = [
-            "--secure-port",
-            "0",
-            "--kubeconfig-out",
-            &kubeconfig.display().to_string(),
-        ]
-        .map(str::to_owned);
+            "--secure-port=0".to_owned(),
+            format!("--kubeconfig-out={}", kubeconfig.display()),
+            format!("--start-delay={delay}"),
+            format!("--ready-delay={delay}"),
+        ];
         let program = std::path::absolute(&options.control_plane)?;
         let control_plane = Process::start("control plane", &program, &arguments, folder)?;
-        let interactive = is_interactive();
         Ok(Self {
             options,
             folder,
