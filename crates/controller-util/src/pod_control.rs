@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
-use serde_json::json;
+use serde::Serialize;
 use statefulset_client::error::Error;
 use statefulset_client::indexer::CachedObject;
 use statefulset_client::resource::PODS;
@@ -74,17 +74,24 @@ impl PodControl for RealPodControl {
     }
 }
 
-/// The body that adopts an object; the uid in it is a precondition.
+/// The body that adopts an object; the uid in it is a precondition. Members stand in Go's order.
 ///
 /// Upstream: `ownerRefControllerPatch`.
 pub fn adoption_patch(owner: &OwnerReference, uid: &str) -> String {
-    json!({"metadata": {"ownerReferences": [owner], "uid": uid}}).to_string()
+    let (owner, uid) = (to_json(owner), to_json(uid));
+    format!(r#"{{"metadata":{{"ownerReferences":[{owner}],"uid":{uid}}}}}"#)
 }
 
-/// The body that releases an object from the owner with the uid `owner_uid`.
+/// The body that releases an object from the owner with the uid `owner_uid`. Members stand in Go's
+/// order.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`.
 pub fn release_patch(owner_uid: &str, uid: &str) -> String {
-    let removed = json!({"$patch": "delete", "uid": owner_uid});
-    json!({"metadata": {"uid": uid, "ownerReferences": [removed]}}).to_string()
+    let (owner_uid, uid) = (to_json(owner_uid), to_json(uid));
+    let removed = format!(r#"{{"$patch":"delete","uid":{owner_uid}}}"#);
+    format!(r#"{{"metadata":{{"uid":{uid},"ownerReferences":[{removed}]}}}}"#)
+}
+
+fn to_json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("texts and references always serialize")
 }

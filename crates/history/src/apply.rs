@@ -22,7 +22,7 @@ pub fn apply_revision(
     set: &StatefulSet,
     revision: &ControllerRevision,
 ) -> Result<StatefulSet, Error> {
-    let Some(template) = recorded_template(set, revision)? else {
+    let Some(template) = recorded_template(revision)? else {
         return Ok(set.clone());
     };
     let template = normalize(
@@ -35,10 +35,12 @@ pub fn apply_revision(
 }
 
 /// The template that a revision stands for, as recorded; none where it records none.
-pub(crate) fn recorded_template(
-    set: &StatefulSet,
-    revision: &ControllerRevision,
-) -> Result<Option<Value>, Error> {
+///
+/// # Errors
+///
+/// The data isn't a JSON object, or its template isn't marked as a replacement, as every template
+/// is that this controller or its reference ever recorded.
+pub(crate) fn recorded_template(revision: &ControllerRevision) -> Result<Option<Value>, Error> {
     if revision.data.is_empty() {
         return Ok(None);
     }
@@ -60,16 +62,9 @@ pub(crate) fn recorded_template(
         .map(|members| members.remove("$patch"))
     {
         Some(Some(Value::String(directive))) if directive == "replace" => Ok(Some(template)),
-        _ => merge(set, revision, &template).map(Some),
+        _ => Err(Error::Merge {
+            revision: revision.key(),
+            reason: "its template is not marked as a replacement".to_owned(),
+        }),
     }
-}
-
-/// Merges a recorded template that isn't marked as a replacement, as other tools may record it.
-fn merge(set: &StatefulSet, revision: &ControllerRevision, patch: &Value) -> Result<Value, Error> {
-    let _ = (set, patch);
-    let reason = "its template is not marked as a replacement".to_owned();
-    Err(Error::Merge {
-        revision: revision.key(),
-        reason,
-    })
 }

@@ -34,7 +34,7 @@ pub fn matches_semantically(
     data: &RevisionData,
     revision: &ControllerRevision,
 ) -> bool {
-    let Ok(recorded) = recorded_template(set, revision) else {
+    let Ok(recorded) = recorded_template(revision) else {
         return false;
     };
     let recorded = recorded.unwrap_or_else(|| set.spec.template.to_value());

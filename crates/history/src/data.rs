@@ -54,9 +54,11 @@ impl RevisionData {
 
     /// Whether every unknown member of a recorded template is in this one with the same value.
     pub(crate) fn has_unknown_members_of(&self, recorded_template: &Value) -> bool {
-        let mut template = self.template.clone();
+        let (mut template, mut recorded_template) =
+            (self.template.clone(), recorded_template.clone());
         numbers_as_doubles(&mut template);
-        unknown_members(TEMPLATE_TYPE, recorded_template)
+        numbers_as_doubles(&mut recorded_template);
+        unknown_members(TEMPLATE_TYPE, &recorded_template)
             .into_iter()
             .all(|(path, value): (Path, &Value)| get_path(&template, &path) == Some(value))
     }

@@ -224,7 +224,7 @@ impl RealStatefulPodControl {
 
 fn another_claim(name: &str) -> ApiError {
     let message = format!(
-        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: it is another claim than the one to update; please apply your changes to the latest version and try again"
+        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: it is another claim than the one that was seen; please apply your changes to the latest version and try again"
     );
     ApiError::api(409, "Conflict", message)
 }

@@ -88,27 +88,40 @@ impl RealStatefulPodControl {
             .event(&set.object_reference(), event_type, &reason, &message);
     }
 
+    /// Deletes the pod. One that this sync has created bears no uid yet: it is looked up.
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), ApiError> {
+        if !pod.uid.is_empty() {
+            return self.objects.delete_pod(set, pod).await;
+        }
+        let live = self.objects.read_pod(&pod.namespace, &pod.name).await?;
+        if !is_controlled_by(set, &live.object) {
+            return Err(another_pod(&pod.name));
+        }
+        self.objects.delete_pod(set, &live.object).await
+    }
+
     /// Records a failure and hands it on.
     fn failed(&self, verb: Verb, set: &StatefulSet, pod: &str, error: Error) -> Error {
         self.record_pod_event(verb, set, pod, Some(&error));
         error
     }
 
-    /// One attempt to repair a pod. Says through `wrote` whether a write of the pod was tried.
+    /// One attempt to repair a pod.
     async fn try_update(
         &self,
         set: &StatefulSet,
         slot: &PodSlot,
         live_set: &LiveSetCheck,
-        wrote: &mut bool,
+        progress: &mut Progress,
     ) -> Result<(), Error> {
         let failed = |error| self.failed(Verb::Update, set, slot.name(), error);
         let cached = slot
             .existing()
             .map(|pod| Repair::of(set, slot, pod))
             .unwrap_or_default();
-        if cached.storage {
+        if cached.storage && !progress.claims_created {
             self.create_claims(set, slot).await.map_err(failed)?;
+            progress.claims_created = true;
         }
         let claims_match = self
             .claims_match_retention_policy(set, slot)
@@ -123,19 +136,32 @@ impl RealStatefulPodControl {
         }
 
         let live = self.objects.read_pod(slot.namespace(), slot.name()).await;
-        let mut live = live.inspect_err(|_| *wrote = true)?;
+        let mut live = live.inspect_err(|_| progress.wrote = true)?;
         if !is_same_pod(set, slot, &live.object) {
-            *wrote = true;
-            return Err(another_pod(slot).into());
+            progress.wrote = true;
+            return Err(another_pod(slot.name()).into());
         }
         let repair = Repair::of(set, slot, &live.object);
         if claims_match && !repair.is_due() {
             return Ok(());
         }
         repair.apply(set, slot, &mut live);
-        *wrote = true;
+        *progress = Progress {
+            wrote: true,
+            claims_created: false,
+        };
         Ok(self.objects.update_pod(set, live).await?)
     }
+}
+
+/// What the attempts to repair a pod have done so far.
+#[derive(Default)]
+struct Progress {
+    /// A write of the pod was tried.
+    wrote: bool,
+    /// The pod's claims were created since the pod was last written, though the cache may not
+    /// show them yet.
+    claims_created: bool,
 }
 
 /// What of a pod is to be repaired.
@@ -172,17 +198,18 @@ impl Repair {
 fn is_same_pod(set: &StatefulSet, slot: &PodSlot, live: &Pod) -> bool {
     match slot {
         PodSlot::Existing(_, pod) => pod.uid == live.uid,
-        PodSlot::Missing(_) => live
-            .controller
-            .as_ref()
-            .is_some_and(|owner| *owner.uid == *set.uid()),
+        PodSlot::Missing(_) => is_controlled_by(set, live),
     }
 }
 
-fn another_pod(slot: &PodSlot) -> ApiError {
+fn is_controlled_by(set: &StatefulSet, pod: &Pod) -> bool {
+    let controller = pod.controller.as_ref();
+    controller.is_some_and(|owner| *owner.uid == *set.uid())
+}
+
+fn another_pod(name: &str) -> ApiError {
     let message = format!(
-        "Operation cannot be fulfilled on pods {:?}: it is another pod than the one to update; please apply your changes to the latest version and try again",
-        slot.name()
+        "Operation cannot be fulfilled on pods {name:?}: it is another pod than the one that was seen; please apply your changes to the latest version and try again"
     );
     ApiError::api(409, "Conflict", message)
 }
@@ -218,10 +245,10 @@ impl StatefulPodControl for RealStatefulPodControl {
         pod: &PodSlot,
         live_set: &LiveSetCheck,
     ) -> Result<(), Error> {
-        let mut wrote = false;
+        let mut progress = Progress::default();
         let mut delays = DEFAULT_BACKOFF.delays(&*self.jitter);
         let result = loop {
-            match self.try_update(set, pod, live_set, &mut wrote).await {
+            match self.try_update(set, pod, live_set, &mut progress).await {
                 Err(error) if error.is_conflict() => match delays.next() {
                     Some(delay) => tokio::time::sleep(delay).await,
                     None => break Err(error),
@@ -229,7 +256,7 @@ impl StatefulPodControl for RealStatefulPodControl {
                 other => break other,
             }
         };
-        if wrote {
+        if progress.wrote {
             let error = result.as_ref().err().map(|error| error as &dyn Display);
             self.record_pod_event(Verb::Update, set, pod.name(), error);
         }
@@ -237,7 +264,7 @@ impl StatefulPodControl for RealStatefulPodControl {
     }
 
     async fn delete_stateful_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
-        let deleted = match self.objects.delete_pod(set, pod).await {
+        let deleted = match self.delete_pod(set, pod).await {
             Err(error) if error.is_not_found() => Ok(()),
             other => other,
         };

@@ -40,7 +40,8 @@ pub trait StatefulPodControl: Send + Sync {
         live_set: &LiveSetCheck,
     ) -> Result<(), Error>;
 
-    /// Deletes the pod, if it is still this one. A pod that is gone already counts as deleted.
+    /// Deletes the pod, if it is still this one. A pod that is gone already counts as deleted; one
+    /// without a uid was created in this sync and is looked up first.
     ///
     /// # Errors
     ///

@@ -87,10 +87,20 @@ impl Update<'_> {
         slot.is_unavailable(self.set.spec.min_ready_seconds, self.now)
     }
 
-    /// The pod of this place if it has an old revision and isn't on its way out.
-    fn outdated<'s>(&self, slot: &'s PodSlot) -> Option<&'s Arc<Pod>> {
-        slot.existing()
-            .filter(|pod| pod.revision() != self.revision && !pod.is_terminating())
+    /// The pod of this place if it has an old revision and isn't on its way out. In burst mode and
+    /// without a `rollingUpdate`, it may be one that this very sync has created.
+    fn outdated(&self, slot: &PodSlot) -> Option<Arc<Pod>> {
+        if slot.revision() == self.revision {
+            return None;
+        }
+        match slot {
+            PodSlot::Existing(_, pod) => (!pod.is_terminating()).then(|| Arc::clone(pod)),
+            PodSlot::Missing(pod) => Some(Arc::new(Pod {
+                name: pod.name.clone(),
+                namespace: pod.namespace().into(),
+                ..Pod::default()
+            })),
+        }
     }
 
     /// The places from the highest index down to the partition.
@@ -115,7 +125,7 @@ impl Update<'_> {
                     pod: pod.name.clone(),
                 });
                 return Plan {
-                    delete: vec![Arc::clone(pod)],
+                    delete: vec![pod],
                     waiting,
                 };
             }
@@ -146,7 +156,6 @@ impl Update<'_> {
             .candidates()
             .filter_map(|slot| self.outdated(slot))
             .take(max_unavailable - unavailable)
-            .cloned()
             .collect();
         let waiting = delete.first().map(|pod| Waiting::PodUpdated {
             pod: pod.name.clone(),
