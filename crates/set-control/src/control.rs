@@ -16,7 +16,7 @@ use crate::core::{Pass, PassContext, run_pass};
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
 use crate::revisions::{CurrentAndUpdate, SemanticMatches, get_stateful_set_revisions};
-use crate::rolling_update::max_unavailable;
+use crate::rolling_update::max_unavailable as max_unavailable_of;
 use crate::status::{complete_rolling_update, is_inconsistent};
 use crate::status_updater::StatusUpdater;
 use crate::truncate::revisions_to_delete;
@@ -118,11 +118,19 @@ impl DefaultStatefulSetControl {
             mut status,
             waiting,
             error,
+            unavailable_replicas,
         } = match run_pass(&context, set, &revisions, pods).await {
             Ok(pass) => pass,
             Err(error) => return (failed(error), Some(revisions)),
         };
-        let recorded = self.record_status(set, &mut status).await;
+        complete_rolling_update(set, &mut status);
+        let max_unavailable = max_unavailable_gate
+            .then(|| max_unavailable_of(set))
+            .transpose();
+        let (max_unavailable, recorded) = match max_unavailable {
+            Ok(max_unavailable) => (max_unavailable, self.record_status(set, &status).await),
+            Err(error) => (None, Err(error.into())),
+        };
         let error = match (error, recorded) {
             (Some(error), Err(masked)) => {
                 tracing::error!(stateful_set = %set.key(), error = %masked, "could not update status");
@@ -135,6 +143,8 @@ impl DefaultStatefulSetControl {
                 status: Some(status),
                 waiting,
                 error,
+                max_unavailable,
+                unavailable_replicas,
             },
             Some(revisions),
         )
@@ -146,12 +156,8 @@ impl DefaultStatefulSetControl {
     async fn record_status(
         &self,
         set: &StatefulSet,
-        status: &mut StatefulSetStatus,
+        status: &StatefulSetStatus,
     ) -> Result<(), Error> {
-        complete_rolling_update(set, status);
-        if self.gates.max_unavailable_stateful_set {
-            max_unavailable(set)?;
-        }
         if !is_inconsistent(set, status) {
             return Ok(());
         }

@@ -22,6 +22,8 @@ pub(crate) struct Pass {
     pub(crate) status: StatefulSetStatus,
     pub(crate) waiting: Option<Waiting>,
     pub(crate) error: Option<Error>,
+    /// How many pods are unavailable, where the budget for that was looked at.
+    pub(crate) unavailable_replicas: Option<usize>,
 }
 
 /// What a pass needs beside the set and its pods.
@@ -63,6 +65,7 @@ pub(crate) async fn run_pass(
             status,
             waiting: Some(Waiting::SetDeleted),
             error: None,
+            unavailable_replicas: None,
         });
     }
 
@@ -84,18 +87,33 @@ pub(crate) async fn run_pass(
     let mut noted = None;
     let flow = run_phases(&phases, &layout, &mut noted).await;
     count_pods(&mut status, set, layout.pods(), now);
+    let mut unavailable_replicas = None;
     let (waiting, error) = match flow {
         Err(error) => (noted, Some(error)),
         Ok(Flow::Exit(waiting)) => (Some(waiting), None),
         Ok(Flow::Continue) => {
-            let (waiting, error) = roll(context, set, &layout, &mut status).await;
-            (noted.or(waiting), error)
+            let plan = plan(
+                set,
+                &layout.replicas,
+                &status.update_revision,
+                context.max_unavailable_gate,
+                now,
+            );
+            match plan {
+                Ok(plan) => {
+                    unavailable_replicas = plan.unavailable;
+                    let rolled = roll(pod_control, set, &plan.delete, &mut status).await;
+                    (noted.or(plan.waiting), rolled.err())
+                }
+                Err(error) => (noted, Some(error.into())),
+            }
         }
     };
     Ok(Pass {
         status,
         waiting,
         error,
+        unavailable_replicas,
     })
 }
 
@@ -129,30 +147,17 @@ async fn run_phases(
     run_for_all(&layout.condemned, mode, noted, remove).await
 }
 
-/// Deletes pods of an old revision, as far as the strategy allows.
+/// Deletes pods of an old revision; stops at the first failure.
 async fn roll(
-    context: &PassContext<'_>,
+    pod_control: &dyn StatefulPodControl,
     set: &StatefulSet,
-    layout: &Layout,
+    outdated: &[Arc<Pod>],
     status: &mut StatefulSetStatus,
-) -> (Option<Waiting>, Option<Error>) {
-    let gate = context.max_unavailable_gate;
-    let plan = match plan(
-        set,
-        &layout.replicas,
-        &status.update_revision,
-        gate,
-        context.now,
-    ) {
-        Ok(plan) => plan,
-        Err(error) => return (None, Some(error.into())),
-    };
-    for pod in &plan.delete {
-        if let Err(error) = context.pod_control.delete_stateful_pod(set, pod).await {
-            return (plan.waiting, Some(error.into()));
-        }
+) -> Result<(), Error> {
+    for pod in outdated {
+        pod_control.delete_stateful_pod(set, pod).await?;
         // A deleted pod may carry a third revision, so the count could fall below zero.
         status.current_replicas = (status.current_replicas - 1).max(0);
     }
-    (plan.waiting, None)
+    Ok(())
 }

@@ -16,6 +16,12 @@ pub struct SyncOutcome {
     pub waiting: Option<Waiting>,
     /// What failed.
     pub error: Option<Error>,
+    /// How many pods may be unavailable during an update; known with the gate
+    /// `MaxUnavailableStatefulSet` once the status was computed. A gauge.
+    pub max_unavailable: Option<usize>,
+    /// How many pods are unavailable; known with the gate `MaxUnavailableStatefulSet` where the
+    /// sync came to the update phase. A gauge.
+    pub unavailable_replicas: Option<usize>,
 }
 
 /// Why a sync went no further, and which pod it waits for.

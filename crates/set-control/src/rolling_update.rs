@@ -17,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) delete: Vec<Arc<Pod>>,
     /// What the update waits for.
     pub(crate) waiting: Option<Waiting>,
+    /// How many pods are unavailable, where that was counted.
+    pub(crate) unavailable: Option<usize>,
 }
 
 impl Plan {
@@ -24,6 +26,7 @@ impl Plan {
         Self {
             delete: Vec::new(),
             waiting,
+            unavailable: None,
         }
     }
 }
@@ -127,6 +130,7 @@ impl Update<'_> {
                 return Plan {
                     delete: vec![pod],
                     waiting,
+                    unavailable: None,
                 };
             }
             if self.is_unavailable(slot) {
@@ -150,7 +154,11 @@ impl Update<'_> {
                 unavailable,
                 max_unavailable,
             };
-            return Ok(Plan::wait(Some(waiting)));
+            return Ok(Plan {
+                delete: Vec::new(),
+                waiting: Some(waiting),
+                unavailable: Some(unavailable),
+            });
         }
         let delete: Vec<Arc<Pod>> = self
             .candidates()
@@ -160,6 +168,10 @@ impl Update<'_> {
         let waiting = delete.first().map(|pod| Waiting::PodUpdated {
             pod: pod.name.clone(),
         });
-        Ok(Plan { delete, waiting })
+        Ok(Plan {
+            delete,
+            waiting,
+            unavailable: Some(unavailable),
+        })
     }
 }
