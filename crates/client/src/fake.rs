@@ -39,7 +39,8 @@ pub type Reaction = Box<dyn Fn(&Action) -> Option<Result<String, Error>> + Send>
 /// It is not an API server: it sets no uid, no defaults and no version, validates nothing, ignores
 /// preconditions and finalizers. A create answers `AlreadyExists`, everything else `NotFound`; a
 /// deletion removes at once; a PUT replaces the whole object, on `/status` too; a strategic merge
-/// patch merges owner references by uid. Members that a patch does not name keep their bytes.
+/// patch merges owner references by uid. A patch encodes the whole object anew, keys in order; other
+/// writes keep the bytes that they were given.
 ///
 /// Handles are cheap to clone and share the state.
 /// Upstream: `fake.Clientset`, `testing.ObjectTracker`.

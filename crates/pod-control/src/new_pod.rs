@@ -69,7 +69,8 @@ impl NewPod {
             "ownerReferences".to_owned(),
             json!([self.set.controller_reference()]),
         );
-        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+        // Go writes an empty status, too.
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {}});
         pod["spec"] = template["spec"].take();
         update_identity(&mut pod, &self.name, self.ordinal);
         pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);

@@ -154,14 +154,16 @@ impl Phases<'_> {
                 Mode::Burst => Flow::Continue,
             });
         }
-        if let (Mode::Monotonic, Some(_), Some(first)) =
-            (self.mode, self.unhealthy(pod), first_unavailable)
-            && *first != *pod_name
+        if self.is_monotonic()
+            && first_unavailable != Some(&*pod_name)
+            && let Some(unhealthy) = self.unhealthy(pod)
         {
-            let unavailable = first.into();
-            return Ok(Flow::Exit(Waiting::ScaleDownBlocked {
-                pod: pod_name,
-                unavailable,
+            return Ok(Flow::Exit(match first_unavailable {
+                Some(first) => {
+                    Waiting::ScaleDownBlocked { pod: pod_name, unavailable: first.into() }
+                }
+                // Every pod is available, this one without running.
+                None => unhealthy,
             }));
         }
         self.pods.delete_stateful_pod(self.set, pod).await?;

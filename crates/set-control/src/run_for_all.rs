@@ -79,7 +79,9 @@ where
     Fut: Future<Output = Result<Flow, Error>>,
 {
     let mut errors = Vec::new();
-    for result in join_all(batch.iter().map(step)).await {
+    // The calls run at once, in no order that anybody may rely on. The last goes first, as with the
+    // reference: where the server fails a single call, the same pod meets it.
+    for result in join_all(batch.iter().rev().map(step)).await {
         match result {
             Ok(Flow::Exit(waiting)) => drop(noted.get_or_insert(waiting)),
             Ok(Flow::Continue) => {}

@@ -64,7 +64,7 @@ fn raw_data(text: &str) -> serde_json::Result<Value> {
 /// Puts the volumes that come from claim templates into the order of their names, each in a place
 /// where one of them was.
 fn sort_claim_volumes(pod: &mut Value, claims: &ClaimVolumes) {
-    let Some(volumes) = pod["spec"]["volumes"].as_array_mut() else { return };
+    let Some(Value::Array(volumes)) = pod.pointer_mut("/spec/volumes") else { return };
     let name = |volume: &Value| volume["name"].as_str().unwrap_or("").to_owned();
     let places: Vec<usize> =
         (0..volumes.len()).filter(|&index| claims.0.contains(&name(&volumes[index]))).collect();

@@ -99,12 +99,11 @@ fn comparable_pod(mut pod: Value) -> Value {
     if let Some(members) = pod.as_object_mut() {
         members.remove("kind");
         members.remove("apiVersion");
-        members.remove("status");
     }
-    if let Some(labels) = pod["metadata"]["labels"].as_object_mut() {
+    if let Some(Value::Object(labels)) = pod.pointer_mut("/metadata/labels") {
         labels.remove("controller-revision-hash");
     }
-    if let Some(volumes) = pod["spec"]["volumes"].as_array_mut() {
+    if let Some(Value::Array(volumes)) = pod.pointer_mut("/spec/volumes") {
         volumes.sort_by_key(|volume| volume["name"].as_str().unwrap_or("").to_owned());
     }
     pod

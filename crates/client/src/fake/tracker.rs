@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
@@ -137,32 +138,22 @@ fn with_namespace(text: &str, namespace: &str) -> Result<String, Error> {
     serde_json::to_string(&members).map_err(|err| bad_request(&err))
 }
 
-/// Applies a patch to the members that it names; the others keep their bytes.
+/// Applies a patch. As with the API, the object is encoded anew: members in order, no spaces.
 fn patched(text: &str, action: &Action) -> Result<String, Error> {
-    let mut members: Members = serde_json::from_str(text).map_err(|err| bad_request(&err))?;
-    let patch: BTreeMap<String, Value> =
-        serde_json::from_str(&action.body).map_err(|err| bad_request(&err))?;
-    for (name, change) in patch {
-        if change.is_null() {
-            members.remove(&name);
-            continue;
+    let old: Value = serde_json::from_str(text).map_err(|err| bad_request(&err))?;
+    let patch: Value = serde_json::from_str(&action.body).map_err(|err| bad_request(&err))?;
+    let new = match action.patch_type {
+        Some(PatchType::Strategic) => merge::strategic(old, patch),
+        Some(PatchType::Merge) => merge::plain(old, patch),
+        None => {
+            return Err(Error::api(
+                415,
+                "UnsupportedMediaType",
+                "unknown kind of patch",
+            ));
         }
-        let old = members.get(&name).map_or("null", |raw| raw.get());
-        let old: Value = serde_json::from_str(old).map_err(|err| bad_request(&err))?;
-        let new = match action.patch_type {
-            Some(PatchType::Strategic) => merge::strategic(old, change),
-            Some(PatchType::Merge) => merge::plain(old, change),
-            None => {
-                return Err(Error::api(
-                    415,
-                    "UnsupportedMediaType",
-                    "unknown kind of patch",
-                ));
-            }
-        };
-        members.insert(name, raw(&new)?);
-    }
-    serde_json::to_string(&members).map_err(|err| bad_request(&err))
+    };
+    Ok(to_go_string(&new))
 }
 
 fn raw(value: &Value) -> Result<Box<RawValue>, Error> {

@@ -1,11 +1,13 @@
 //! A frozen cluster: caches and an API with the objects of a case, and one sync over them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use kube_apimachinery::object_key::ObjectKey;
 use serde::Deserialize;
+use serde_json::Value;
 use statefulset_client::backoff::{Jitter, NoJitter};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{FakeClientset, Verb};
@@ -43,6 +45,7 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
         let target = if is_live_read { &live_reads } else { &api };
         target.fail(fault.clone());
     }
+    freeze_reads(case, &api)?;
     let client = api.rest_client();
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(case.now));
@@ -65,6 +68,24 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
         events,
         objects: objects.map(|text| comparable(&text, &claims)).collect::<Result<_, _>>()?,
     })
+}
+
+/// Lets reads that the reference doesn't make see the cluster as it was when the sync began: where
+/// the controller reads an object live before it writes, the reference writes the copy of its
+/// cache. What is written is compared all the same.
+fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
+    for resource in [CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS] {
+        let mut frozen = BTreeMap::new();
+        for object in &case.objects {
+            let value: Value = serde_json::from_str(object.get())?;
+            if value["kind"] == resource.kind {
+                let name = value["metadata"]["name"].as_str().unwrap_or("").to_owned();
+                frozen.insert(name, object.get().to_owned());
+            }
+        }
+        api.react(Verb::Get, resource.plural, move |read| frozen.get(&read.name).cloned().map(Ok));
+    }
+    Ok(())
 }
 
 /// Fills caches and API.
