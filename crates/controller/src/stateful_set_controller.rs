@@ -129,7 +129,7 @@ impl StatefulSetController {
 
         let mut workers = JoinSet::new();
         if cancelled.run_until_cancelled(wait_for_caches(&mut synced)).await.is_some() {
-            tracing::info!(workers = self.concurrent_syncs, "caches are filled, starting workers");
+            tracing::info!(workers = self.concurrent_syncs, "ready: caches are filled, starting workers");
             for worker in 0..self.concurrent_syncs.get() {
                 let (queue, syncer) = (self.queue.clone(), Arc::clone(&self.syncer));
                 let span = tracing::info_span!("worker", worker);

@@ -32,8 +32,11 @@ use statefulset_set_control::{
 use crate::error::Error;
 
 /// What a successful sync leads to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Synced {
+    /// The status as computed, whether it had to be written or not; none for a set that is gone or
+    /// can't be synced.
+    pub status: Option<StatefulSetStatus>,
     /// What the set waits for; nothing where it is as wanted.
     pub waiting: Option<Waiting>,
     /// When the set is to be synced again although no event may tell.
@@ -138,9 +141,10 @@ impl SetSyncer {
         if let Some(error) = outcome.error {
             return Err(error.into());
         }
+        let status = outcome.status;
         let requeue_after =
-            outcome.status.and_then(|status| self.requeue_after(&set, &status, &pods, now));
-        Ok(Synced { waiting: outcome.waiting, requeue_after })
+            status.as_ref().and_then(|status| self.requeue_after(&set, status, &pods, now));
+        Ok(Synced { status, waiting: outcome.waiting, requeue_after })
     }
 
     /// Upstream: `adoptOrphanRevisions`.
