@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
             sets.extend(applier.create(document).await?);
         }
         self.screen
-            .say(&format!("applied   {} objects", documents.len()))?;
+            .say(&format!("{:<14} {} objects", "applied", documents.len()))?;
         self.watch(&client, &sets, &command).await
     }
 
@@ -233,10 +233,7 @@ impl<'a> Session<'a> {
             if self.once && sets.iter().all(|set| waits_for(set, &world).is_none()) {
                 self.show(&world, &mut shown)?;
                 let seconds = self.started.elapsed().as_secs_f32();
-                self.screen.say(&format!(
-                    "complete  {} sets after {seconds:.1} s",
-                    sets.len()
-                ))?;
+                self.screen.say(&format!("complete after {seconds:.1} s"))?;
                 return Ok(End::Complete);
             }
             tokio::select! {

@@ -98,17 +98,14 @@ pub(crate) fn changes(
 const MISSING: &str = "-";
 
 fn summary(set: &Set) -> String {
-    let revision = if set.current_revision == set.update_revision {
-        format!("revision {}", set.update_revision)
-    } else {
-        format!(
-            "revision {} to {}",
-            set.current_revision, set.update_revision
-        )
+    let revision = match (set.current_revision.as_str(), set.update_revision.as_str()) {
+        ("", "") => String::new(),
+        (current, update) if current == update => format!(", revision {update}"),
+        (current, update) => format!(", revision {current} to {update}"),
     };
     format!(
-        "replicas {}  ready {}  updated {}  {revision}",
-        set.replicas, set.ready, set.updated
+        "{} of {} ready, {} available, {} updated{revision}",
+        set.ready, set.replicas, set.available, set.updated
     )
 }
 
@@ -194,7 +191,7 @@ mod tests {
         assert_eq!(
             table(&world),
             [
-                "n/web  replicas 2  ready 2  updated 2  revision web-b  waiting: pod web-4 does \
+                "n/web  2 of 2 ready, 2 available, 2 updated, revision web-b  waiting: pod web-4 does \
                  not exist",
                 "  ORDINAL  POD    REVISION  PHASE        READY  CLAIMS",
                 "  3        web-3  web-b     Running      yes    www-web-3 Bound",
@@ -231,7 +228,7 @@ mod tests {
             [
                 "pod n/web-3: Running, ready, revision web-b, www-web-3 Bound",
                 "pod n/web-4: Running, ready, revision web-b, www-web-4 Bound",
-                "set n/web: replicas 2  ready 2  updated 2  revision web-b",
+                "set n/web: 2 of 2 ready, 2 available, 2 updated, revision web-b",
             ]
         );
         world.pods.remove(&Key::new("n", "web-4"));
@@ -244,7 +241,7 @@ mod tests {
         assert_eq!(
             changes(&before, &now),
             [
-                "set n/web: replicas 2  ready 2  updated 2  revision web-b to web-c",
+                "set n/web: 2 of 2 ready, 2 available, 2 updated, revision web-b to web-c",
                 "pod n/web-4: gone",
             ]
         );
