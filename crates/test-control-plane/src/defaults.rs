@@ -18,7 +18,10 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
             status.entry("replicas").or_insert(json!(0));
             status.entry("availableReplicas").or_insert(json!(0));
         }
-        "pods" => apimachinery::set_pod_defaults(value),
+        "pods" => {
+            apimachinery::set_pod_defaults(value);
+            set_condition_defaults(value);
+        }
         "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
         "persistentvolumes" => {
             default_text(object_mut(value, "status"), "phase", "Pending");
@@ -38,6 +41,22 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
         }
         "events" => events::set_defaults(value),
         _ => {}
+    }
+}
+
+/// The times of a pod's conditions are printed even if there are none.
+fn set_condition_defaults(pod: &mut Value) {
+    let conditions = pod
+        .pointer_mut("/status/conditions")
+        .and_then(Value::as_array_mut);
+    for condition in conditions
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        for member in ["lastProbeTime", "lastTransitionTime"] {
+            condition.entry(member).or_insert(Value::Null);
+        }
     }
 }
 

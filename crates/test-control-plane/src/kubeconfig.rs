@@ -11,12 +11,12 @@ use crate::tls::TlsMaterial;
 
 /// A kubeconfig that couldn't be written.
 #[derive(Debug, thiserror::Error)]
-#[error("writing the kubeconfig {path}: {source}")]
+#[error("writing the kubeconfig {path}: {reason}")]
 pub struct WriteKubeconfigError {
     /// The file.
     pub path: PathBuf,
     /// Why.
-    pub source: std::io::Error,
+    pub reason: std::io::Error,
 }
 
 /// The kubeconfig of the administrator, as JSON, which is YAML too.
@@ -60,7 +60,7 @@ pub fn kubeconfig(url: &str, tls: &TlsMaterial) -> Value {
 pub fn write_atomically(path: &Path, text: &str) -> Result<(), WriteKubeconfigError> {
     let error = |source| WriteKubeconfigError {
         path: path.to_owned(),
-        source,
+        reason: source,
     };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::TryStreamExt;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -25,6 +26,12 @@ pub type Reply = Response<ResponseBody>;
 /// A whole body of JSON text.
 pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "application/json", text)
+}
+
+/// An answer with another body.
+pub(crate) fn with_body(parts: Parts, body: impl Into<Bytes>) -> Reply {
+    let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
+    Response::from_parts(parts, body)
 }
 
 /// A whole body from a value.

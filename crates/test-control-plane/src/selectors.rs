@@ -37,7 +37,7 @@ impl Selection {
     /// 400 for bad syntax and for fields that the kind can't be selected by.
     pub fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
-            .map_err(|err| ApiError::bad_request(err.to_string()))?;
+            .map_err(|err| ApiError::bad_request(parse_message(&err.to_string())))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
         Ok(Self { labels, fields })
     }
@@ -57,6 +57,14 @@ impl Selection {
             };
             (value == term.value) == term.equal
         }) && self.labels.matches(&object.labels)
+    }
+}
+
+/// The parser's message; what is wrong between requirements is said without their prefix.
+fn parse_message(message: &str) -> &str {
+    match message.strip_prefix("unable to parse requirement: ") {
+        Some(rest) if rest.ends_with("identifier after ','") => rest,
+        _ => message,
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use rand::SeedableRng;
@@ -25,6 +25,7 @@ use crate::options::{DeleteOptions, WriteOptions};
 use crate::patch::Patch;
 use crate::query::Query;
 use crate::reply::{self, BoxError, Reply};
+use crate::represent::Representation;
 use crate::route::{ResourceRequest, Route, Target, Verb, route};
 use crate::selectors::Selection;
 use crate::status::{ApiError, ApiResult};
@@ -252,13 +253,14 @@ impl ApiServer {
 
     async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
         let query = &incoming.query;
-        match (request.verb, request.target) {
+        let representation = Representation::parse(incoming.header(ACCEPT), query)?;
+        let reply = match (request.verb, request.target) {
             (Verb::Get, Target::Scale) => {
                 Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
             }
             (Verb::Get, _) => self.get(request, query).await,
             (Verb::List, _) => self.list(request, query).await,
-            (Verb::Watch, _) => self.watch(request, query).await,
+            (Verb::Watch, _) => self.watch(request, query, representation).await,
             (Verb::Create, _) => self.handle_create(request, incoming),
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
@@ -266,7 +268,18 @@ impl ApiServer {
                 let selection = Selection::parse(request.kind, query)?;
                 self.delete_collection(request, &selection, &incoming.delete_options()?)
             }
+        }?;
+        if representation == Representation::Whole || request.verb == Verb::Watch {
+            return Ok(reply);
         }
+        let (parts, body) = reply.into_parts();
+        let body = body
+            .collect()
+            .await
+            .map_err(|err| body_error(err.as_ref()))?
+            .to_bytes();
+        let body = representation.body(request.kind, body, self.clock().now());
+        Ok(reply::with_body(parts, body))
     }
 
     fn handle_create(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {

@@ -144,10 +144,14 @@ impl ApiError {
 
     /// 422 for a kind that is no resource, such as `DeleteOptions`.
     pub fn invalid_kind(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
-        let lines: Vec<String> = errors
-            .iter()
-            .map(|e| format!("{}: {}", e.field, e.message))
-            .collect();
+        // An error that is found twice is a cause twice, but stands in the message once.
+        let mut lines: Vec<String> = Vec::new();
+        for error in errors {
+            let line = format!("{}: {}", error.field, error.message);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
         let list = match lines.as_slice() {
             [one] => one.clone(),
             more => format!("[{}]", more.join(", ")),

@@ -39,12 +39,12 @@ pub enum ListenError {
     #[error("listening on {0}: only loopback addresses are allowed")]
     NotLoopback(SocketAddr),
     /// The address is taken or can't be used.
-    #[error("listening on {address}: {source}")]
+    #[error("listening on {address}: {reason}")]
     Bind {
         /// The address.
         address: SocketAddr,
         /// Why.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// Making the certificates failed.
     #[error("making certificates: {0}")]
@@ -156,7 +156,10 @@ pub(crate) async fn listen(
         return Err(ListenError::NotLoopback(address));
     }
     let acceptor = TlsAcceptor::from(Arc::new(material.server_config()?));
-    let failed = |source| ListenError::Bind { address, source };
+    let failed = |source| ListenError::Bind {
+        address,
+        reason: source,
+    };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let opened = listener.local_addr().map_err(failed)?;
     tasks.spawn(accept(listener, acceptor, server, stopping));

@@ -1,6 +1,5 @@
 //! Watches: the log from a revision on, as a stream of JSON lines.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,14 +12,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handlers::forbidden;
 use crate::kinds::{Kind, Trait};
-use crate::object::Object;
 use crate::query::Query;
 use crate::reply::{self, BoxError, Reply};
+use crate::represent::Representation;
 use crate::route::ResourceRequest;
 use crate::selectors::Selection;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::store::{Change, LogEntry};
+use crate::table;
 use crate::write::{served_draft, served_text};
 
 /// How many events are sent as one chunk.
@@ -48,6 +48,9 @@ struct Follow {
     deadline: Instant,
     next_bookmark: Option<Instant>,
     stopping: CancellationToken,
+    representation: Representation,
+    /// Whether a table has been sent, whose columns the next ones leave out.
+    columns_sent: bool,
 }
 
 /// Why a watch went on.
@@ -70,7 +73,12 @@ enum Start {
 
 impl ApiServer {
     /// Follows a collection.
-    pub(crate) async fn watch(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
+    pub(crate) async fn watch(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        representation: Representation,
+    ) -> ApiResult<Reply> {
         let selection = Selection::parse(request.kind, query)?;
         let wants_initial = wants_initial_events(query)?;
         let revision = match query.get("resourceVersion") {
@@ -83,6 +91,7 @@ impl ApiServer {
         };
         let bookmarks = query.flag("allowWatchBookmarks");
         let mut follow = self.new_follow(request, query, selection, bookmarks)?;
+        follow.representation = representation;
         let start = match (wants_initial, revision) {
             (Some(true), _) | (None, 0) => Start::Now,
             _ => Start::After(revision),
@@ -138,6 +147,8 @@ impl ApiServer {
             deadline,
             next_bookmark: None,
             stopping: self.stopping(),
+            representation: Representation::Whole,
+            columns_sent: false,
         };
         if bookmarks {
             follow.schedule_bookmark(now);
@@ -175,8 +186,10 @@ impl Follow {
         let (revision, objects) = store.list(kind.storage, &self.request.namespace);
         self.cursor = revision;
         let mut chunk = Vec::new();
-        for object in objects.iter().filter(|o| self.selection.matches(o)) {
-            push_event(&mut chunk, "ADDED", &served_text(kind, object));
+        for object in &objects {
+            if self.selection.matches(object) {
+                self.push(&mut chunk, "ADDED", served_text(kind, object));
+            }
         }
         if with_end {
             chunk.extend_from_slice(&self.bookmark(true));
@@ -195,6 +208,9 @@ impl Follow {
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
         empty_members(kind, &mut object);
+        if matches!(self.representation, Representation::Table(_)) {
+            object = table::bookmark(&object);
+        }
         let mut line = json!({"type": "BOOKMARK", "object": object}).to_string();
         line.push('\n');
         line.into()
@@ -244,7 +260,7 @@ impl Follow {
         }
     }
 
-    fn chunk(&self, events: &[LogEntry]) -> Bytes {
+    fn chunk(&mut self, events: &[LogEntry]) -> Bytes {
         let mut chunk = Vec::new();
         for entry in events {
             let key = &entry.object.key;
@@ -259,19 +275,18 @@ impl Follow {
     }
 
     /// Adds what a write means for those who watch a selection.
-    fn push_entry(&self, chunk: &mut Vec<u8>, entry: &LogEntry) {
+    fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
         let kind = self.request.kind;
         let is_in = self.selection.matches(&entry.object);
         let was_in = entry
             .previous
             .as_ref()
             .is_some_and(|old| self.selection.matches(old));
-        let text = |object: &Arc<Object>| served_text(kind, object);
-        match (entry.change, was_in, is_in) {
-            (Change::Deleted, true, _) => push_event(chunk, "DELETED", &text(&entry.object)),
-            (Change::Deleted, false, _) | (_, false, false) => {}
-            (_, false, true) => push_event(chunk, "ADDED", &text(&entry.object)),
-            (_, true, true) => push_event(chunk, "MODIFIED", &text(&entry.object)),
+        let event = match (entry.change, was_in, is_in) {
+            (Change::Deleted, true, _) => "DELETED",
+            (Change::Deleted, false, _) | (_, false, false) => return,
+            (_, false, true) => "ADDED",
+            (_, true, true) => "MODIFIED",
             (_, true, false) => {
                 let Some(old) = &entry.previous else {
                     return;
@@ -281,9 +296,25 @@ impl Follow {
                 draft
                     .metadata_mut()
                     .insert("resourceVersion".to_owned(), version);
-                push_event(chunk, "DELETED", &served_draft(kind, draft));
+                self.push(chunk, "DELETED", served_draft(kind, draft));
+                return;
             }
+        };
+        self.push(chunk, event, served_text(kind, &entry.object));
+    }
+
+    /// Adds one event in the form that the client wants.
+    fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: Bytes) {
+        let kind = self.request.kind;
+        let now = self.server.clock().now();
+        let mut shown = self.representation.body(kind, text, now);
+        if matches!(self.representation, Representation::Table(_)) {
+            if self.columns_sent {
+                shown = table::without_columns(&shown);
+            }
+            self.columns_sent = true;
         }
+        push_event(chunk, event, &shown);
     }
 }
 

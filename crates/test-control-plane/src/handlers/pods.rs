@@ -3,9 +3,11 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::Source;
 use crate::kinds;
 use crate::object::{Draft, object_mut};
-use crate::options::DeleteOptions;
+use crate::options::{DeleteOptions, FieldValidation, WriteOptions};
+use crate::patch::Patch;
 use crate::query::Query;
 use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
@@ -111,8 +113,32 @@ impl ApiServer {
             target: Target::Object,
             ..request.clone()
         };
+        if !options.dry_run {
+            self.mark_disrupted(&whole)?;
+        }
         self.delete(&whole, &options)?;
         Ok(reply::success(StatusCode::CREATED))
+    }
+
+    /// Says in the pod's status why it goes.
+    fn mark_disrupted(&self, request: &ResourceRequest) -> ApiResult<()> {
+        let status = ResourceRequest {
+            target: Target::Status,
+            ..request.clone()
+        };
+        let patch = Patch::Strategic(json!({"status": {"conditions": [{
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+            "lastTransitionTime": self.now_text(),
+        }]}}));
+        let options = WriteOptions {
+            dry_run: false,
+            field_validation: FieldValidation::Ignore,
+        };
+        self.update(&status, &Source::Patch(patch), options)
+            .map(|_| ())
     }
 
     fn check_budgets(&self, request: &ResourceRequest, pod: &Draft) -> ApiResult<()> {

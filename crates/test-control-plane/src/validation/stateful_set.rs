@@ -6,6 +6,7 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
 use super::{FieldError, Subject, at, claim, names, not_negative, pod_template};
+use crate::object::Draft;
 use crate::route::Target;
 
 const IMMUTABLE: &str = "updates to statefulset spec for fields other than 'replicas', \
@@ -259,15 +260,17 @@ fn status(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             "cannot be greater than status.readyReplicas",
         ));
     }
-    let before = subject
-        .old
-        .and_then(|old| old.value.pointer("/status/collisionCount")?.as_i64())
-        .unwrap_or(0);
-    let now = number("/status/collisionCount").unwrap_or(0);
-    if now < before {
+    let collisions = |draft: &Draft| {
+        let value = draft.value.pointer("/status/collisionCount");
+        value.and_then(Value::as_i64)
+    };
+    let now = collisions(subject.new);
+    if let Some(before) = subject.old.and_then(collisions)
+        && now.is_none_or(|now| now < before)
+    {
         errors.push(FieldError::invalid(
             "status.collisionCount",
-            &json!(now),
+            &json!(now.unwrap_or(0)),
             "cannot be decremented",
         ));
     }

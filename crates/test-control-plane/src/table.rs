@@ -1,0 +1,103 @@
+//! Objects as table rows, as kubectl prints them.
+
+mod age;
+mod cells;
+mod columns;
+mod pods;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::Kind;
+
+/// What a row shows of its object beside the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IncludeObject {
+    /// Nothing.
+    None,
+    /// Its metadata.
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl IncludeObject {
+    /// Reads the parameter `includeObject`.
+    pub(crate) fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("None") => Self::None,
+            Some("Object") => Self::Object,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// The table of an object or a list.
+pub(crate) fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let one = std::slice::from_ref(value);
+    let items = value.get("items").and_then(Value::as_array);
+    let rows: Vec<Value> = items
+        .map_or(one, Vec::as_slice)
+        .iter()
+        .map(|object| row(kind, object, include, now))
+        .collect();
+    let mut metadata = json!({});
+    for member in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(found) = value.get("metadata").and_then(|m| m.get(member)) {
+            metadata[member] = found.clone();
+        }
+    }
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": columns::definitions(kind),
+        "rows": rows,
+    })
+}
+
+fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let mut row = json!({"cells": cells::cells(kind, object, now)});
+    match include {
+        IncludeObject::None => row["object"] = Value::Null,
+        IncludeObject::Metadata => {
+            row["object"] = json!({
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": object.get("metadata"),
+            });
+        }
+        IncludeObject::Object => {
+            row["object"] = object.clone();
+            row["object"]["kind"] = json!(kind.kind);
+            row["object"]["apiVersion"] = json!(kind.api_version());
+        }
+    }
+    if let Some(conditions) = pods::row_conditions(kind, object) {
+        row["conditions"] = conditions;
+    }
+    row
+}
+
+/// A bookmark as a table: one row that carries the metadata only.
+pub(crate) fn bookmark(object: &Value) -> Value {
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata"),
+        "columnDefinitions": null,
+        "rows": [{"cells": [], "object": object}],
+    })
+}
+
+/// The text of a table that follows another one in a watch.
+pub(crate) fn without_columns(text: &Bytes) -> Bytes {
+    match serde_json::from_slice::<Value>(text) {
+        Ok(mut table) => {
+            table["columnDefinitions"] = Value::Null;
+            table.to_string().into()
+        }
+        Err(_) => text.clone(),
+    }
+}
