@@ -8,12 +8,16 @@ use kube::{Client, core::Status};
 use serde_json::Value;
 
 use crate::{
+    culprit,
     manifest::{Document, one_line},
     world::Key,
 };
 
 /// Where objects without a namespace go, as with kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
+
+/// The code of a refusal because the body cannot be decoded.
+const UNREADABLE: u16 = 400;
 
 /// How the server serves a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,19 +48,54 @@ impl Applier {
     pub(crate) async fn create(&mut self, document: &Document) -> anyhow::Result<Option<Key>> {
         let resource = self.resource(document).await?;
         let path = collection_path(document, &resource);
-        let body = serde_json::to_vec(&document.value).context("encode the object")?;
-        let request = Request::post(format!("{path}?fieldManager=run&fieldValidation=Strict"))
+        match self.post(document, &path, &document.value, "").await? {
+            Ok(created) => Ok(set_key(document, &created)),
+            Err(status) => {
+                let (mut field, reason) = explain(&status);
+                if field.is_empty() && status.code == UNREADABLE {
+                    field = self.culprit(document, &path, &status).await?;
+                }
+                Err(document.problem(&field, &reason).into())
+            }
+        }
+    }
+
+    /// Posts a body; the inner error is the server's refusal.
+    async fn post(
+        &self,
+        document: &Document,
+        path: &str,
+        body: &Value,
+        parameters: &str,
+    ) -> anyhow::Result<Result<Value, Box<Status>>> {
+        let body = serde_json::to_vec(body).context("encode the object")?;
+        let target = format!("{path}?fieldManager=run&fieldValidation=Strict{parameters}");
+        let request = Request::post(target)
             .header(http::header::CONTENT_TYPE, "application/json")
             .body(body)
             .map_err(|error| document.problem("metadata", &error.to_string()))?;
         match self.client.request::<Value>(request).await {
-            Ok(created) => Ok(set_key(document, &created)),
-            Err(kube::Error::Api(status)) => {
-                let (field, reason) = explain(&status);
-                Err(document.problem(&field, &reason).into())
-            }
+            Ok(created) => Ok(Ok(created)),
+            Err(kube::Error::Api(status)) => Ok(Err(status)),
             Err(error) => Err(document.problem("", &one_line(&error.to_string())).into()),
         }
+    }
+
+    /// The field that the server cannot read, if leaving out one alone changes its answer.
+    async fn culprit(
+        &self,
+        document: &Document,
+        path: &str,
+        refusal: &Status,
+    ) -> anyhow::Result<String> {
+        for leaf in culprit::leaves(&document.value) {
+            let body = culprit::without(&document.value, &leaf);
+            let answer = self.post(document, path, &body, "&dryRun=All").await?;
+            if answer.map_or_else(|status| status.message != refusal.message, |_| true) {
+                return Ok(leaf.to_string());
+            }
+        }
+        Ok(String::new())
     }
 
     /// How the server serves the object's kind.

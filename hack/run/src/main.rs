@@ -6,6 +6,7 @@
 
 mod apply;
 mod children;
+mod culprit;
 mod kubeconfig;
 mod manifest;
 mod options;

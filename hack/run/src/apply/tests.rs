@@ -143,7 +143,14 @@ async fn a_refusal_is_one_line_with_object_field_and_reason() {
             web.replace("replicas: 3", "replicas: -1"),
             "spec.replicas: Invalid value: -1: ",
         ),
-        (web.replace("replicas: 3", "replicas: many"), "replicas"),
+        (
+            web.replace("replicas: 3", "replicas: many"),
+            ": spec.replicas: StatefulSet in version",
+        ),
+        (
+            web.replace("storage: 1Gi", "storage: lots"),
+            ": spec.volumeClaimTemplates[0].spec.resources.requests.storage: StatefulSet in",
+        ),
         (
             web.replace(
                 "name: web\nspec:\n  serviceName",
