@@ -7,6 +7,9 @@ use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::{Deserialize, Deserializer};
 
+#[cfg(test)]
+mod tests;
+
 /// The metadata that cached objects are built from.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -15,6 +15,8 @@ use crate::pod::Pod;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
+#[cfg(test)]
+mod tests;
 
 /// Patches pods.
 ///

@@ -1,5 +1,6 @@
-//! What the fakes of several crates share.
+//! What the fakes of several crates share, and objects for their tests.
 
+pub mod builders;
 mod object_store;
 mod request_tracker;
 

@@ -1,6 +1,7 @@
 //! When a sync may go on, and when it waits for a cache.
 
 use super::*;
+use crate::testing::builders;
 
 #[derive(Default)]
 struct FakeCaches {
@@ -105,5 +106,70 @@ fn a_deleted_pod_must_be_seen_gone_or_terminating() {
         StaleCache::PodDeleted { pod: pod.clone() }
     );
     caches.running.lock().unwrap().clear();
+    store.ensure_ready(&web).unwrap();
+}
+
+#[test]
+fn the_caches_tell_their_versions_and_which_pods_run() {
+    let caches = Caches {
+        pods: Arc::default(),
+        claims: Arc::default(),
+        sets: Arc::default(),
+        revisions: Arc::default(),
+    };
+    caches.pods.bookmark("11");
+    caches.claims.bookmark("12");
+    caches.sets.bookmark("13");
+    caches.revisions.bookmark("14");
+    for (resource, version, text) in [
+        (TrackedResource::Pods, "11", "pods"),
+        (
+            TrackedResource::PersistentVolumeClaims,
+            "12",
+            "persistentvolumeclaims",
+        ),
+        (TrackedResource::StatefulSets, "13", "statefulsets.apps"),
+        (
+            TrackedResource::ControllerRevisions,
+            "14",
+            "controllerrevisions.apps",
+        ),
+    ] {
+        assert_eq!(caches.last_sync_resource_version(resource), version);
+        assert_eq!(resource.to_string(), text);
+    }
+
+    let set = builders::set("web").build();
+    let pod = builders::pod(&set, 0);
+    let key = ObjectKey::new("ns", "web-0");
+    assert!(!caches.shows_pod_running(&key, "web-0-uid"));
+    caches.pods.add(pod.build());
+    assert!(caches.shows_pod_running(&key, "web-0-uid"));
+    assert!(!caches.shows_pod_running(&key, "another"));
+    caches.pods.add(pod.terminating().build());
+    assert!(!caches.shows_pod_running(&key, "web-0-uid"));
+}
+
+#[test]
+fn the_last_of_several_deleted_pods_is_awaited_too() {
+    let (caches, store, web) = setup();
+    for name in ["web-0", "web-1"] {
+        store.deleted_pod(&web, "u", &ObjectKey::new("ns", name), name);
+    }
+    let last = ObjectKey::new("ns", "web-1");
+    let running = (last.clone(), "web-1".to_owned());
+    caches.running.lock().unwrap().push(running);
+    let stale = StaleCache::PodDeleted { pod: last };
+    assert_eq!(store.ensure_ready(&web).unwrap_err(), stale);
+    assert_eq!(store.ensure_ready(&web).unwrap_err(), stale, "it is kept");
+}
+
+#[test]
+fn turned_off_nothing_is_awaited() {
+    let store = NoopConsistencyStore;
+    let web = ObjectKey::new("ns", "web");
+    store.wrote_at(&web, "u", TrackedResource::Pods, "10");
+    store.deleted_pod(&web, "u", &ObjectKey::new("ns", "web-0"), "p");
+    store.clear(&web, None);
     store.ensure_ready(&web).unwrap();
 }

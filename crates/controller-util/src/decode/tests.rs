@@ -1,0 +1,114 @@
+//! What decoding keeps, and how little that is.
+
+use serde_json::{Value, json};
+use statefulset_client::indexer::CachedObject;
+
+use crate::claim::Claim;
+use crate::controller_revision::ControllerRevision;
+use crate::pod::Pod;
+use crate::stateful_set::StatefulSet;
+use crate::testing::builders;
+
+/// What a pod occupies beside its own allocations; grows only with good reason.
+const POD_BYTES_MAX: usize = 168;
+/// The same of a claim.
+const CLAIM_BYTES_MAX: usize = 104;
+
+#[test]
+fn compact_types_stay_compact() {
+    assert!(size_of::<Pod>() <= POD_BYTES_MAX, "{}", size_of::<Pod>());
+    assert!(
+        size_of::<Claim>() <= CLAIM_BYTES_MAX,
+        "{}",
+        size_of::<Claim>()
+    );
+}
+
+#[test]
+fn what_no_decision_reads_takes_no_memory() {
+    let set = builders::set("web").claim_template("data").build();
+    let plain = builders::pod(&set, 0);
+    let filler = "x".repeat(10_000);
+    let large = plain
+        .clone()
+        .with(
+            "spec.containers.0.env",
+            json!([{"name": "A", "value": filler}]),
+        )
+        .with("metadata.managedFields", json!([{"manager": filler}]))
+        .with("metadata.annotations.note", filler.as_str())
+        .with("status.containerStatuses", json!([{"image": filler}]))
+        .with("status.message", filler.as_str());
+    assert!(large.text().len() > 50_000);
+    assert_eq!(large.build(), plain.build());
+
+    let plain = builders::claim(&set, "data", 0);
+    let large = plain
+        .clone()
+        .with("spec.dataSource", json!({"name": filler}))
+        .with("metadata.annotations.note", filler.as_str());
+    assert_eq!(large.build(), plain.build());
+}
+
+#[test]
+fn copies_of_a_set_share_what_may_be_large() {
+    let set = builders::set("web").claim_template("data").build();
+    let copy = set.clone();
+    assert!(std::ptr::eq(
+        set.spec.template.as_json(),
+        copy.spec.template.as_json()
+    ));
+    assert!(std::ptr::eq(
+        &*set.spec.claim_templates,
+        &*copy.spec.claim_templates
+    ));
+    assert!(std::ptr::eq(&*set.metadata, &*copy.metadata));
+    assert!(std::ptr::eq(&*set.status, &*copy.status));
+}
+
+#[test]
+fn null_is_absent_as_go_has_it() {
+    let nulls: Value = json!({
+        "metadata": {
+            "name": "web", "namespace": null, "uid": null, "resourceVersion": null,
+            "creationTimestamp": null, "deletionTimestamp": null, "labels": null,
+            "annotations": null, "ownerReferences": null, "generation": null,
+        },
+        "spec": {
+            "replicas": null, "ordinals": null, "selector": null, "template": null,
+            "volumeClaimTemplates": null, "serviceName": null, "podManagementPolicy": null,
+            "updateStrategy": null, "revisionHistoryLimit": null, "minReadySeconds": null,
+            "persistentVolumeClaimRetentionPolicy": null, "volumes": null,
+        },
+        "status": null, "data": null, "revision": null,
+    });
+    let text = nulls.to_string();
+    let set = StatefulSet::decode(&text).unwrap();
+    assert_eq!(
+        (set.spec.replicas, set.spec.revision_history_limit),
+        (1, 10)
+    );
+    assert_eq!(set.spec.template.as_json(), "{}");
+    assert!(!set.is_deleting());
+    assert!(!Pod::decode(&text).unwrap().is_created());
+    assert!(Claim::decode(&text).unwrap().owner_references.is_empty());
+    let revision = ControllerRevision::decode(&text).unwrap();
+    assert_eq!((&*revision.data, revision.revision), ("", 0));
+}
+
+#[test]
+fn a_time_that_is_none_is_refused() {
+    let set = builders::set("web").build();
+    let pod = builders::pod(&set, 0).with("metadata.deletionTimestamp", "yesterday");
+    assert!(Pod::decode(&pod.text()).is_err());
+}
+
+#[test]
+fn text_with_escapes_is_read() {
+    let pod = r#"{"metadata":{"name":"w\u0065b-0","labels":{"a":"\u003c"},
+        "deletionTimestamp":"2026-03-01T11:00:00\u005a"}}"#;
+    let pod = Pod::decode(pod).unwrap();
+    assert_eq!(&*pod.name, "web-0");
+    assert_eq!(pod.labels.get("a"), Some("<"));
+    assert!(pod.is_terminating());
+}
