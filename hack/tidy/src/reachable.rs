@@ -107,7 +107,7 @@ fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> 
     if let Some(file) = &declared.file {
         return vec![join(beside, file)];
     }
-    let own = if is_root {
+    let own = if is_root || path.ends_with("/mod.rs") {
         beside.to_owned()
     } else {
         path.trim_end_matches(".rs").to_owned()
@@ -116,7 +116,11 @@ fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> 
     for module in &declared.around {
         folder = join(&folder, module);
     }
-    vec![join(&folder, &format!("{}.rs", declared.name))]
+    let name = &declared.name;
+    vec![
+        join(&folder, &format!("{name}.rs")),
+        join(&folder, &format!("{name}/mod.rs")),
+    ]
 }
 
 /// Rust files that `include!` names.
@@ -163,8 +167,11 @@ mod tests {
             SourceFile::new("a/src/other.rs", "//! P.\n"),
             SourceFile::new("a/src/q.rs", "//! Q.\n"),
             SourceFile::new("a/src/z/w.rs", "//! W.\n"),
+            SourceFile::new("a/tests/t.rs", "//! T.\nmod support;\n"),
+            SourceFile::new("a/tests/support/mod.rs", "//! S.\nmod deep;\n"),
+            SourceFile::new("a/tests/support/deep.rs", "//! D.\n"),
         ];
-        let roots = BTreeSet::from(["a/src/lib.rs".to_owned()]);
+        let roots = ["a/src/lib.rs", "a/tests/t.rs"].map(str::to_owned).into();
         assert_eq!(check(&files, &roots), Findings::new());
     }
 
