@@ -1,0 +1,117 @@
+//! Durations as Go's flags write them: `12h`, `1h30m`, `1.5s`, `0`.
+
+use std::time::Duration;
+
+/// Go's units with their nanoseconds; `µ` has two code points.
+const UNITS: [(&str, u128); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60 * 1_000_000_000),
+    ("h", 3600 * 1_000_000_000),
+];
+/// The longest duration that Go can hold, in nanoseconds: about 292 years.
+const NANOSECONDS_MAX: u128 = i64::MAX as u128;
+/// More digits than this after the point mean nothing, for no unit has more nanoseconds.
+const FRACTION_DIGITS_MAX: usize = 18;
+
+/// Reads a duration that is not negative.
+///
+/// Upstream: `time.ParseDuration`.
+pub(crate) fn parse(text: &str) -> Option<Duration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest == "0" {
+        return Some(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total = 0_u128;
+    while !rest.is_empty() {
+        let (nanoseconds, after) = parse_part(rest)?;
+        total = total
+            .checked_add(nanoseconds)
+            .filter(|sum| *sum <= NANOSECONDS_MAX)?;
+        rest = after;
+    }
+    u64::try_from(total).ok().map(Duration::from_nanos)
+}
+
+/// Reads one number with its unit. Returns its nanoseconds and what follows.
+fn parse_part(text: &str) -> Option<(u128, &str)> {
+    let (whole, rest) = split_digits(text);
+    let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let unit_end = rest
+        .find(|c: char| c == '.' || c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(unit_end);
+    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
+
+    let whole: u64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS_MAX)];
+    let mut numerator = 0;
+    let mut denominator = 1;
+    for digit in fraction.bytes() {
+        numerator = numerator * 10 + u128::from(digit - b'0');
+        denominator *= 10;
+    }
+    // 18 digits times 42 bits fit.
+    let nanoseconds = u128::from(whole) * unit + numerator * unit / denominator;
+    Some((nanoseconds, rest))
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_of_all_forms_are_read() {
+        for (text, nanoseconds) in [
+            ("0", 0),
+            ("0s", 0),
+            ("12h", 43_200_000_000_000),
+            ("1h30m", 5_400_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("+5s", 5_000_000_000),
+            (".5s", 500_000_000),
+            ("1.s", 1_000_000_000),
+            ("250ms", 250_000_000),
+            ("3us", 3_000),
+            ("3\u{b5}s4ns", 3_004),
+            ("0.3333333333333333333h", 1_200_000_000_000 - 1),
+        ] {
+            assert_eq!(
+                parse(text),
+                Some(Duration::from_nanos(nanoseconds)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let too_long = "99999999999999999999h";
+        for text in [
+            "", "12", "h", "1x", "-1s", ".s", "1 s", "1s ", "s1", "2562048h", too_long,
+        ] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+}

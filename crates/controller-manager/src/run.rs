@@ -1,0 +1,129 @@
+//! From options to a running controller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use statefulset_client::clock::{Clock, SystemClock};
+use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::recorder::BroadcastRecorder;
+use statefulset_controller::{ControllerConfig, StatefulSetController};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::PROGRAM;
+use crate::options::Options;
+use crate::preflight::{check_rights, wait_for_api_server};
+
+/// What events name as their source.
+const COMPONENT: &str = "statefulset-controller";
+/// How long the syncs in progress may take to finish.
+///
+/// Upstream: the default of `--controller-shutdown-timeout`.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(10);
+/// How long the events that wait may take to be sent at the end.
+const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
+
+/// Where the random parts of delays and names come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seeds {
+    /// For informers and retries.
+    pub(crate) controller: u64,
+    /// For events.
+    pub(crate) events: u64,
+}
+
+/// Runs the controller until told to stop.
+///
+/// # Errors
+///
+/// There is no usable API server, or the syncs in progress don't finish in time.
+pub(crate) async fn run(
+    options: Options,
+    seeds: Seeds,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let config = config::load(&options.source).await?;
+    let server = config.cluster_url.clone();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        %server,
+        concurrent_syncs = options.concurrent_syncs,
+        qps = options.qps,
+        burst = options.burst,
+        feature_gates = ?options.feature_gates.entries(),
+        "starting"
+    );
+    // Each client has its own budget, so that a flood of lists doesn't hold up writes.
+    let client_of = |part: &str| {
+        let user_agent = user_agent(part);
+        let (qps, burst) = (options.qps, options.burst);
+        config::client(
+            &config,
+            &ClientOptions {
+                qps,
+                burst,
+                user_agent,
+                ..Default::default()
+            },
+        )
+    };
+    let informer_client = client_of("shared-informers")?;
+    let client = client_of(COMPONENT)?;
+    let preflight = async {
+        wait_for_api_server(&informer_client, &server).await?;
+        check_rights(&informer_client).await
+    };
+    match stop.run_until_cancelled(preflight).await {
+        Some(result) => result?,
+        None => return Ok(()),
+    }
+
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
+    let stop_events = CancellationToken::new();
+    let mut events = JoinSet::new();
+    events.spawn(sink.run(client.clone(), seeds.events, stop_events.clone()));
+    let controller = StatefulSetController::new(ControllerConfig {
+        informer_client,
+        client,
+        recorder: Arc::new(recorder),
+        clock,
+        feature_gates: options.feature_gates,
+        concurrent_syncs: options.concurrent_syncs,
+        resync_period: options.resync_period,
+        seed: seeds.controller,
+    });
+    let result = run_controller(controller, stop).await;
+    // The controller held the only recorder: without it the sink ends when nothing waits.
+    if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
+        tracing::warn!("some events could not be sent in time");
+        stop_events.cancel();
+    }
+    result
+}
+
+async fn run_controller(
+    controller: StatefulSetController,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let too_late = async {
+        stop.cancelled().await;
+        sleep(SHUTDOWN_MAX).await;
+    };
+    tokio::select! {
+        () = controller.run(stop.clone()) => Ok(()),
+        () = too_late => bail!("controller shutdown timeout reached"),
+    }
+}
+
+/// What a client calls itself, in the form that client-go uses.
+fn user_agent(part: &str) -> String {
+    let (version, os, arch) = (
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    );
+    format!("{PROGRAM}/{version} ({os}/{arch}) {part}")
+}

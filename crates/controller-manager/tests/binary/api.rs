@@ -1,0 +1,148 @@
+//! A scripted API server on a loopback port.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+/// One request, without its body.
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    query: String,
+}
+
+impl Request {
+    pub(crate) fn is_watch(&self) -> bool {
+        self.query.contains("watch=true")
+    }
+}
+
+/// What a request is answered with.
+pub(crate) enum Answer {
+    /// A code and a JSON body.
+    Body(u16, String),
+    /// The head of a stream in which nothing comes.
+    Stream,
+    /// Nothing, while the connection stays open.
+    Silence,
+}
+
+impl Answer {
+    pub(crate) fn ok(body: &str) -> Self {
+        Self::Body(200, body.to_owned())
+    }
+
+    pub(crate) fn failure(code: u16, reason: &str, message: &str) -> Self {
+        let status = serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure",
+            "code": code, "reason": reason, "message": message,
+        });
+        Self::Body(code, status.to_string())
+    }
+
+    pub(crate) fn list(items: &[&str]) -> Self {
+        let items = items.join(",");
+        Self::ok(&format!(
+            r#"{{"kind":"List","metadata":{{"resourceVersion":"1"}},"items":[{items}]}}"#
+        ))
+    }
+
+    /// What an API server without objects says.
+    pub(crate) fn empty_list_or_watch(request: &Request) -> Self {
+        if request.is_watch() {
+            Self::Stream
+        } else {
+            Self::list(&[])
+        }
+    }
+}
+
+type Script = dyn Fn(&Request) -> Answer + Send + Sync;
+
+/// A server that answers from a script until the test ends.
+pub(crate) struct FakeApi {
+    address: SocketAddr,
+}
+
+impl FakeApi {
+    pub(crate) fn new(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let script: Arc<Script> = Arc::new(script);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let script = Arc::clone(&script);
+                // The client may close a connection at any moment.
+                std::thread::spawn(move || drop(serve(stream, &*script)));
+            }
+        });
+        Self { address }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+/// Answers the requests of one connection, one after the other.
+fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while let Some(request) = read_request(&mut reader)? {
+        match script(&request) {
+            Answer::Body(code, body) => {
+                let length = body.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\n\
+                     content-length: {length}\r\n\r\n{body}"
+                )?;
+            }
+            Answer::Stream => {
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+                )?;
+            }
+            Answer::Silence => {}
+        }
+    }
+    Ok(())
+}
+
+fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Request>> {
+    let first = reader.fill_buf()?.first().copied();
+    if first.is_some_and(|byte| !byte.is_ascii_uppercase()) {
+        // As API servers answer those who speak TLS where it is not spoken.
+        reader
+            .get_mut()
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
+        return Ok(None);
+    }
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut words = line.split_whitespace();
+    let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        return Ok(None);
+    };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let request = Request {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
+    };
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let header = header.trim().to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(request))
+}

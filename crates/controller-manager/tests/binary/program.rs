@@ -1,0 +1,119 @@
+//! Starts the program and looks at how it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a run ended.
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The program while it runs. Killed when dropped.
+pub(crate) struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+/// Runs the program to its end.
+pub(crate) fn run(arguments: &[&str]) -> Finished {
+    start(arguments, None).wait()
+}
+
+/// Starts the program, outside of any cluster, in a folder.
+pub(crate) fn start(arguments: &[&str], folder: Option<&Path>) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_statefulset-controller-manager"));
+    command
+        .args(arguments)
+        .env_remove("KUBERNETES_SERVICE_HOST");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let mut child = command.spawn().unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        for line in stderr.lines() {
+            if sender.send(line.unwrap()).is_err() {
+                break;
+            }
+        }
+    });
+    Program {
+        child,
+        lines,
+        seen: Vec::new(),
+    }
+}
+
+impl Program {
+    /// Waits until a line of stderr holds this.
+    pub(crate) fn wait_for_line(&mut self, text: &str) {
+        loop {
+            let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
+                panic!("no line with {text:?}; there were {:#?}", self.seen);
+            };
+            let found = line.contains(text);
+            self.seen.push(line);
+            if found {
+                return;
+            }
+        }
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args(["-s", name, &pid])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(mut self) -> Finished {
+        // Stderr ends with the process.
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            self.seen.push(line);
+        }
+        let mut stdout = String::new();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut stdout)
+            .unwrap();
+        let code = self.child.wait().unwrap().code();
+        let stderr = self
+            .seen
+            .iter()
+            .flat_map(|line| [line.as_str(), "\n"])
+            .collect();
+        Finished {
+            code,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
