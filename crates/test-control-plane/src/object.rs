@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::labels::Labels;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -85,7 +86,7 @@ impl Draft {
                 .as_object_mut()
                 .and_then(|map| map.remove("data"))
                 .filter(|data| !data.is_null())
-                .map(|data| data.to_string());
+                .map(|data| to_go_string(&data));
         }
         Self { value, data }
     }
@@ -109,7 +110,8 @@ impl Draft {
             if key == "kind" || key == "apiVersion" {
                 continue;
             }
-            text.push_str(&format!(",{}:{value}", Value::from(key.as_str())));
+            let member = format!(",{}:{value}", Value::from(key.as_str()));
+            text.push_str(&member);
         }
         if let Some(data) = &self.data {
             text.push_str(",\"data\":");
@@ -329,6 +331,10 @@ impl Object {
     }
 
     /// The object to work on.
+    ///
+    /// # Panics
+    ///
+    /// Never: the text is what [`Draft::encode`] made.
     pub fn draft(&self) -> Draft {
         let mut value: Value =
             serde_json::from_slice(&self.text).expect("the text was encoded by Draft::encode");
@@ -339,11 +345,15 @@ impl Object {
         }
         Draft {
             value,
-            data: self.data.as_ref().map(|data| data.to_string()),
+            data: self.data.as_ref().map(ToString::to_string),
         }
     }
 
     /// The object as a value.
+    ///
+    /// # Panics
+    ///
+    /// Never: the text is what [`Draft::encode`] made.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.text).expect("the text was encoded by Draft::encode")
     }

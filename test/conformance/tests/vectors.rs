@@ -1,0 +1,87 @@
+//! The recorded vectors of this repository, through the runners.
+
+use std::path::PathBuf;
+
+use conformance::files::lines;
+use conformance::report::{Report, Verdict};
+use conformance::{revisions, settled, sync};
+
+fn run(file: &str, runner: fn(&str) -> anyhow::Result<Verdict>) -> Report {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../vectors")
+        .join(file);
+    Report::of(&[path], runner).unwrap()
+}
+
+fn assert_all_pass(report: &Report, count: usize) {
+    let failed: Vec<String> = report
+        .failed
+        .iter()
+        .map(|verdict| format!("{}: {}", verdict.id, verdict.differences.join("; ")))
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert_eq!(report.passed, count);
+}
+
+#[test]
+fn revision_data_names_pods_and_claims_equal_the_reference_to_the_byte() {
+    let report = run("revisions.jsonl.gz", revisions::run);
+    assert_all_pass(&report, 300);
+    assert!(report.deviations.is_empty());
+}
+
+#[test]
+fn recorded_syncs_lead_to_what_the_reference_left_behind() {
+    assert_all_pass(&run("sync.jsonl.gz", sync::run), 1767);
+}
+
+#[test]
+fn settled_clusters_see_no_write() {
+    let report = run("settled.jsonl.gz", settled::run);
+    assert_all_pass(&report, 18);
+    assert!(report.deviations.is_empty());
+}
+
+#[test]
+fn a_member_that_appears_in_a_settled_template_makes_no_write() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
+    for line in lines(&path).unwrap() {
+        for appearance in [
+            r#""template":{"madeUpIn2030":{"a":1},"#,
+            r#""template":{"spec2":"x","#,
+        ] {
+            let altered = line.replace(
+                r#""template":{"metadata""#,
+                &format!("{appearance}\"metadata\""),
+            );
+            assert_ne!(altered, line);
+            // Revisions have their keys in order, so they are left as they were recorded.
+            assert!(altered.contains(r#""template":{"$patch""#));
+            let verdict = settled::run(&altered).unwrap();
+            assert!(
+                verdict.differences.is_empty(),
+                "{}: {:?}",
+                verdict.id,
+                verdict.differences
+            );
+        }
+    }
+}
+
+#[test]
+fn a_known_member_that_changes_in_a_settled_template_is_noticed() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
+    for line in lines(&path).unwrap() {
+        // The sets come first; the revisions after them are left as they were recorded.
+        let (sets, rest) = line.split_once(r#""controllerrevisions""#).unwrap();
+        let sets = sets.replace(r#""dnsPolicy":"ClusterFirst""#, r#""dnsPolicy":"Default""#);
+        let altered = format!(r#"{sets}"controllerrevisions"{rest}"#);
+        let verdict = settled::run(&altered).unwrap();
+        assert!(!verdict.differences.is_empty(), "{}", verdict.id);
+    }
+}

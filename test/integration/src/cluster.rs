@@ -1,0 +1,232 @@
+//! A control plane and a controller, as a test drives them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use kube_test_control_plane::audit::AuditEntry;
+use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use serde_json::Value;
+use statefulset_client::clock::Clock;
+use statefulset_client::error::Error;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
+use statefulset_client::rest::{ListOptions, PatchType, RestClient};
+use statefulset_controller::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The namespace of all objects.
+const NAMESPACE: &str = "default";
+/// A cluster in which nothing was written for so long has settled: longer than any delay of the
+/// kubelet in these tests, and than the controller's retries after a few failures.
+const QUIET: Duration = Duration::from_secs(30);
+/// How often a cluster may still be busy before a test gives up on it.
+const BUSY_MAX: usize = 400;
+/// The moment at which clusters begin.
+const BEGIN: &str = "2026-03-01T12:00:00Z";
+
+/// A control plane with a kubelet, a volume binder and a garbage collector, and the controller.
+pub struct Cluster {
+    plane: TestControlPlane,
+    client: RestClient,
+    clock: TokioClock,
+    controller: Option<(CancellationToken, JoinSet<()>)>,
+}
+
+/// The control plane's clock, as the controller takes it.
+struct SharedClock(TokioClock);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
+impl Cluster {
+    /// Starts a control plane whose pods behave so, and the controller.
+    pub async fn start(pods: PodBehaviour) -> Self {
+        let mut cluster = Self::start_without_controller(pods).await;
+        cluster.start_controller();
+        cluster
+    }
+
+    /// Starts a control plane whose pods behave so.
+    pub async fn start_without_controller(pods: PodBehaviour) -> Self {
+        let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
+        let actors = ActorsConfig {
+            kubelet: Some(KubeletConfig::new(pods)),
+            ..ActorsConfig::all()
+        };
+        let plane = TestControlPlane::builder()
+            .actors(actors)
+            .clock(Arc::new(clock.clone()))
+            .start()
+            .await;
+        let client = RestClient::new(plane.client());
+        Self {
+            plane,
+            client,
+            clock,
+            controller: None,
+        }
+    }
+
+    /// Starts a controller with an empty memory.
+    pub fn start_controller(&mut self) {
+        assert!(self.controller.is_none(), "a controller runs already");
+        let controller = StatefulSetController::new(ControllerConfig {
+            informer_client: self.client.clone(),
+            client: self.client.clone(),
+            recorder: Arc::new(NoopRecorder),
+            clock: Arc::new(SharedClock(self.clock.clone())),
+            feature_gates: FeatureGates::default(),
+            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
+            resync_period: None,
+            seed: 7,
+        });
+        let cancelled = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(controller.run(cancelled.clone()));
+        self.controller = Some((cancelled, tasks));
+    }
+
+    /// Ends the controller between two of its steps, without a word to it.
+    pub async fn kill_controller(&mut self) {
+        if let Some((_, mut tasks)) = self.controller.take() {
+            tasks.shutdown().await;
+        }
+    }
+
+    /// Asks the controller to end, and waits until it has.
+    pub async fn stop_controller(&mut self) {
+        if let Some((cancelled, mut tasks)) = self.controller.take() {
+            cancelled.cancel();
+            while tasks.join_next().await.is_some() {}
+        }
+    }
+
+    /// The control plane.
+    pub fn plane(&self) -> &TestControlPlane {
+        &self.plane
+    }
+
+    /// Waits until nothing has been written for a while.
+    pub async fn settle(&self) {
+        for _ in 0..BUSY_MAX {
+            self.plane.server().audit().clear();
+            tokio::time::sleep(QUIET).await;
+            if self.writes().is_empty() {
+                return;
+            }
+        }
+        panic!("the cluster is still busy: {:?}", self.write_summaries());
+    }
+
+    /// The successful writes since the audit log was last cleared.
+    pub fn writes(&self) -> Vec<AuditEntry> {
+        self.plane
+            .server()
+            .audit()
+            .matching(|entry| entry.is_write() && entry.code < 300)
+    }
+
+    /// One line for each of [`Cluster::writes`].
+    pub fn write_summaries(&self) -> Vec<String> {
+        self.writes().iter().map(AuditEntry::summary).collect()
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, resource: &Resource, object: &Value) -> Value {
+        let answer = self
+            .client
+            .create(resource, NAMESPACE, object.to_string())
+            .await;
+        parse(&answer.unwrap_or_else(|error| panic!("create {}: {error}", resource.kind)))
+    }
+
+    /// Reads an object.
+    pub async fn get(&self, resource: &Resource, name: &str) -> Option<Value> {
+        match self.client.get(resource, NAMESPACE, name).await {
+            Ok(text) => Some(parse(&text)),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => panic!("read {} {name}: {error}", resource.kind),
+        }
+    }
+
+    /// Merges a patch into an object.
+    pub async fn patch(&self, resource: &Resource, name: &str, patch: &Value) -> Value {
+        let body = patch.to_string();
+        let answer = self
+            .client
+            .patch(resource, NAMESPACE, name, PatchType::Merge, body)
+            .await;
+        parse(&answer.unwrap_or_else(|error| panic!("patch {} {name}: {error}", resource.kind)))
+    }
+
+    /// Deletes an object with options.
+    pub async fn delete(&self, resource: &Resource, name: &str, options: &Value) {
+        let answer = self
+            .client
+            .delete(resource, NAMESPACE, name, options.to_string())
+            .await;
+        answer.unwrap_or_else(|error: Error| panic!("delete {} {name}: {error}", resource.kind));
+    }
+
+    /// All objects of a resource, in order of their names.
+    pub async fn list(&self, resource: &Resource) -> Vec<Value> {
+        let answer = self.client.list(resource, &ListOptions::default()).await;
+        let list = parse(&answer.unwrap_or_else(|error| panic!("list {}: {error}", resource.kind)));
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// A set's status.
+    pub async fn status(&self, set: &str) -> Value {
+        let set = self.get(&STATEFUL_SETS, set).await.expect("the set exists");
+        set["status"].clone()
+    }
+
+    /// The names of all pods.
+    pub async fn pod_names(&self) -> Vec<String> {
+        names(&self.list(&PODS).await)
+    }
+
+    /// The names of all claims.
+    pub async fn claim_names(&self) -> Vec<String> {
+        names(&self.list(&PERSISTENT_VOLUME_CLAIMS).await)
+    }
+
+    /// The uids of all pods by name.
+    pub async fn pod_uids(&self) -> Vec<(String, String)> {
+        let uid = |pod: &Value| pod["metadata"]["uid"].as_str().unwrap_or("").to_owned();
+        let pods = self.list(&PODS).await;
+        names(&pods).into_iter().zip(pods.iter().map(uid)).collect()
+    }
+
+    /// All revisions, oldest first.
+    pub async fn revisions(&self) -> Vec<Value> {
+        let mut revisions = self.list(&CONTROLLER_REVISIONS).await;
+        revisions.sort_by_key(|revision| revision["revision"].as_i64());
+        revisions
+    }
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).expect("the server answers in JSON")
+}
+
+fn names(objects: &[Value]) -> Vec<String> {
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or("").to_owned();
+    objects.iter().map(name).collect()
+}

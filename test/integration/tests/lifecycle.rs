@@ -1,0 +1,217 @@
+//! What users do with a set: create, scale, roll, delete.
+
+use integration::{Cluster, manifests};
+use kube_test_control_plane::actors::PodBehaviour;
+use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
+use std::time::Duration;
+
+/// Pods that take a second to start, one to become ready, and one to stop.
+fn pods() -> PodBehaviour {
+    let second = Duration::from_secs(1);
+    PodBehaviour {
+        start_delay: second,
+        ready_delay: second,
+        stop_delay: second,
+        ..PodBehaviour::default()
+    }
+}
+
+/// The pod writes of the audit log, as `verb name`, creations and deletions alone.
+fn pod_order(cluster: &Cluster) -> Vec<String> {
+    let controller = |agent: &str| !agent.starts_with("test-control-plane/");
+    let entries = cluster.writes();
+    let entries = entries
+        .iter()
+        .filter(|e| e.resource == "pods" && controller(&e.user_agent));
+    let named = entries.filter_map(|entry| {
+        let created = entry.body_value()["metadata"]["name"]
+            .as_str()
+            .map(str::to_owned);
+        match entry.verb {
+            Verb::Create if entry.subresource.is_empty() => {
+                Some(format!("create {}", created.unwrap_or_default()))
+            }
+            Verb::Delete => Some(format!("delete {}", entry.name)),
+            _ => None,
+        }
+    });
+    named.collect()
+}
+
+/// Waits until the set has settled, keeping the whole audit log.
+async fn settle_logged(cluster: &Cluster) {
+    let log = cluster.plane().server().audit();
+    log.clear();
+    for _ in 0..100 {
+        let before = log
+            .entries()
+            .iter()
+            .filter(|entry| entry.is_write())
+            .count();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        if log
+            .entries()
+            .iter()
+            .filter(|entry| entry.is_write())
+            .count()
+            == before
+        {
+            return;
+        }
+    }
+    panic!("still busy");
+}
+
+fn assert_complete(status: &Value, replicas: u32) {
+    for counter in [
+        "replicas",
+        "readyReplicas",
+        "availableReplicas",
+        "updatedReplicas",
+        "currentReplicas",
+    ] {
+        assert_eq!(status[counter], json!(replicas), "{counter} of {status}");
+    }
+    assert_eq!(status["currentRevision"], status["updateRevision"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_come_up_in_order_and_scale_in_reverse_order() {
+    let cluster = Cluster::start(pods()).await;
+    cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
+    settle_logged(&cluster).await;
+    assert_eq!(
+        pod_order(&cluster),
+        ["create web-0", "create web-1", "create web-2"]
+    );
+    assert_complete(&cluster.status("web").await, 3);
+    assert_eq!(
+        cluster.claim_names().await,
+        ["data-web-0", "data-web-1", "data-web-2"]
+    );
+
+    cluster
+        .patch(&STATEFUL_SETS, "web", &json!({"spec": {"replicas": 1}}))
+        .await;
+    settle_logged(&cluster).await;
+    assert_eq!(pod_order(&cluster), ["delete web-2", "delete web-1"]);
+    assert_eq!(cluster.pod_names().await, ["web-0"]);
+    assert_eq!(cluster.claim_names().await.len(), 3, "claims are retained");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parallel_set_comes_up_at_once() {
+    let cluster = Cluster::start(PodBehaviour::default()).await;
+    let mut set = manifests::web(20);
+    set["spec"]["podManagementPolicy"] = json!("Parallel");
+    cluster.create(&STATEFUL_SETS, &set).await;
+    cluster.settle().await;
+    assert_complete(&cluster.status("web").await, 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_change_rolls_from_the_highest_ordinal_down_and_a_partition_holds() {
+    let cluster = Cluster::start(pods()).await;
+    cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
+    cluster.settle().await;
+
+    let image = |tag: &str, partition: u32| {
+        json!([
+            {"op": "replace", "path": "/spec/template/spec/containers/0/image",
+             "value": format!("registry.example/web:{tag}")},
+            {"op": "replace", "path": "/spec/updateStrategy/rollingUpdate/partition",
+             "value": partition},
+        ])
+    };
+    json_patch(&cluster, &image("2", 2)).await;
+    settle_logged(&cluster).await;
+    assert_eq!(pod_order(&cluster), ["delete web-2", "create web-2"]);
+    let status = cluster.status("web").await;
+    assert_eq!(status["updatedReplicas"], 1);
+    assert_ne!(status["currentRevision"], status["updateRevision"]);
+
+    json_patch(&cluster, &image("2", 0)).await;
+    settle_logged(&cluster).await;
+    let rolled = [
+        "delete web-1",
+        "create web-1",
+        "delete web-0",
+        "create web-0",
+    ];
+    assert_eq!(pod_order(&cluster), rolled);
+    assert_complete(&cluster.status("web").await, 3);
+
+    json_patch(&cluster, &image("1", 0)).await;
+    cluster.settle().await;
+    let revisions = cluster.revisions().await;
+    assert_eq!(
+        revisions.len(),
+        2,
+        "the rollback renumbers the first revision"
+    );
+    assert_eq!(revisions[1]["revision"], 3);
+    let status = cluster.status("web").await;
+    assert_eq!(status["currentRevision"], revisions[1]["metadata"]["name"]);
+}
+
+async fn json_patch(cluster: &Cluster, operations: &Value) {
+    // A merge patch cannot reach into a list, so the set is edited as a whole.
+    let mut set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
+    for operation in operations.as_array().unwrap() {
+        let path = operation["path"].as_str().unwrap();
+        *set.pointer_mut(path).unwrap() = operation["value"].clone();
+    }
+    cluster
+        .patch(&STATEFUL_SETS, "web", &json!({"spec": set["spec"]}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_pod_is_replaced() {
+    let cluster = Cluster::start(pods()).await;
+    cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
+    cluster.settle().await;
+    let before = cluster.pod_uids().await;
+    cluster.delete(&PODS, "web-1", &json!({})).await;
+    cluster.settle().await;
+    let after = cluster.pod_uids().await;
+    assert_eq!(before[0], after[0]);
+    assert_ne!(before[1].1, after[1].1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleting_the_set_takes_its_pods_along_unless_they_are_orphaned() {
+    for (policy, left) in [("Background", 0), ("Foreground", 0), ("Orphan", 2)] {
+        let cluster = Cluster::start(pods()).await;
+        cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
+        cluster.settle().await;
+        cluster
+            .delete(&STATEFUL_SETS, "web", &json!({"propagationPolicy": policy}))
+            .await;
+        cluster.settle().await;
+        assert!(
+            cluster.get(&STATEFUL_SETS, "web").await.is_none(),
+            "{policy}"
+        );
+        assert_eq!(cluster.pod_names().await.len(), left, "{policy}");
+        assert_eq!(cluster.claim_names().await.len(), 2, "{policy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_go_with_scaled_down_pods_where_the_policy_says_so() {
+    let cluster = Cluster::start(pods()).await;
+    let mut set = manifests::web(3);
+    set["spec"]["persistentVolumeClaimRetentionPolicy"] =
+        json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
+    cluster.create(&STATEFUL_SETS, &set).await;
+    cluster.settle().await;
+    cluster
+        .patch(&STATEFUL_SETS, "web", &json!({"spec": {"replicas": 1}}))
+        .await;
+    cluster.settle().await;
+    assert_eq!(cluster.pod_names().await, ["web-0"]);
+    assert_eq!(cluster.claim_names().await, ["data-web-0"]);
+}
