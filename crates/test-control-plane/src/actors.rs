@@ -116,22 +116,19 @@ async fn run(mut actor: impl Actor, server: ApiServer) {
     let mut cursor = None;
     while !stopping.is_cancelled() {
         let read = cursor.map(|cursor| store.events_after(cursor, BATCH_MAX));
-        let more = match read {
-            Some(Ok((until, events))) => {
-                for entry in &events {
-                    actor.observe(entry, &mut agenda);
-                }
-                cursor = Some(until);
-                !events.is_empty()
+        let more = if let Some(Ok((until, events))) = read {
+            for entry in &events {
+                actor.observe(entry, &mut agenda);
             }
-            None | Some(Err(_)) => {
-                let (revision, objects) = store.all();
-                for object in objects {
-                    actor.observe(&added(object), &mut agenda);
-                }
-                cursor = Some(revision);
-                true
+            cursor = Some(until);
+            !events.is_empty()
+        } else {
+            let (revision, objects) = store.all();
+            for object in objects {
+                actor.observe(&added(object), &mut agenda);
             }
+            cursor = Some(revision);
+            true
         };
         while let Some(key) = agenda.take_due(Instant::now()) {
             actor.act(&key, &mut agenda).await;

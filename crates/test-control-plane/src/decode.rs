@@ -8,7 +8,7 @@ use crate::status::{ApiError, ApiResult};
 
 /// The formats of objects in bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyFormat {
+pub(crate) enum BodyFormat {
     /// JSON, also where no format is named.
     Json,
     /// YAML.
@@ -16,7 +16,7 @@ pub enum BodyFormat {
 }
 
 /// The media type without its parameters.
-pub fn media_type(content_type: &str) -> &str {
+pub(crate) fn media_type(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
@@ -26,7 +26,7 @@ impl BodyFormat {
     /// # Errors
     ///
     /// 415 for anything but JSON and YAML.
-    pub fn of(content_type: &str) -> ApiResult<Self> {
+    pub(crate) fn of(content_type: &str) -> ApiResult<Self> {
         match media_type(content_type) {
             "" | "application/json" => Ok(Self::Json),
             "application/yaml" => Ok(Self::Yaml),
@@ -50,7 +50,7 @@ impl BodyFormat {
 /// # Errors
 ///
 /// 400 for a body that doesn't parse or is of another kind.
-pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
+pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
     let text = match format {
         BodyFormat::Json => body.to_vec(),
         BodyFormat::Yaml => yaml(body)?.to_string().into_bytes(),
@@ -72,7 +72,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
 /// # Errors
 ///
 /// 400 for a body that doesn't parse.
-pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
+pub(crate) fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
@@ -88,7 +88,7 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
 /// # Errors
 ///
 /// 400 for text that isn't YAML.
-pub fn yaml(body: &[u8]) -> ApiResult<Value> {
+pub(crate) fn yaml(body: &[u8]) -> ApiResult<Value> {
     let text = String::from_utf8_lossy(body);
     serde_saphyr::from_str(&text)
         .map_err(|err| ApiError::bad_request(format!("error parsing YAML: {err}")))
@@ -99,7 +99,7 @@ pub fn yaml(body: &[u8]) -> ApiResult<Value> {
 /// # Errors
 ///
 /// 400 if the body is of another kind.
-pub fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     let api_version = kind.api_version();
     let text = |member: &str, default: &str| -> String {
         let value = draft.value.get(member).and_then(Value::as_str);
@@ -157,7 +157,8 @@ fn parse_error(body: &[u8], err: &serde_json::Error) -> String {
         };
         return format!("{message} ({text})");
     }
-    let hex: String = body.iter().map(|b| format!("{b:02x}")).collect();
+    let hex: Vec<String> = body.iter().map(|b| format!("{b:02x}")).collect();
+    let hex = hex.concat();
     if trimmed.starts_with('[') && serde_json::from_slice::<Value>(body).is_ok() {
         return format!(
             "json: cannot unmarshal array into Go value of type struct {{ APIVersion string \

@@ -20,7 +20,7 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
         }
         "pods" => {
             apimachinery::set_pod_defaults(value);
-            set_condition_defaults(value);
+            set_status_defaults(value);
         }
         "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
         "persistentvolumes" => {
@@ -44,20 +44,64 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
     }
 }
 
-/// The times of a pod's conditions are printed even if there are none.
-fn set_condition_defaults(pod: &mut Value) {
-    let conditions = pod
-        .pointer_mut("/status/conditions")
-        .and_then(Value::as_array_mut);
-    for condition in conditions
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
+/// What the type of a pod's status prints even if it is not set.
+fn set_status_defaults(pod: &mut Value) {
+    let conditions = pod.pointer_mut("/status/conditions");
+    for condition in objects(conditions) {
         for member in ["lastProbeTime", "lastTransitionTime"] {
             condition.entry(member).or_insert(Value::Null);
         }
     }
+    if let Some(address) = pod
+        .pointer("/status/podIP")
+        .filter(|a| !a.is_null())
+        .cloned()
+        && pod.pointer("/status/podIPs/0/ip") != Some(&address)
+    {
+        pod["status"]["podIPs"] = json!([{"ip": address}]);
+    }
+    for list in [
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ] {
+        for status in objects(pod.pointer_mut(&format!("/status/{list}"))) {
+            for (member, zero) in [
+                ("image", json!("")),
+                ("imageID", json!("")),
+                ("lastState", json!({})),
+                ("ready", json!(false)),
+                ("restartCount", json!(0)),
+                ("state", json!({})),
+            ] {
+                status.entry(member).or_insert(zero);
+            }
+            for state in ["state", "lastState"] {
+                if let Some(state) = status.get_mut(state) {
+                    set_state_defaults(state);
+                }
+            }
+        }
+    }
+}
+
+fn set_state_defaults(state: &mut Value) {
+    if let Some(running) = state.get_mut("running").and_then(Value::as_object_mut) {
+        running.entry("startedAt").or_insert(Value::Null);
+    }
+    if let Some(terminated) = state.get_mut("terminated").and_then(Value::as_object_mut) {
+        terminated.entry("exitCode").or_insert(json!(0));
+        for member in ["startedAt", "finishedAt"] {
+            terminated.entry(member).or_insert(Value::Null);
+        }
+    }
+}
+
+fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+    list.and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
 }
 
 /// What the reference's feature gates, all at their defaults, don't let in.

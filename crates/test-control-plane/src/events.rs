@@ -16,7 +16,7 @@ const RENAMED: &[(&str, &str)] = &[
 ];
 
 /// Turns the stored form into the form that `kind` serves.
-pub fn to_served(kind: &Kind, value: &mut Value) {
+pub(crate) fn to_served(kind: &Kind, value: &mut Value) {
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;
     };
@@ -32,7 +32,7 @@ pub fn to_served(kind: &Kind, value: &mut Value) {
 }
 
 /// Turns the form that `kind` serves into the stored form.
-pub fn to_stored(kind: &Kind, value: &mut Value) {
+pub(crate) fn to_stored(kind: &Kind, value: &mut Value) {
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;
     };
@@ -43,7 +43,7 @@ pub fn to_stored(kind: &Kind, value: &mut Value) {
 }
 
 /// Fills in what the type always prints.
-pub fn set_defaults(value: &mut Value) {
+pub(crate) fn set_defaults(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {
         return;
     };

@@ -10,5 +10,6 @@ mod scale;
 mod update;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
+pub(crate) use discovery::discover;
 pub(crate) use read::forbidden;
 pub(crate) use update::Source;

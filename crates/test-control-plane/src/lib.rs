@@ -28,6 +28,7 @@ mod patch;
 mod query;
 mod represent;
 mod selectors;
+mod strict;
 mod table;
 mod validation;
 mod watch;

@@ -5,13 +5,12 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 use crate::object::Draft;
-use crate::options::FieldValidation;
 use crate::server::{ApiServer, UnknownFields};
 use crate::status::{ApiError, ApiResult};
 
 /// The parts of the kinds whose types the schema knows: the JSON pointer, the type
 /// and the path.
-fn typed_parts(kind: &Kind) -> &'static [(&'static str, &'static str, &'static str)] {
+pub(crate) fn typed_parts(kind: &Kind) -> &'static [(&'static str, &'static str, &'static str)] {
     match kind.storage {
         "statefulsets" => &[("", "StatefulSet", "")],
         "persistentvolumeclaims" => &[("", "PersistentVolumeClaim", "")],
@@ -29,12 +28,7 @@ impl ApiServer {
     /// # Errors
     ///
     /// 400 for a value of the wrong type, and for unknown members where they are not allowed.
-    pub(crate) fn normalize(
-        &self,
-        kind: &Kind,
-        _validation: FieldValidation,
-        draft: &mut Draft,
-    ) -> ApiResult<()> {
+    pub(crate) fn normalize(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
         let unknown = match self.config().unknown_fields {
             UnknownFields::Keep => UnknownMembers::Keep,
             UnknownFields::Prune => UnknownMembers::Drop,

@@ -11,7 +11,7 @@ const FIELD_MANAGER_MAX: usize = 128;
 
 /// How strictly unknown and repeated fields of a body are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// Refuse the request.
     Strict,
     /// Warn about them.
@@ -22,7 +22,7 @@ pub enum FieldValidation {
 
 /// Options of creates, updates and patches.
 #[derive(Clone, Copy, Debug)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Do everything but store.
     pub dry_run: bool,
     /// What to do about unknown fields.
@@ -35,7 +35,7 @@ impl WriteOptions {
     /// # Errors
     ///
     /// 422 for a value that isn't allowed.
-    pub fn parse(options: &str, query: &Query) -> ApiResult<Self> {
+    pub(crate) fn parse(options: &str, query: &Query) -> ApiResult<Self> {
         let dry_run = dry_run(options, query.get("dryRun"))?;
         if query
             .get("fieldManager")
@@ -75,7 +75,7 @@ fn dry_run(options: &str, value: Option<&str>) -> ApiResult<bool> {
 
 /// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They stay, without the reference.
     Orphan,
     /// They are deleted after it.
@@ -86,7 +86,7 @@ pub enum Propagation {
 
 /// Options of a deletion.
 #[derive(Clone, Debug, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// The grace period asked for, in seconds.
     pub grace_period_seconds: Option<i64>,
     /// What to do with dependents; none leaves it to the object's finalizers.
@@ -105,7 +105,7 @@ impl DeleteOptions {
     /// # Errors
     ///
     /// 422 for values that aren't allowed or don't go together.
-    pub fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
+    pub(crate) fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
         let invalid = |error| ApiError::invalid_options("DeleteOptions", error);
         let text = |member: &str| -> Option<String> {
             let value = body.get(member).and_then(Value::as_str);

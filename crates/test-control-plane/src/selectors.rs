@@ -9,7 +9,7 @@ use crate::status::{ApiError, ApiResult};
 
 /// What a list or watch selects.
 #[derive(Clone, Debug)]
-pub struct Selection {
+pub(crate) struct Selection {
     labels: Selector,
     fields: Vec<FieldTerm>,
 }
@@ -35,7 +35,7 @@ impl Selection {
     /// # Errors
     ///
     /// 400 for bad syntax and for fields that the kind can't be selected by.
-    pub fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
+    pub(crate) fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
             .map_err(|err| ApiError::bad_request(parse_message(&err.to_string())))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
@@ -43,12 +43,12 @@ impl Selection {
     }
 
     /// Whether nothing is selected away.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// Whether the object is selected.
-    pub fn matches(&self, object: &Object) -> bool {
+    pub(crate) fn matches(&self, object: &Object) -> bool {
         self.fields.iter().all(|term| {
             let value: &str = match term.field {
                 Field::Name => &object.key.name,
@@ -61,10 +61,10 @@ impl Selection {
 }
 
 /// The parser's message; what is wrong between requirements is said without their prefix.
-fn parse_message(message: &str) -> &str {
+fn parse_message(message: &str) -> String {
     match message.strip_prefix("unable to parse requirement: ") {
-        Some(rest) if rest.ends_with("identifier after ','") => rest,
-        _ => message,
+        Some(rest) if rest.ends_with("identifier after ','") => rest.to_owned(),
+        _ => message.replace(", expected: '('", " expected: '('"),
     }
 }
 

@@ -20,7 +20,8 @@ use crate::auth::{self, Peer, Tokens};
 use crate::clock::Clock;
 use crate::decode::{self, BodyFormat};
 use crate::faults::{FaultAction, Faults};
-use crate::handlers::Source;
+use crate::handlers::{Source, discover};
+use crate::object::Draft;
 use crate::options::{DeleteOptions, WriteOptions};
 use crate::patch::Patch;
 use crate::query::Query;
@@ -199,7 +200,7 @@ impl ApiServer {
         auth::authorize(&identity, &route, path)?;
         let request = match route {
             Route::Resource(request) => request,
-            other => return Ok(self.discover(&other, &incoming.method)?),
+            other => return Ok(discover(&other, &incoming.method)?),
         };
         let agent = incoming.header(USER_AGENT).to_owned();
         let fault = self.faults().strike(&request, &agent);
@@ -295,9 +296,13 @@ impl ApiServer {
                 self.evict(request, &incoming.query, &body)
             }
             _ => {
-                let draft = decode::object(request.kind, format, &incoming.body)?;
-                let text = self.create(request, draft, options)?;
-                Ok(reply::json_text(StatusCode::CREATED, text))
+                let (draft, warnings) = self.decode(request, incoming, options)?;
+                let text = self.create(request, &draft, options)?;
+                let mut reply = reply::json_text(StatusCode::CREATED, text);
+                for text in &warnings {
+                    reply::warn(&mut reply, text);
+                }
+                Ok(reply)
             }
         }
     }
@@ -310,13 +315,16 @@ impl ApiServer {
         };
         let options = WriteOptions::parse(kind, &incoming.query)?;
         let body = &incoming.body;
+        let mut warnings = Vec::new();
         let source = if request.verb == Verb::Patch {
             Source::Patch(Patch::parse(incoming.header(CONTENT_TYPE), body)?)
         } else if request.target == Target::Scale {
             let value = decode::value(incoming.format()?, body)?;
-            Source::Put(crate::object::Draft { value, data: None })
+            Source::Put(Draft { value, data: None })
         } else {
-            Source::Put(decode::object(request.kind, incoming.format()?, body)?)
+            let (draft, found) = self.decode(request, incoming, options)?;
+            warnings = found;
+            Source::Put(draft)
         };
         if request.target == Target::Scale {
             let text = self.update_scale(request, &source, options)?;
@@ -328,7 +336,25 @@ impl ApiServer {
         } else {
             StatusCode::OK
         };
-        Ok(reply::json_text(code, text))
+        let mut reply = reply::json_text(code, text);
+        for text in &warnings {
+            reply::warn(&mut reply, text);
+        }
+        Ok(reply)
+    }
+
+    /// The object in a body, and what the client is to be warned of.
+    fn decode(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        options: WriteOptions,
+    ) -> ApiResult<(Draft, Vec<String>)> {
+        let kind = request.kind;
+        let draft = decode::object(kind, incoming.format()?, &incoming.body)?;
+        let validation = options.field_validation;
+        let warnings = self.check_fields(kind, &draft, &incoming.body, validation)?;
+        Ok((draft, warnings))
     }
 }
 

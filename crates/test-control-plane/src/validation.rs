@@ -11,7 +11,7 @@ mod stateful_set;
 
 use serde_json::Value;
 
-pub use field_error::FieldError;
+pub(crate) use field_error::FieldError;
 
 use crate::kinds::Kind;
 use crate::object::Draft;
@@ -19,7 +19,7 @@ use crate::route::Target;
 
 /// What is being validated.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// The kind of the object.
     pub kind: &'static Kind,
     /// The object as it would be stored.
@@ -31,7 +31,7 @@ pub struct Subject<'a> {
 }
 
 /// Everything that is wrong with a write.
-pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+pub(crate) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     let mut errors = metadata::validate(subject);
     let kind = subject.kind;
     let storage = kind.storage;

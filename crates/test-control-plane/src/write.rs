@@ -56,7 +56,7 @@ impl ApiServer {
 
     /// A new uid.
     pub(crate) fn new_uid(&self) -> String {
-        let bits: u128 = self.with_random(|random| random.random());
+        let bits: u128 = self.with_random(Rng::random);
         uuid::Builder::from_random_bytes(bits.to_be_bytes())
             .into_uuid()
             .to_string()

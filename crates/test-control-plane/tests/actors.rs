@@ -1,5 +1,10 @@
 //! What kubelet, scheduler, volume binder, garbage collector and namespace controller do.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail by panicking, in helpers too"
+)]
+
 mod support;
 
 use std::time::Duration;
@@ -61,12 +66,14 @@ async fn annotations_decide_on_the_outcome_of_a_pod() {
     eventually(|| async { plane.get(path).await["status"]["phase"] == "Running" }).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!support::is_ready(&plane.get(path).await));
-    let patch = |outcome: &str| json!({"metadata": {"annotations": {key: outcome}}});
-    plane.call(Method::PATCH, path, &patch("ready")).await;
+    let annotate = |outcome: &str| json!({"metadata": {"annotations": {key: outcome}}});
+    plane.call(Method::PATCH, path, &annotate("ready")).await;
     eventually(|| async { support::is_ready(&plane.get(path).await) }).await;
-    plane.call(Method::PATCH, path, &patch("never-ready")).await;
+    plane
+        .call(Method::PATCH, path, &annotate("never-ready"))
+        .await;
     eventually(|| async { !support::is_ready(&plane.get(path).await) }).await;
-    plane.call(Method::PATCH, path, &patch("fails")).await;
+    plane.call(Method::PATCH, path, &annotate("fails")).await;
     eventually(|| async { plane.get(path).await["status"]["phase"] == "Failed" }).await;
     plane.stop().await;
 }
@@ -133,10 +140,10 @@ async fn with_owner(plane: &Plane, policy: &str, block: bool) -> (String, String
 }
 
 async fn release(plane: &Plane, path: &str) {
-    let patch = json!({"metadata": {
+    let body = json!({"metadata": {
         "$deleteFromPrimitiveList/finalizers": ["example.com/hold"],
     }});
-    plane.call(Method::PATCH, path, &patch).await;
+    plane.call(Method::PATCH, path, &body).await;
 }
 
 async fn collecting() -> Plane {

@@ -154,9 +154,9 @@ impl Kubelet {
     }
 
     async fn patch_status(&self, object: &Object, path: &str, status: Value) -> bool {
-        let patch = json!({"metadata": {"uid": *object.uid}, "status": status});
+        let body = json!({"metadata": {"uid": *object.uid}, "status": status});
         self.client
-            .send(Method::PATCH, &format!("{path}/status"), &patch)
+            .send(Method::PATCH, &format!("{path}/status"), &body)
             .await
     }
 

@@ -109,10 +109,10 @@ impl VolumeBinder {
     /// Deletes the volume of a claim that is gone.
     async fn delete_volume(&self, key: &Key) -> bool {
         let path = format!("/api/v1/persistentvolumes/{}", key.name);
-        let patch = json!({"metadata": {
+        let release = json!({"metadata": {
             "$deleteFromPrimitiveList/finalizers": ["kubernetes.io/pv-protection"],
         }});
-        self.client.send(Method::PATCH, &path, &patch).await
+        self.client.send(Method::PATCH, &path, &release).await
             && self.client.send(Method::DELETE, &path, &json!({})).await
     }
 }

@@ -24,7 +24,7 @@ impl ApiServer {
     pub(crate) fn create(
         &self,
         request: &ResourceRequest,
-        draft: Draft,
+        draft: &Draft,
         options: WriteOptions,
     ) -> ApiResult<Bytes> {
         let wanted = draft.metadata().name().to_owned();
@@ -62,7 +62,7 @@ impl ApiServer {
         }
         events::to_stored(served, &mut draft.value);
         self.prepare_create(kind, &request.namespace, &mut draft);
-        self.normalize(kind, options.field_validation, &mut draft)?;
+        self.normalize(kind, &mut draft)?;
         self.check_namespace_is_open(request, &draft)?;
         remove_empty(draft.metadata_mut());
         let subject = Subject {

@@ -233,7 +233,7 @@ impl ApiServer {
                 Err(err) => return Err(err),
             }
         }
-        let text = self.list_text(request.kind, &items, self.store().revision(), None, None);
+        let text = Self::list_text(request.kind, &items, self.store().revision(), None, None);
         Ok(reply::json_text(StatusCode::OK, text))
     }
 }

@@ -6,53 +6,50 @@ use serde_json::{Value, json};
 use crate::kinds::{self, Kind, Subresource};
 use crate::reply::{self, Reply};
 use crate::route::Route;
-use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
-impl ApiServer {
-    /// Answers everything that isn't about resources.
-    pub(crate) fn discover(&self, route: &Route, method: &Method) -> ApiResult<Reply> {
-        if matches!(route, Route::Unknown) {
-            return Ok(reply::plain(StatusCode::NOT_FOUND, "404 page not found\n"));
-        }
-        if method != Method::GET && method != Method::HEAD {
-            return Err(ApiError::method_not_allowed());
-        }
-        let value = match route {
-            Route::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
-            Route::Version => version(),
-            Route::CoreVersions => json!({
-                "kind": "APIVersions",
-                "versions": ["v1"],
-                "serverAddressByClientCIDRs": [],
-            }),
-            Route::Groups => json!({
-                "kind": "APIGroupList",
-                "apiVersion": "v1",
-                "groups": kinds::group_versions()
-                    .into_iter()
-                    .filter(|(group, _)| !group.is_empty())
-                    .map(|(group, version)| api_group(group, version))
-                    .collect::<Vec<_>>(),
-            }),
-            Route::Group(group) => {
-                let found = kinds::group_versions()
-                    .into_iter()
-                    .find(|(g, _)| g == group);
-                let (group, version) = found.ok_or_else(ApiError::no_such_resource)?;
-                let mut value = api_group(group, version);
-                value["kind"] = json!("APIGroup");
-                value["apiVersion"] = json!("v1");
-                value
-            }
-            Route::Resources(group, version) => resources(group, version),
-            Route::OpenApi(None) => super::open_api::index(),
-            Route::OpenApi(Some((group, version))) => super::open_api::document(group, version),
-            Route::Root => root(),
-            Route::Unknown | Route::Resource(_) => return Err(ApiError::no_such_resource()),
-        };
-        Ok(reply::json_value(StatusCode::OK, &value))
+/// Answers everything that isn't about resources.
+pub(crate) fn discover(route: &Route, method: &Method) -> ApiResult<Reply> {
+    if matches!(route, Route::Unknown) {
+        return Ok(reply::plain(StatusCode::NOT_FOUND, "404 page not found\n"));
     }
+    if method != Method::GET && method != Method::HEAD {
+        return Err(ApiError::method_not_allowed());
+    }
+    let value = match route {
+        Route::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
+        Route::Version => version(),
+        Route::CoreVersions => json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [],
+        }),
+        Route::Groups => json!({
+            "kind": "APIGroupList",
+            "apiVersion": "v1",
+            "groups": kinds::group_versions()
+                .into_iter()
+                .filter(|(group, _)| !group.is_empty())
+                .map(|(group, version)| api_group(group, version))
+                .collect::<Vec<_>>(),
+        }),
+        Route::Group(group) => {
+            let found = kinds::group_versions()
+                .into_iter()
+                .find(|(g, _)| g == group);
+            let (group, version) = found.ok_or_else(ApiError::no_such_resource)?;
+            let mut value = api_group(group, version);
+            value["kind"] = json!("APIGroup");
+            value["apiVersion"] = json!("v1");
+            value
+        }
+        Route::Resources(group, version) => resources(group, version),
+        Route::OpenApi(None) => super::open_api::index(),
+        Route::OpenApi(Some((group, version))) => super::open_api::document(group, version),
+        Route::Root => root(),
+        Route::Unknown | Route::Resource(_) => return Err(ApiError::no_such_resource()),
+    };
+    Ok(reply::json_value(StatusCode::OK, &value))
 }
 
 /// The version that the server imitates.

@@ -39,7 +39,7 @@ impl ApiServer {
                 return Err(ApiError::not_found(kind, &request.name));
             };
             let mut pod = current.draft();
-            self.check_bindable(request, &pod)?;
+            Self::check_bindable(request, &pod)?;
             object_mut(&mut pod.value, "spec").insert("nodeName".to_owned(), json!(node));
             self.set_scheduled(&mut pod);
             let expect = Expect::Version(current.resource_version);
@@ -49,7 +49,7 @@ impl ApiServer {
         }
     }
 
-    fn check_bindable(&self, request: &ResourceRequest, pod: &Draft) -> ApiResult<()> {
+    fn check_bindable(request: &ResourceRequest, pod: &Draft) -> ApiResult<()> {
         let name = &request.name;
         let conflict = |why: String| ApiError {
             details: Some(details(name, "", "pods/binding")),

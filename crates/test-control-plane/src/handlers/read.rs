@@ -146,12 +146,17 @@ impl ApiServer {
             .filter(|_| rest > 0)
             .map(|last| encode_token(Some(revision), &last.key.namespace, &last.key.name));
         let remaining = (rest > 0 && selection.is_everything()).then_some(rest);
-        Ok(self.list_text(request.kind, &objects, revision, token, remaining))
+        Ok(Self::list_text(
+            request.kind,
+            &objects,
+            revision,
+            token,
+            remaining,
+        ))
     }
 
     /// The text of a list.
     pub(crate) fn list_text(
-        &self,
         kind: &Kind,
         objects: &[Arc<Object>],
         revision: u64,

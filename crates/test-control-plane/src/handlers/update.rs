@@ -56,7 +56,7 @@ impl ApiServer {
                     let mut draft = draft.clone();
                     check_name(request, &mut draft)?;
                     draft.metadata_mut().remove("resourceVersion");
-                    return Ok((self.create(request, draft, options)?, true));
+                    return Ok((self.create(request, &draft, options)?, true));
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };
@@ -77,7 +77,7 @@ impl ApiServer {
         request: &ResourceRequest,
         source: &Source,
         old: &Draft,
-        options: WriteOptions,
+        _options: WriteOptions,
     ) -> ApiResult<(Draft, bool)> {
         let kind = stored(request.kind);
         let (mut new, unconditional) = match source {
@@ -108,7 +108,7 @@ impl ApiServer {
         }
         prepare_update(kind, request.target, &mut new, old);
         crate::defaults::set_defaults(kind, &mut new);
-        self.normalize(kind, options.field_validation, &mut new)?;
+        self.normalize(kind, &mut new)?;
         crate::write::remove_empty(new.metadata_mut());
         Ok((new, unconditional))
     }

@@ -10,7 +10,9 @@ pub fn compact(text: &str) -> String {
         if in_string {
             match c {
                 '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                    out.push_str("\\u");
+                    let digits = format!("{:04x}", u32::from(c));
+                    out.push_str(&digits);
                 }
                 _ => out.push(c),
             }

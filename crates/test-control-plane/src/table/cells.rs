@@ -12,10 +12,10 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     let created = age(text(object, "/metadata/creationTimestamp"), now);
     let name = json!(text(object, "/metadata/name"));
     match kind.storage {
-        "pods" => pods::cells(object, created, now),
-        "statefulsets" => stateful_set(object, created),
-        "persistentvolumeclaims" => claim(object, created),
-        "persistentvolumes" => volume(object, created),
+        "pods" => pods::cells(object, &created, now),
+        "statefulsets" => stateful_set(object, &created),
+        "persistentvolumeclaims" => claim(object, &created),
+        "persistentvolumes" => volume(object, &created),
         "controllerrevisions" => vec![
             name,
             json!(controller(object)),
@@ -29,8 +29,8 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
             json!(created),
         ],
         "namespaces" => vec![name, json!(text(object, "/status/phase")), json!(created)],
-        "services" => service(object, created),
-        "nodes" => node(object, created),
+        "services" => service(object, &created),
+        "nodes" => node(object, &created),
         "configmaps" => vec![name, data_count(object), json!(created)],
         "secrets" => {
             vec![
@@ -85,7 +85,7 @@ fn data_count(object: &Value) -> Value {
         object
             .get(member)
             .and_then(Value::as_object)
-            .map_or(0, |m| m.len())
+            .map_or(0, serde_json::Map::len)
     };
     json!(count("data") + count("binaryData"))
 }
@@ -98,7 +98,7 @@ fn number_or_percent(object: &Value, pointer: &str) -> String {
     }
 }
 
-fn stateful_set(set: &Value, created: String) -> Vec<Value> {
+fn stateful_set(set: &Value, created: &str) -> Vec<Value> {
     let number = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
     let containers = || list(set, "/spec/template/spec/containers");
     vec![
@@ -140,7 +140,7 @@ fn phase(object: &Value) -> &str {
     }
 }
 
-fn claim(claim: &Value, created: String) -> Vec<Value> {
+fn claim(claim: &Value, created: &str) -> Vec<Value> {
     let bound = !text(claim, "/spec/volumeName").is_empty();
     let (capacity, modes) = if bound {
         let modes = access_modes(claim, "/status/accessModes");
@@ -161,7 +161,7 @@ fn claim(claim: &Value, created: String) -> Vec<Value> {
     ]
 }
 
-fn volume(volume: &Value, created: String) -> Vec<Value> {
+fn volume(volume: &Value, created: &str) -> Vec<Value> {
     let claim = match text(volume, "/spec/claimRef/name") {
         "" => String::new(),
         name => format!("{}/{name}", text(volume, "/spec/claimRef/namespace")),
@@ -243,7 +243,7 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-fn service(service: &Value, created: String) -> Vec<Value> {
+fn service(service: &Value, created: &str) -> Vec<Value> {
     let ports: Vec<String> = list(service, "/spec/ports")
         .map(|port| {
             let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
@@ -268,7 +268,7 @@ fn service(service: &Value, created: String) -> Vec<Value> {
     ]
 }
 
-fn node(node: &Value, created: String) -> Vec<Value> {
+fn node(node: &Value, created: &str) -> Vec<Value> {
     let ready = list(node, "/status/conditions").find(|c| text(c, "/type") == "Ready");
     let mut status = match ready.map(|c| text(c, "/status")) {
         Some("True") => "Ready",

@@ -8,7 +8,7 @@ use super::cells::{list, or_none, text};
 use crate::kinds::Kind;
 
 /// Upstream: `printPod`.
-pub(super) fn cells(pod: &Value, created: String, now: Timestamp) -> Vec<Value> {
+pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
     let containers = list(pod, "/spec/containers").count();
     let statuses: Vec<&Value> = list(pod, "/status/containerStatuses").collect();
     let ready = statuses.iter().filter(|s| is_ready_and_running(s)).count();

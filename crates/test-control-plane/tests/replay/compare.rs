@@ -7,7 +7,7 @@ const MASKS: [&str; 7] = [
 ];
 
 /// What differs first, if anything.
-pub fn same(wanted: &Value, found: &Value, managed_fields: bool) -> Result<(), String> {
+pub(super) fn same(wanted: &Value, found: &Value, managed_fields: bool) -> Result<(), String> {
     at("", wanted, found, managed_fields)
 }
 

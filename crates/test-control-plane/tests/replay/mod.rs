@@ -22,7 +22,7 @@ fn compares_managed_fields(case: &str) -> bool {
 type Answers = BTreeMap<String, Value>;
 
 /// Runs a case; what is wrong with the first step that goes wrong.
-pub async fn case(server: &ApiServer, case: &Value) -> Result<(), String> {
+pub(crate) async fn case(server: &ApiServer, case: &Value) -> Result<(), String> {
     let body = json!({"metadata": {"name": NAMESPACE}});
     server
         .call_json(http::Method::POST, "/api/v1/namespaces", "setup", &body)

@@ -4,50 +4,52 @@
 use std::future::Future;
 use std::time::Duration;
 
-use http::Method;
-use kube_test_control_plane::TestControlPlane;
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use kube_test_control_plane::{ApiServer, TestControlPlane};
 use serde_json::{Value, json};
 
 /// A control plane that is asked with plain JSON.
-pub struct Plane(pub TestControlPlane);
+pub(crate) struct Plane(pub TestControlPlane);
 
 impl Plane {
-    pub fn new(plane: TestControlPlane) -> Self {
+    pub(crate) fn new(plane: TestControlPlane) -> Self {
         Self(plane)
     }
 
-    pub async fn call(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn call(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         self.0.server().call_json(method, path, "test", body).await
     }
 
-    pub async fn create(&self, path: &str, body: &Value) -> Value {
+    pub(crate) async fn create(&self, path: &str, body: &Value) -> Value {
         let (code, object) = self.call(Method::POST, path, body).await;
         assert_eq!(code, 201, "{object}");
         object
     }
 
-    pub async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let (code, object) = self.call(Method::GET, path, &Value::Null).await;
         assert_eq!(code, 200, "{object}");
         object
     }
 
-    pub async fn code(&self, path: &str) -> u16 {
+    pub(crate) async fn code(&self, path: &str) -> u16 {
         self.call(Method::GET, path, &Value::Null).await.0
     }
 
-    pub async fn is_deleting(&self, path: &str) -> bool {
+    pub(crate) async fn is_deleting(&self, path: &str) -> bool {
         let (_, object) = self.call(Method::GET, path, &Value::Null).await;
         object["metadata"]["deletionTimestamp"].is_string()
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.0.stop().await;
     }
 }
 
 /// Waits until something holds, for at most an hour of paused time.
-pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
+pub(crate) async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     for _ in 0..36_000 {
         if holds().await {
             return;
@@ -57,7 +59,7 @@ pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     panic!("it did not happen within an hour");
 }
 
-pub fn pod(name: &str) -> Value {
+pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -66,7 +68,7 @@ pub fn pod(name: &str) -> Value {
     })
 }
 
-pub fn claim(name: &str) -> Value {
+pub(crate) fn claim(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -78,10 +80,30 @@ pub fn claim(name: &str) -> Value {
     })
 }
 
-pub fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     conditions
         .into_iter()
         .flatten()
         .any(|c| c["type"] == "Ready" && c["status"] == "True")
+}
+
+/// Sends text as it is; the code and the text of the answer.
+pub async fn raw(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: String,
+) -> (u16, String) {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("Content-Type", content_type)
+        .body(Full::new(Bytes::from(body)))
+        .unwrap();
+    let reply = server.serve(request).await.unwrap();
+    let code = reply.status().as_u16();
+    let body = reply.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.to_vec()).unwrap())
 }
