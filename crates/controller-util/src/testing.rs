@@ -3,6 +3,8 @@
 pub mod builders;
 mod object_store;
 mod request_tracker;
+mod write_log;
 
 pub use object_store::ObjectStore;
 pub use request_tracker::RequestTracker;
+pub use write_log::WriteLog;

@@ -8,6 +8,9 @@ use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 use crate::data::{TEMPLATE_PATH, TEMPLATE_TYPE};
 use crate::error::Error;
 
+#[cfg(test)]
+mod tests;
+
 /// The set as it was when `revision` was recorded: everything as it is now, but for the template.
 ///
 /// Members of the recorded template that no type knows survive. A revision that records nothing

@@ -9,6 +9,9 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::apply::recorded_template;
 use crate::data::{RevisionData, encode, known_members};
 
+#[cfg(test)]
+mod tests;
+
 /// The revisions that hold `data`, in the order given.
 ///
 /// Upstream: `FindEqualRevisions`.

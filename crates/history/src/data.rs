@@ -8,6 +8,9 @@ use kube_apimachinery::schema::{Path, UnknownMembers, get_path, normalize, unkno
 use serde_json::{Value, json};
 use statefulset_controller_util::stateful_set::PodTemplate;
 
+#[cfg(test)]
+mod tests;
+
 /// The Go type of a pod template.
 pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
 /// Where the template stands in a set; error texts name it.

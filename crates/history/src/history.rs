@@ -12,6 +12,9 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
+#[cfg(test)]
+mod tests;
+
 /// A revision that was created, or that was there already with the same data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {

@@ -13,6 +13,9 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::data::RevisionData;
 use crate::name::{controller_revision_name, hash_controller_revision};
 
+#[cfg(test)]
+mod tests;
+
 /// A revision of a set's present template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRevision {

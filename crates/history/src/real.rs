@@ -21,6 +21,9 @@ use crate::error::Error;
 use crate::history::{Created, History, list_controller_revisions};
 use crate::new_revision::NewRevision;
 
+#[cfg(test)]
+mod tests;
+
 /// The options of a plain delete.
 const DELETE_OPTIONS: &str = r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#;
 

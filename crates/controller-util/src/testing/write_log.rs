@@ -1,0 +1,43 @@
+//! A consistency store that keeps what it is told for a test to look at.
+
+use std::sync::{Mutex, PoisonError};
+
+use kube_apimachinery::object_key::ObjectKey;
+
+use crate::consistency::{ConsistencyStore, StaleCache, TrackedResource};
+
+/// Keeps reports as lines such as `ns/web web-uid pods 5`, and finds every cache new enough.
+#[derive(Default)]
+pub struct WriteLog(Mutex<Vec<String>>);
+
+impl WriteLog {
+    /// Takes the reports so far, in order.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines())
+    }
+
+    fn lines(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConsistencyStore for WriteLog {
+    fn wrote_at(&self, owner: &ObjectKey, owner_uid: &str, what: TrackedResource, version: &str) {
+        let line = format!("{owner} {owner_uid} {what} {version}");
+        self.lines().push(line);
+    }
+
+    fn deleted_pod(&self, owner: &ObjectKey, owner_uid: &str, pod: &ObjectKey, pod_uid: &str) {
+        let line = format!("{owner} {owner_uid} deleted {pod} {pod_uid}");
+        self.lines().push(line);
+    }
+
+    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>) {
+        let line = format!("{owner} {} cleared", owner_uid.unwrap_or("any"));
+        self.lines().push(line);
+    }
+
+    fn ensure_ready(&self, _: &ObjectKey) -> Result<(), StaleCache> {
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Which set a recorded revision stands for.
+
+use statefulset_controller_util::testing::builders;
+
+use super::*;
+use crate::data::RevisionData;
+
+fn apply(data: &str) -> Result<StatefulSet, Error> {
+    let set = builders::set("web").image("registry.example/app:2").build();
+    apply_revision(&set, &builders::revision(&set, "web-1", 1, data).build())
+}
+
+fn present() -> StatefulSet {
+    builders::set("web").image("registry.example/app:2").build()
+}
+
+#[test]
+fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
+    let set = present();
+    for data in ["null", "{}", r#"{"spec":{}}"#, r#"{"other":1}"#] {
+        let applied = apply(data).unwrap();
+        let template = applied.spec.template.as_json();
+        assert_eq!(template, set.spec.template.as_json(), "{data}");
+    }
+    let none = ControllerRevision::default();
+    let applied = apply_revision(&set, &none).unwrap();
+    assert_eq!(applied.spec.template.as_json(), set.spec.template.as_json());
+}
+
+#[test]
+fn data_that_isnt_an_object_is_refused() {
+    for data in ["7", "[]", r#""text""#, "true"] {
+        let error = apply(data).unwrap_err();
+        assert_eq!(error.to_string(), "invalid JSON document", "{data}");
+    }
+    let set = present();
+    let broken = ControllerRevision {
+        data: r#"{"spec":"#.into(),
+        ..ControllerRevision::default()
+    };
+    let error = apply_revision(&set, &broken).unwrap_err();
+    assert_eq!(error.to_string(), "invalid JSON document");
+}
+
+#[test]
+fn the_template_alone_is_taken_back() {
+    let old = builders::set("web").image("registry.example/app:1").build();
+    let applied = apply(RevisionData::new(&old.spec.template).recorded()).unwrap();
+    assert_eq!(
+        applied.spec.template.to_value(),
+        old.spec.template.to_value()
+    );
+    assert!(!applied.spec.template.as_json().contains("$patch"));
+    assert_eq!(applied.spec.replicas, 1);
+    assert_eq!(applied.uid(), "web-uid");
+}
+
+#[test]
+fn unknown_members_of_the_recorded_template_survive() {
+    let applied = apply(
+        r#"{"spec":{"template":{"$patch":"replace","metadata":{"future":1},"spec":{"containers":[{"name":"c","future":{"x":[1.5]}}],"hostNetwork":false}}}}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        applied.spec.template.to_value(),
+        serde_json::json!({
+            "metadata": {"future": 1},
+            "spec": {"containers": [{"name": "c", "future": {"x": [1.5]}, "resources": {}}]},
+        })
+    );
+}
+
+#[test]
+fn a_number_that_no_longer_fits_is_gos_error() {
+    let error = apply(
+        r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9223372036854776000}}}}"#,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "json: cannot unmarshal number 9223372036854776000 into Go struct field PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64"
+    );
+}
+
+#[test]
+fn integers_stay_exact_on_the_way_back() {
+    let applied = apply(
+        r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9007199254740993}}}}"#,
+    )
+    .unwrap();
+    let template = applied.spec.template.to_value();
+    assert_eq!(
+        template["spec"]["terminationGracePeriodSeconds"],
+        9_007_199_254_740_993_i64
+    );
+}
+
+#[test]
+fn a_template_that_isnt_a_replacement_is_refused() {
+    for template in [
+        r#"{"metadata":{},"spec":{"containers":null}}"#,
+        r#"{"$patch":"merge","spec":{}}"#,
+        "null",
+    ] {
+        let error = apply(&format!(r#"{{"spec":{{"template":{template}}}}}"#)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot apply revision ns/web-1: its template is not marked as a replacement"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Which recorded revisions mean what a set's template means.
+
+use serde_json::{Value, json};
+use statefulset_controller_util::stateful_set::PodTemplate;
+use statefulset_controller_util::testing::builders::{self, Builder};
+
+use super::*;
+
+fn set(change: impl FnOnce(Builder<StatefulSet>) -> Builder<StatefulSet>) -> StatefulSet {
+    change(builders::set("web")).build()
+}
+
+fn plain() -> StatefulSet {
+    set(|set| set)
+}
+
+/// The data that a controller which keeps everything records of a set.
+fn recorded(set: &StatefulSet) -> String {
+    RevisionData::new(&set.spec.template).recorded().to_string()
+}
+
+fn matches(set: &StatefulSet, data: &str) -> bool {
+    let revision = builders::revision(set, "web-1", 1, data).build();
+    matches_semantically(set, &RevisionData::new(&set.spec.template), &revision)
+}
+
+fn edited(set: &StatefulSet, edit: impl FnOnce(&mut Value)) -> String {
+    let mut data: Value = serde_json::from_str(&recorded(set)).unwrap();
+    edit(&mut data["spec"]["template"]);
+    data.to_string()
+}
+
+#[test]
+fn differences_of_form_alone_dont_matter() {
+    let set = plain();
+    assert!(matches(&set, &recorded(&set)));
+    assert!(
+        matches(&set, &recorded(&set).replace("\":", "\" : ")),
+        "spaces"
+    );
+    let older = edited(&set, |template| {
+        template["metadata"]["creationTimestamp"] = Value::Null;
+    });
+    assert!(matches(&set, &older), "what 1.33 recorded");
+    let without_defaults = edited(&set, |template| {
+        let spec = template["spec"].as_object_mut().unwrap();
+        spec.remove("dnsPolicy");
+        spec.remove("securityContext");
+        let container = spec["containers"][0].as_object_mut().unwrap();
+        container.remove("terminationMessagePath");
+        container.remove("resources");
+    });
+    assert!(matches(&set, &without_defaults));
+    let zeros = edited(&set, |template| {
+        template["spec"]["hostNetwork"] = false.into();
+        template["spec"]["volumes"] = json!([]);
+        template["spec"]["nodeName"] = "".into();
+    });
+    assert!(matches(&set, &zeros));
+}
+
+#[test]
+fn differences_of_content_matter() {
+    let set = plain();
+    let other = edited(&set, |template| {
+        template["spec"]["containers"][0]["image"] = "registry.example/app:2".into();
+    });
+    assert!(!matches(&set, &other));
+    let other = edited(&set, |template| {
+        template["spec"]["terminationGracePeriodSeconds"] = 31.into();
+    });
+    assert!(!matches(&set, &other));
+    let other = edited(&set, |template| {
+        template["metadata"]["labels"]["more"] = "1".into();
+    });
+    assert!(!matches(&set, &other));
+}
+
+#[test]
+fn a_set_that_isnt_defaulted_doesnt_match_what_defaulting_adds() {
+    let bare = set(|set| set.without("spec.template.spec.dnsPolicy"));
+    assert!(!matches(&bare, &recorded(&bare)));
+}
+
+#[test]
+fn data_that_cant_be_read_never_matches() {
+    let set = plain();
+    let overflow = edited(&set, |template| {
+        template["spec"]["terminationGracePeriodSeconds"] = 9_223_372_036_854_776_000_u64.into();
+    });
+    let unmarked = edited(&set, |template| {
+        template.as_object_mut().unwrap().remove("$patch");
+    });
+    for data in ["7", "[]", &*overflow, &*unmarked] {
+        assert!(!matches(&set, data), "{data}");
+    }
+}
+
+#[test]
+fn a_revision_without_data_means_the_set_as_it_is() {
+    assert!(matches(&plain(), "{}"));
+    assert!(matches(&plain(), "null"));
+}
+
+#[test]
+fn an_unknown_member_that_newly_appears_in_the_set_restarts_nothing() {
+    let set = set(|set| set.with("spec.template.spec.future", 1));
+    assert!(matches(&set, &recorded(&plain())));
+}
+
+#[test]
+fn an_unknown_member_that_is_recorded_must_still_be_there_with_its_value() {
+    let with = |value: Value| set(|set| set.with("spec.template.spec.future", value));
+    let older = |set: &StatefulSet| {
+        // Not equal in bytes, so that only the meaning counts.
+        edited(set, |template| {
+            template["metadata"]["creationTimestamp"] = Value::Null;
+        })
+    };
+    for (value, record, expected) in [
+        (json!(1), json!(1), true),
+        (json!({"a": [1, 2]}), json!({"a": [1, 2]}), true),
+        (json!(2), json!(1), false),
+        (json!({"a": 1, "b": 2}), json!({"a": 1}), false),
+        // Numbers are compared as they are recorded.
+        (json!(1.0), json!(1), true),
+        (
+            json!(9_223_372_036_854_775_807_i64),
+            json!(9_223_372_036_854_775_807_i64),
+            true,
+        ),
+    ] {
+        let (set, record) = (with(value.clone()), with(record));
+        assert_eq!(matches(&set, &older(&record)), expected, "{value}");
+    }
+    let record = with(json!(1));
+    assert!(!matches(&plain(), &older(&record)), "it is gone");
+}
+
+#[test]
+fn unknown_members_are_looked_for_in_their_place() {
+    let container = "spec.template.spec.containers.0.future";
+    let nested = set(|set| set.with(container, json!("x")));
+    let moved = set(|set| set.with("spec.template.spec.future", json!("x")));
+    let older = edited(&nested, |template| {
+        template["metadata"]["creationTimestamp"] = Value::Null;
+    });
+    assert!(matches(&nested, &older));
+    assert!(!matches(&moved, &older));
+}
+
+#[test]
+fn equal_revisions_are_found_in_order_by_their_bytes() {
+    let set = plain();
+    let data = RevisionData::new(&PodTemplate::from_value(&set.spec.template.to_value()));
+    let revisions: Vec<_> = [
+        ("a", recorded(&set)),
+        ("b", recorded(&set).replace(':', ": ")),
+        ("c", recorded(&set)),
+        ("d", "{}".to_owned()),
+    ]
+    .into_iter()
+    .map(|(name, data)| Arc::new(builders::revision(&set, name, 1, &data).build()))
+    .collect();
+    let found: Vec<&str> = find_equal_revisions(&revisions, &data)
+        .into_iter()
+        .map(|revision| &*revision.name)
+        .collect();
+    assert_eq!(found, ["a", "c"]);
+}
