@@ -81,8 +81,8 @@ pub trait ConsistencyStore: Send + Sync {
     /// Remembers that the pod with the uid `pod_uid` was deleted for the set `owner`.
     fn deleted_pod(&self, owner: &ObjectKey, owner_uid: &str, pod: &ObjectKey, pod_uid: &str);
 
-    /// Forgets the writes for `owner`; with a uid, only those for that incarnation.
-    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>);
+    /// Forgets the writes for `owner`, which is gone.
+    fn clear(&self, owner: &ObjectKey);
 
     /// Whether all caches show all writes for `owner`; if so, they are forgotten.
     ///
@@ -177,12 +177,12 @@ impl RealConsistencyStore {
                 });
             }
         }
-        let running =
-            |(pod, uid): &(&ObjectKey, &Box<str>)| self.caches.shows_pod_running(pod, uid);
-        match record.deleted_pods.iter().find(running) {
-            Some((pod, _)) => Err(StaleCache::PodDeleted { pod: pod.clone() }),
-            None => Ok(()),
+        for (pod, uid) in &record.deleted_pods {
+            if self.caches.shows_pod_running(pod, uid) {
+                return Err(StaleCache::PodDeleted { pod: pod.clone() });
+            }
         }
+        Ok(())
     }
 }
 
@@ -210,12 +210,11 @@ impl ConsistencyStore for RealConsistencyStore {
         });
     }
 
-    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>) {
-        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        let concerns = |record: &Record| owner_uid.is_none_or(|uid| *record.owner_uid == *uid);
-        if records.get(owner).is_some_and(concerns) {
-            records.remove(owner);
-        }
+    fn clear(&self, owner: &ObjectKey) {
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(owner);
     }
 
     fn ensure_ready(&self, owner: &ObjectKey) -> Result<(), StaleCache> {
@@ -237,7 +236,7 @@ impl ConsistencyStore for NoopConsistencyStore {
 
     fn deleted_pod(&self, _: &ObjectKey, _: &str, _: &ObjectKey, _: &str) {}
 
-    fn clear<'a>(&self, _: &ObjectKey, _: Option<&'a str>) {}
+    fn clear(&self, _: &ObjectKey) {}
 
     fn ensure_ready(&self, _: &ObjectKey) -> Result<(), StaleCache> {
         Ok(())

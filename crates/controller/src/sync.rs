@@ -123,7 +123,7 @@ impl SetSyncer {
         parts.consistency.ensure_ready(key)?;
         let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
             tracing::info!(stateful_set = %key, "set has been deleted");
-            parts.consistency.clear(key, None);
+            parts.consistency.clear(key);
             return Ok(Synced::default());
         };
         let selector = match Selector::from_label_selector(set.spec.selector.as_deref()) {

@@ -102,7 +102,7 @@ impl History for FakeHistory {
     ) -> Result<Arc<ControllerRevision>, Error> {
         let _request = self.update_tracker.begin()?;
         self.edit(revision, |json| {
-            json["revision"] = Value::from(new_revision)
+            json["revision"] = Value::from(new_revision);
         })
     }
 

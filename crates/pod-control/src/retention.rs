@@ -92,10 +92,8 @@ pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
     let policy = set.spec.claim_retention_policy;
     let condemned = is_condemned(set, pod);
     match (policy.when_scaled, policy.when_deleted) {
-        (Retain, Delete) => WantedOwner::Set,
-        (Delete, Retain) if condemned => WantedOwner::Pod,
-        (Delete, Delete) if condemned => WantedOwner::Pod,
-        (Delete, Delete) => WantedOwner::Set,
+        (Delete, Retain | Delete) if condemned => WantedOwner::Pod,
+        (Retain | Delete, Delete) => WantedOwner::Set,
         _ => WantedOwner::Nobody,
     }
 }

@@ -55,10 +55,16 @@ struct ListMetadata {
 /// The line is no cluster, or one of its objects can't be decoded.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let cluster: Cluster = serde_json::from_str(line).context("no settled cluster")?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
     let differences = runtime.block_on(start_on(&cluster))?;
-    Ok(Verdict { id: cluster.id, differences, deviations: Vec::new() })
+    Ok(Verdict {
+        id: cluster.id,
+        differences,
+        deviations: Vec::new(),
+    })
 }
 
 /// Syncs every set of the cluster once; tells every write, and every revision that isn't the one
@@ -67,7 +73,11 @@ async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     let api = FakeClientset::new();
     let caches = Caches {
         pods: load(&cluster.pods, &PODS, &api)?,
-        claims: load(&cluster.persistentvolumeclaims, &PERSISTENT_VOLUME_CLAIMS, &api)?,
+        claims: load(
+            &cluster.persistentvolumeclaims,
+            &PERSISTENT_VOLUME_CLAIMS,
+            &api,
+        )?,
         sets: load(&cluster.statefulsets, &STATEFUL_SETS, &api)?,
         revisions: load(&cluster.controllerrevisions, &CONTROLLER_REVISIONS, &api)?,
     };
@@ -76,7 +86,7 @@ async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
     let (client, gates) = (api.rest_client(), FeatureGates::default());
     let sets = Arc::clone(&caches.sets);
-    let parts = SyncerParts::new(caches, &client, recorder.clone(), clock, &jitter, gates);
+    let parts = SyncerParts::new(caches, &client, Arc::<FakeRecorder>::clone(&recorder), clock, &jitter, gates);
     let syncer = SetSyncer::new(parts);
 
     let mut differences = Vec::new();
@@ -84,11 +94,23 @@ async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
         differences.extend(sync(&syncer, &set).await);
     }
     let reads = [Verb::Get, Verb::List, Verb::Watch];
-    for action in api.actions().into_iter().filter(|action| !reads.contains(&action.verb)) {
+    for action in api
+        .actions()
+        .into_iter()
+        .filter(|action| !reads.contains(&action.verb))
+    {
         let (verb, resource, name) = (action.verb, action.resource, action.name);
-        differences.push(format!("{verb} {resource} {name}: expected no write: {}", action.body));
+        differences.push(format!(
+            "{verb} {resource} {name}: expected no write: {}",
+            action.body
+        ));
     }
-    differences.extend(recorder.drain().into_iter().map(|event| format!("event: {event}")));
+    differences.extend(
+        recorder
+            .drain()
+            .into_iter()
+            .map(|event| format!("event: {event}")),
+    );
     Ok(differences)
 }
 
@@ -99,14 +121,20 @@ async fn sync(syncer: &SetSyncer, set: &StatefulSet) -> Option<String> {
         Err(error) => Some(format!("{key}: {error}")),
         Ok(synced) => match synced.status.map(|status| status.update_revision) {
             Some(computed) if computed == *recorded => None,
-            computed => Some(format!("{key}: expected revision {recorded}, is {computed:?}")),
+            computed => Some(format!(
+                "{key}: expected revision {recorded}, is {computed:?}"
+            )),
         },
     }
 }
 
 /// A moment at which every pod that is ready has been so for long.
 fn later(pods: &Indexer<Pod>) -> Timestamp {
-    let last = pods.list().iter().filter_map(|pod| pod.readiness.last_transition_time).max();
+    let last = pods
+        .list()
+        .iter()
+        .filter_map(|pod| pod.readiness.last_transition_time)
+        .max();
     last.unwrap_or_default() + LATER
 }
 
@@ -118,7 +146,9 @@ fn load<K: CachedObject>(
     let mut objects = Vec::new();
     for item in &list.items {
         let object = K::decode(item.get());
-        objects.push(Arc::new(object.with_context(|| format!("a {} is odd", resource.kind))?));
+        objects.push(Arc::new(
+            object.with_context(|| format!("a {} is odd", resource.kind))?,
+        ));
         api.load(resource, item.get());
     }
     let indexer = Indexer::new();

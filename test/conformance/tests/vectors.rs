@@ -10,7 +10,7 @@ fn run(file: &str, runner: fn(&str) -> anyhow::Result<Verdict>) -> Report {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../vectors")
         .join(file);
-    Report::of(&[path], runner).unwrap()
+    Report::of(&[path], runner).expect("the vectors can be read")
 }
 
 fn assert_all_pass(report: &Report, count: usize) {

@@ -158,10 +158,13 @@ async fn an_image_change_rolls_from_the_highest_ordinal_down_and_a_partition_hol
 
 async fn json_patch(cluster: &Cluster, operations: &Value) {
     // A merge patch cannot reach into a list, so the set is edited as a whole.
-    let mut set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
-    for operation in operations.as_array().unwrap() {
-        let path = operation["path"].as_str().unwrap();
-        *set.pointer_mut(path).unwrap() = operation["value"].clone();
+    let mut set = cluster
+        .get(&STATEFUL_SETS, "web")
+        .await
+        .expect("the set exists");
+    for operation in operations.as_array().expect("a list") {
+        let path = operation["path"].as_str().expect("a path");
+        *set.pointer_mut(path).expect("the path exists") = operation["value"].clone();
     }
     cluster
         .patch(&STATEFUL_SETS, "web", &json!({"spec": set["spec"]}))

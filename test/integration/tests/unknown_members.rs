@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use integration::{Cluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
+use kube_test_control_plane::audit::AuditEntry;
 use serde_json::{Value, json};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
@@ -35,7 +36,10 @@ fn assert_in_pod(pod: &Value) {
 
 /// Edits the stored set as a server upgrade would: without a change of its generation.
 async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
-    let mut set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
+    let mut set = cluster
+        .get(&STATEFUL_SETS, "web")
+        .await
+        .expect("the set exists");
     edit(&mut set["spec"]["template"]["spec"]);
     cluster
         .patch(
@@ -55,7 +59,7 @@ async fn controller_writes(cluster: &Cluster) -> Vec<String> {
         .iter()
         .filter(|entry| !entry.user_agent.starts_with("test-control-plane/"));
     ours.filter(|entry| entry.subresource != "status")
-        .map(|entry| entry.summary())
+        .map(AuditEntry::summary)
         .collect()
 }
 
@@ -100,7 +104,7 @@ async fn their_appearance_on_a_settled_set_makes_no_write() {
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     edit_template(&cluster, |template| {
-        template[UNKNOWN] = json!("a server default")
+        template[UNKNOWN] = json!("a server default");
     })
     .await;
     assert_eq!(controller_writes(&cluster).await, Vec::<String>::new());
@@ -114,7 +118,7 @@ async fn a_latest_revision_that_lacks_them_restarts_nothing() {
     cluster.settle().await;
     cluster.stop_controller().await;
     edit_template(&cluster, |template| {
-        template["containers"][0][UNKNOWN] = json!(1)
+        template["containers"][0][UNKNOWN] = json!(1);
     })
     .await;
     let pods = cluster.pod_uids().await;

@@ -34,7 +34,7 @@ impl Token {
 /// Parses a comma-separated list of requirements; an empty text has none.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
     let mut parser = Parser {
-        tokens: tokenize(text)?,
+        tokens: tokenize(text),
         position: 0,
     };
     let mut requirements = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
     }
 }
 
-fn tokenize(text: &str) -> Result<Vec<Token>, SelectorError> {
+fn tokenize(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -82,7 +82,7 @@ fn tokenize(text: &str) -> Result<Vec<Token>, SelectorError> {
         tokens.push(token);
         rest = &rest[length..];
     }
-    Ok(tokens)
+    tokens
 }
 
 fn unexpected(found: Option<&Token>, expected: &str) -> SelectorError {

@@ -85,9 +85,8 @@ fn another_incarnation_starts_afresh() {
     store.wrote_at(&web, "new", TrackedResource::Pods, "4");
     store.ensure_ready(&web).unwrap();
     store.wrote_at(&web, "new", TrackedResource::Pods, "10");
-    store.clear(&web, Some("old"));
     assert!(store.ensure_ready(&web).is_err());
-    store.clear(&web, Some("new"));
+    store.clear(&web);
     store.ensure_ready(&web).unwrap();
 }
 
@@ -170,6 +169,6 @@ fn turned_off_nothing_is_awaited() {
     let web = ObjectKey::new("ns", "web");
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");
     store.deleted_pod(&web, "u", &ObjectKey::new("ns", "web-0"), "p");
-    store.clear(&web, None);
+    store.clear(&web);
     store.ensure_ready(&web).unwrap();
 }

@@ -32,8 +32,8 @@ impl ConsistencyStore for WriteLog {
         self.lines().push(line);
     }
 
-    fn clear<'a>(&self, owner: &ObjectKey, owner_uid: Option<&'a str>) {
-        let line = format!("{owner} {} cleared", owner_uid.unwrap_or("any"));
+    fn clear(&self, owner: &ObjectKey) {
+        let line = format!("{owner} cleared");
         self.lines().push(line);
     }
 

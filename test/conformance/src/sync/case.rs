@@ -106,7 +106,9 @@ impl Case {
     pub fn gates(&self) -> anyhow::Result<FeatureGates> {
         let mut gates = FeatureGates::default();
         for (name, value) in &self.feature_gates {
-            gates.set(name, *value).map_err(|error| anyhow!("{error}"))?;
+            gates
+                .set(name, *value)
+                .map_err(|error| anyhow!("{error}"))?;
         }
         Ok(gates)
     }
@@ -118,7 +120,10 @@ impl Case {
     /// The first object is no JSON object.
     pub fn claim_volumes(&self) -> anyhow::Result<ClaimVolumes> {
         let set = self.set()?;
-        let templates = set["spec"]["volumeClaimTemplates"].as_array().cloned().unwrap_or_default();
+        let templates = set["spec"]["volumeClaimTemplates"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let name = |template: &Value| template["metadata"]["name"].as_str().map(str::to_owned);
         Ok(ClaimVolumes(templates.iter().filter_map(name).collect()))
     }
@@ -139,7 +144,11 @@ impl Case {
     /// An expected object is no JSON object.
     pub fn expected(&self) -> anyhow::Result<Outcome> {
         let claims = self.claim_volumes()?;
-        let objects = self.expect.objects.iter().map(|object| comparable(object.get(), &claims));
+        let objects = self
+            .expect
+            .objects
+            .iter()
+            .map(|object| comparable(object.get(), &claims));
         let mut events = self.expect.events.clone();
         if !self.events_are_ordered()? {
             events.sort();

@@ -22,13 +22,19 @@ use statefulset_controller_util::consistency::Caches;
 use super::case::Case;
 use crate::outcome::{Outcome, comparable};
 
-const RESOURCES: [Resource; 4] =
-    [STATEFUL_SETS, CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS];
+const RESOURCES: [Resource; 4] = [
+    STATEFUL_SETS,
+    CONTROLLER_REVISIONS,
+    PODS,
+    PERSISTENT_VOLUME_CLAIMS,
+];
 
 /// Runs the case's sync in paused time.
 pub(super) fn sync(case: &Case) -> anyhow::Result<Outcome> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()?;
     runtime.block_on(sync_once(case))
 }
 
@@ -50,8 +56,14 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(case.now));
     let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
-    let mut parts =
-        SyncerParts::new(caches, &client, recorder.clone(), clock, &jitter, case.gates()?);
+    let mut parts = SyncerParts::new(
+        caches,
+        &client,
+        Arc::<FakeRecorder>::clone(&recorder),
+        clock,
+        &jitter,
+        case.gates()?,
+    );
     parts.reader = Arc::new(live_reads.rest_client());
     let key = ObjectKey::parse(&case.key).context("the case's key")?;
     let result = SetSyncer::new(parts).sync(&key).await;
@@ -61,12 +73,19 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
     if !case.events_are_ordered()? {
         events.sort();
     }
-    let objects = RESOURCES.iter().flat_map(|resource| api.raw_objects(resource));
+    let objects = RESOURCES
+        .iter()
+        .flat_map(|resource| api.raw_objects(resource));
     Ok(Outcome {
         failed: result.is_err(),
-        requeue_after: result.ok().and_then(|synced| synced.requeue_after).map(go_duration),
+        requeue_after: result
+            .ok()
+            .and_then(|synced| synced.requeue_after)
+            .map(go_duration),
         events,
-        objects: objects.map(|text| comparable(&text, &claims)).collect::<Result<_, _>>()?,
+        objects: objects
+            .map(|text| comparable(&text, &claims))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -83,7 +102,9 @@ fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
                 frozen.insert(name, object.get().to_owned());
             }
         }
-        api.react(Verb::Get, resource.plural, move |read| frozen.get(&read.name).cloned().map(Ok));
+        api.react(Verb::Get, resource.plural, move |read| {
+            frozen.get(&read.name).cloned().map(Ok)
+        });
     }
     Ok(())
 }
@@ -107,7 +128,10 @@ fn load(case: &Case, api: &FakeClientset) -> anyhow::Result<Caches> {
             "StatefulSet" => {
                 add(&caches.sets, text)?;
                 if !case.live_set_absent {
-                    api.load(&STATEFUL_SETS, case.live_set.as_deref().unwrap_or(object).get());
+                    api.load(
+                        &STATEFUL_SETS,
+                        case.live_set.as_deref().unwrap_or(object).get(),
+                    );
                 }
             }
             "ControllerRevision" => {
@@ -143,7 +167,10 @@ fn go_duration(duration: Duration) -> String {
             1_000..1_000_000 => ("µs", 1_000),
             _ => ("ms", 1_000_000),
         };
-        return format!("{}{unit}", fraction(u64::from(nanos / scale), nanos % scale, scale));
+        return format!(
+            "{}{unit}",
+            fraction(u64::from(nanos / scale), nanos % scale, scale)
+        );
     }
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     let rest = format!("{}s", fraction(seconds % 60, nanos, 1_000_000_000));
@@ -159,5 +186,8 @@ fn fraction(whole: u64, part: u32, scale: u32) -> String {
         return whole.to_string();
     }
     let width = scale.ilog10() as usize;
-    format!("{whole}.{}", format!("{part:0width$}").trim_end_matches('0'))
+    format!(
+        "{whole}.{}",
+        format!("{part:0width$}").trim_end_matches('0')
+    )
 }
