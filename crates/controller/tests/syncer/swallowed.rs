@@ -1,0 +1,123 @@
+//! What ends a sync early: some of it in peace, some with an error that is retried.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use statefulset_controller::{Error, Synced};
+use statefulset_controller_util::consistency::{
+    ConsistencyStore, MockConsistencyStore, RealConsistencyStore, StaleCache, TrackedResource,
+};
+use statefulset_set_control::{Error as UpdateError, SyncOutcome, Waiting};
+
+use crate::fixture::{Fixture, at, internal_error, key, orphan, owned};
+
+#[tokio::test]
+async fn a_set_that_is_gone_is_done_with_and_its_writes_forgotten() {
+    let mut consistency = MockConsistencyStore::new();
+    consistency
+        .expect_ensure_ready()
+        .once()
+        .returning(|_| Ok(()));
+    consistency
+        .expect_clear()
+        .once()
+        .withf(|owner| *owner == key())
+        .return_const(());
+    let fixture = Fixture {
+        consistency: Arc::new(consistency),
+        ..Fixture::default()
+    };
+    fixture.add_pod(orphan("web-0"));
+    assert_eq!(fixture.sync_quietly().await.unwrap(), Synced::default());
+    assert!(fixture.log.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_selector_that_cannot_be_compiled_ends_the_sync_in_peace() {
+    let fixture = Fixture::default();
+    let bad = json!({"matchExpressions": [{"key": "app", "operator": "Like"}]});
+    fixture.add_set(|set| set["spec"]["selector"] = bad);
+    fixture.add_pod(orphan("web-0"));
+    fixture.add_revision("web-a", false);
+    assert_eq!(fixture.sync_quietly().await.unwrap(), Synced::default());
+    assert!(fixture.log.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_missing_selector_selects_nothing_and_an_empty_one_everything() {
+    for (selector, expected) in [
+        (
+            Value::Null,
+            ["release web-0", "update web with [] at 0"].as_slice(),
+        ),
+        (json!({}), &["update web with [web-0] at 0"]),
+    ] {
+        let fixture = Fixture::default();
+        fixture.add_set(|set| set["spec"]["selector"] = selector);
+        fixture.add_pod(owned("web-0"));
+        fixture.sync_quietly().await.unwrap();
+        assert_eq!(fixture.log.take(), expected);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_done_on_a_cache_older_than_our_own_writes() {
+    let mut fixture = Fixture::default();
+    let store = Arc::new(RealConsistencyStore::new(Arc::new(fixture.caches.clone())));
+    fixture.consistency = Arc::clone(&store) as _;
+    fixture.add_set(|_| {});
+    fixture.caches.pods.bookmark("9");
+    store.wrote_at(&key(), "web-uid", TrackedResource::Pods, "10");
+
+    let error = fixture.sync_quietly().await.unwrap_err();
+    assert!(
+        matches!(error, Error::StaleCache(StaleCache::Older { .. })),
+        "{error}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "read version: 9 is not as new as written version: 10 for group resource pods"
+    );
+    assert!(fixture.log.take().is_empty());
+
+    fixture.caches.pods.bookmark("10");
+    fixture.sync_quietly().await.unwrap();
+    assert_eq!(fixture.log.take(), ["update web with [] at 0"]);
+}
+
+#[tokio::test]
+async fn the_outcome_of_the_core_is_handed_on() {
+    let fixture = Fixture::default();
+    fixture.clock.set(at(7));
+    fixture.add_set(|_| {});
+    let waiting = || Waiting::PodNotReady {
+        pod: "web-0".into(),
+    };
+    let outcome = move || SyncOutcome {
+        waiting: Some(waiting()),
+        ..SyncOutcome::default()
+    };
+    let synced = fixture.sync(outcome).await.unwrap();
+    assert_eq!(
+        synced,
+        Synced {
+            waiting: Some(waiting()),
+            ..Synced::default()
+        }
+    );
+    assert_eq!(fixture.log.take(), ["update web with [] at 7"]);
+}
+
+#[tokio::test]
+async fn an_error_of_the_core_fails_the_sync_although_there_is_a_status() {
+    let fixture = Fixture::default();
+    fixture.add_set(|set| set["spec"]["minReadySeconds"] = 5.into());
+    let outcome = || SyncOutcome {
+        status: Some(crate::requeue::status(2, 1)),
+        error: Some(UpdateError::Status(internal_error())),
+        ..SyncOutcome::default()
+    };
+    let error = fixture.sync(outcome).await.unwrap_err();
+    assert!(matches!(error, Error::Update(_)));
+    assert_eq!(error.to_string(), "boom");
+}
