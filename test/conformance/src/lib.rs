@@ -7,6 +7,7 @@
 pub mod deviations;
 pub mod diff;
 pub mod files;
+pub mod model;
 pub mod outcome;
 pub mod report;
 pub mod revisions;

@@ -1,0 +1,181 @@
+//! Claims: made for pods, and given to set or pod by the retention policy.
+
+use std::rc::Rc;
+
+use kube_apimachinery::schema::{UnknownMembers, normalize};
+use serde_json::Value;
+
+use super::Sync;
+use super::cluster::Kind;
+use super::failure::Failure;
+use super::object::{is_deleting, name, number, set_or_remove, uid};
+use super::owners::{
+    dooms, has_unexpected_controller, is_of_earlier_pod, is_up_to_date, rewritten,
+};
+use super::set::ordinal;
+
+impl Sync {
+    /// The claims of the pod, each with its name; none for a pod without an ordinal's place.
+    fn claims_of(&self, pod: &Value) -> Vec<(String, Value)> {
+        let set = &self.set;
+        let named = |template: &Value| (set.claim_name(template, ordinal(pod)), template.clone());
+        set.claim_templates.iter().map(named).collect()
+    }
+
+    /// What becomes of members that the schema doesn't know.
+    pub(super) fn unknown(&self) -> UnknownMembers {
+        if self.rules.unknown_members {
+            UnknownMembers::Keep
+        } else {
+            UnknownMembers::Drop
+        }
+    }
+
+    fn new_claim(&self, template: &Value, name: &str) -> Value {
+        let typed = normalize("PersistentVolumeClaim", template, self.unknown(), "");
+        let mut claim = typed.unwrap_or_else(|_| template.clone());
+        claim["apiVersion"] = Value::from("v1");
+        claim["kind"] = Value::from("PersistentVolumeClaim");
+        let metadata = &mut claim["metadata"];
+        metadata["name"] = Value::from(name);
+        metadata["namespace"] = Value::from(self.set.namespace.as_str());
+        let mut labels = metadata["labels"].as_object().cloned().unwrap_or_default();
+        labels.extend(self.set.match_labels());
+        set_or_remove(metadata, "labels", labels.is_empty(), labels.into());
+        claim
+    }
+
+    /// Makes the claims that the pod lacks.
+    pub(super) fn create_claims(&mut self, pod: &Value) -> Result<(), Failure> {
+        let mut failures = Vec::new();
+        for (claim, template) in self.claims_of(pod) {
+            match self.claims.get(&claim) {
+                Some(cached) if is_deleting(cached) => {
+                    failures.push(Failure::new(format!("pvc {claim} is being deleted")));
+                }
+                Some(_) => {}
+                None => {
+                    let created = self
+                        .api
+                        .create(Kind::Claim, self.new_claim(&template, &claim));
+                    self.claim_event(&claim, pod, &created);
+                    let failed = format!("failed to create PVC {claim}");
+                    failures.extend(created.err().map(|failure| failure.while_doing(&failed)));
+                }
+            }
+        }
+        Failure::join(failures)
+    }
+
+    fn claim_event(&mut self, claim: &str, pod: &Value, result: &Result<(), Failure>) {
+        let (pod, set) = (name(pod), self.set.name.clone());
+        match result {
+            Ok(()) => {
+                let text = format!("Create Claim {claim} Pod {pod} in StatefulSet {set} success");
+                self.event(Ok(()), "Create", &text);
+            }
+            Err(failure) if failure.is_already_exists() => {}
+            Err(failure) => {
+                let text =
+                    format!("Create Claim {claim} for Pod {pod} in StatefulSet {set} failed");
+                self.event(Err(failure.text()), "Create", &text);
+            }
+        }
+    }
+
+    /// For pods that wait: makes the claims that they lack and settles the owners of all.
+    pub(super) fn create_missing_claims(&mut self, pod: &Value) -> Result<(), Failure> {
+        self.create_claims(pod)?;
+        let applied = self.apply_retention(pod);
+        if let Err(failure) = &applied {
+            self.pod_event("Update", name(pod), Err(failure));
+        }
+        applied
+    }
+
+    /// Whether the owners of all the pod's claims are those that the policy wants.
+    pub(super) fn retention_matches(&self, pod: &Value) -> bool {
+        self.claims_of(pod)
+            .iter()
+            .filter_map(|(claim, _)| self.claims.get(claim))
+            .all(|claim| is_up_to_date(claim, &self.set, pod))
+    }
+
+    /// Whether a claim waits to go with an earlier pod of the same name.
+    pub(super) fn has_stale_claim(&self, pod: &Value) -> bool {
+        self.set.when_scaled != "Retain"
+            && self
+                .claims_of(pod)
+                .iter()
+                .filter_map(|(claim, _)| self.claims.get(claim))
+                .any(|claim| is_of_earlier_pod(claim, pod))
+    }
+
+    /// Gives the pod's claims the owners that the policy wants.
+    pub(super) fn apply_retention(&mut self, pod: &Value) -> Result<(), Failure> {
+        let set = Rc::clone(&self.set);
+        for (claim, _) in self.claims_of(pod) {
+            let Some(cached) = self.claims.get(&claim).cloned() else {
+                continue;
+            };
+            if has_unexpected_controller(&cached, &set, pod) {
+                self.events.push(format!(
+                    "Warning ConflictingController PersistentVolumeClaim {claim} has a \
+                     conflicting OwnerReference that acts as a manging controller, the retention \
+                     policy is ignored for this claim"
+                ));
+            }
+            if is_up_to_date(&cached, &set, pod) {
+                continue;
+            }
+            let changed = rewritten(&cached, &set, pod);
+            if self.rules.live_set_before_dooming && dooms(&cached, &changed, pod) {
+                self.check_live_set().map_err(|reason| {
+                    Failure::new(format!(
+                        "will not give claim {claim} to pod {}, which would delete it with the \
+                         pod: {reason}",
+                        name(pod)
+                    ))
+                })?;
+            }
+            let failed = format!("could not update claim {claim} for delete policy ownerRefs");
+            let put = self.api.put(Kind::Claim, "", changed);
+            put.map_err(|failure| failure.while_doing(&failed))?;
+        }
+        Ok(())
+    }
+
+    /// Looks once in a sync whether the live set is the one that the sync decides on.
+    fn check_live_set(&mut self) -> Result<(), String> {
+        if self.live_check.is_none() {
+            self.live_check = Some(self.compare_live_set());
+        }
+        self.live_check.clone().unwrap_or(Ok(()))
+    }
+
+    fn compare_live_set(&self) -> Result<(), String> {
+        let set = &self.set;
+        let key = format!("{}/{}", set.namespace, set.name);
+        let live = self
+            .api
+            .peek(Kind::Set, &set.name)
+            .map_err(|failure| format!("can't read StatefulSet {key}: {}", failure.text()))?;
+        let (live_uid, wanted) = (uid(live), &set.uid);
+        if live_uid != wanted {
+            return Err(format!(
+                "StatefulSet {key} was recreated: uid {live_uid} instead of {wanted}"
+            ));
+        }
+        if is_deleting(live) {
+            return Err(format!("StatefulSet {key} is being deleted"));
+        }
+        let generation = |set: &Value| number(set, "/metadata/generation");
+        let (got, wanted) = (generation(live), generation(&set.value));
+        if got != wanted {
+            return Err(format!(
+                "StatefulSet {key} changed: generation {got} instead of {wanted}"
+            ));
+        }
+        Ok(())
+    }
+}

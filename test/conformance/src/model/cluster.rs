@@ -1,0 +1,306 @@
+//! The caches, and the API behind them: a tracker of objects whose calls fail by rules.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
+use kube_apimachinery::schema::{UnknownMembers, normalize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use statefulset_client::fake::{FaultError, FaultRule, Verb};
+
+use super::Rules;
+use super::failure::Failure;
+use super::object::{name, owners, set_owners, text, uid};
+use crate::sync::Case;
+
+/// The kinds of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Set,
+    Revision,
+    Pod,
+    Claim,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Set, Self::Revision, Self::Pod, Self::Claim];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Set => "StatefulSet",
+            Self::Revision => "ControllerRevision",
+            Self::Pod => "Pod",
+            Self::Claim => "PersistentVolumeClaim",
+        }
+    }
+
+    fn resource(self) -> &'static str {
+        match self {
+            Self::Set => "statefulsets",
+            Self::Revision => "controllerrevisions",
+            Self::Pod => "pods",
+            Self::Claim => "persistentvolumeclaims",
+        }
+    }
+
+    /// The resource with its group, as the tracker's own errors name it.
+    fn qualified(self) -> &'static str {
+        match self {
+            Self::Set => "statefulsets.apps",
+            Self::Revision => "controllerrevisions.apps",
+            Self::Pod | Self::Claim => self.resource(),
+        }
+    }
+}
+
+/// What a case starts from.
+pub(super) struct Cluster {
+    pub(super) set: Option<Value>,
+    pub(super) pods: Vec<Value>,
+    pub(super) claims: BTreeMap<String, Value>,
+    pub(super) revisions: Vec<Value>,
+    pub(super) api: Tracker,
+}
+
+/// Fills caches and API; the caches hold the set's namespace alone.
+pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
+    let (namespace, set_name) = case.key.split_once('/').context("the case's key")?;
+    let mut cluster = Cluster {
+        set: None,
+        pods: Vec::new(),
+        claims: BTreeMap::new(),
+        revisions: Vec::new(),
+        api: Tracker {
+            namespace: namespace.to_owned(),
+            objects: BTreeMap::new(),
+            faults: case.faults.clone(),
+        },
+    };
+    for raw in &case.objects {
+        let (kind, object) = read(raw, rules)?;
+        match (kind, &case.live_set) {
+            (Kind::Set, _) if case.live_set_absent => {}
+            (Kind::Set, Some(live)) => cluster.api.insert(Kind::Set, read(live, rules)?.1),
+            _ => cluster.api.insert(kind, object.clone()),
+        }
+        if text(&object, "/metadata/namespace") != namespace {
+            continue;
+        }
+        match kind {
+            Kind::Set if name(&object) == set_name => cluster.set = Some(object),
+            Kind::Set => {}
+            Kind::Revision => cluster.revisions.push(object),
+            Kind::Pod => cluster.pods.push(object),
+            Kind::Claim => {
+                cluster.claims.insert(name(&object).to_owned(), object);
+            }
+        }
+    }
+    Ok(cluster)
+}
+
+/// Reads an object. A revision's data becomes its text, so that no byte is lost. The reference
+/// decodes into types, which drops the members that they lack.
+fn read(raw: &RawValue, rules: Rules) -> anyhow::Result<(Kind, Value)> {
+    let mut object: Value = serde_json::from_str(raw.get())?;
+    let kind = Kind::ALL
+        .into_iter()
+        .find(|kind| object["kind"] == kind.name());
+    let kind = kind.with_context(|| format!("{} has no place in a case", object["kind"]))?;
+    if kind == Kind::Revision {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
+        object["data"] = members
+            .get("data")
+            .map_or(Value::Null, |data| Value::from(data.get()));
+    }
+    if !rules.unknown_members {
+        drop_unknown(kind, &mut object);
+    }
+    Ok((kind, object))
+}
+
+fn drop_unknown(kind: Kind, object: &mut Value) {
+    match kind {
+        Kind::Set | Kind::Claim => typed(kind.name(), object),
+        Kind::Revision => typed("ObjectMeta", &mut object["metadata"]),
+        Kind::Pod => {
+            typed("ObjectMeta", &mut object["metadata"]);
+            typed("PodSpec", &mut object["spec"]);
+        }
+    }
+}
+
+/// Makes of a value what Go's type makes of it; one that doesn't fit stays.
+fn typed(type_name: &str, value: &mut Value) {
+    if let Ok(known) = normalize(type_name, value, UnknownMembers::Drop, "") {
+        *value = known;
+    }
+}
+
+/// The API: it keeps what it is given, answers that a name is taken or unknown, and fails by rules.
+pub(super) struct Tracker {
+    namespace: String,
+    objects: BTreeMap<(String, &'static str, String), Value>,
+    faults: Vec<FaultRule>,
+}
+
+impl Tracker {
+    fn insert(&mut self, kind: Kind, object: Value) {
+        let namespace = text(&object, "/metadata/namespace").to_owned();
+        let key = (namespace, kind.name(), name(&object).to_owned());
+        self.objects.insert(key, object);
+    }
+
+    fn key(&self, kind: Kind, name: &str) -> (String, &'static str, String) {
+        (self.namespace.clone(), kind.name(), name.to_owned())
+    }
+
+    /// Everything that it holds.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Value> {
+        self.objects.values()
+    }
+
+    /// What it holds under a name, by a read that never fails.
+    pub(super) fn peek(&self, kind: Kind, name: &str) -> Result<&Value, Failure> {
+        let not_found = || {
+            let text = format!("{} \"{name}\" not found", kind.qualified());
+            Failure::api(FaultError::NotFound, text)
+        };
+        self.objects
+            .get(&self.key(kind, name))
+            .ok_or_else(not_found)
+    }
+
+    pub(super) fn get(&mut self, kind: Kind, name: &str) -> Result<Value, Failure> {
+        self.strike(Verb::Get, kind, "", name)?;
+        self.peek(kind, name).cloned()
+    }
+
+    pub(super) fn create(&mut self, kind: Kind, object: Value) -> Result<(), Failure> {
+        self.strike(Verb::Create, kind, "", name(&object))?;
+        if self.peek(kind, name(&object)).is_ok() {
+            let text = format!("{} \"{}\" already exists", kind.qualified(), name(&object));
+            return Err(Failure::api(FaultError::AlreadyExists, text));
+        }
+        self.insert(kind, object);
+        Ok(())
+    }
+
+    /// Replaces the whole object, for a subresource too.
+    pub(super) fn put(
+        &mut self,
+        kind: Kind,
+        subresource: &str,
+        object: Value,
+    ) -> Result<(), Failure> {
+        self.strike(Verb::Update, kind, subresource, name(&object))?;
+        self.peek(kind, name(&object))?;
+        self.insert(kind, object);
+        Ok(())
+    }
+
+    pub(super) fn delete(&mut self, kind: Kind, name: &str) -> Result<(), Failure> {
+        self.strike(Verb::Delete, kind, "", name)?;
+        self.peek(kind, name)?;
+        self.objects.remove(&self.key(kind, name));
+        Ok(())
+    }
+
+    /// Makes `owner` own the object, by a strategic merge patch that names the object's uid.
+    pub(super) fn adopt(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        owner: &Value,
+    ) -> Result<(), Failure> {
+        self.patch_owners(kind, object, |owners| {
+            match owners.iter_mut().find(|other| other["uid"] == owner["uid"]) {
+                Some(other) => *other = owner.clone(),
+                None => owners.push(owner.clone()),
+            }
+        })
+    }
+
+    /// Takes the owner with this uid off the object.
+    pub(super) fn release(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        owner: &str,
+    ) -> Result<(), Failure> {
+        self.patch_owners(kind, object, |owners| {
+            owners.retain(|other| other["uid"] != owner);
+        })
+    }
+
+    fn patch_owners(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        edit: impl FnOnce(&mut Vec<Value>),
+    ) -> Result<(), Failure> {
+        self.strike(Verb::Patch, kind, "", name(object))?;
+        let mut patched = self.peek(kind, name(object))?.clone();
+        let mut references = owners(&patched).to_vec();
+        edit(&mut references);
+        set_owners(&mut patched, references);
+        patched["metadata"]["uid"] = Value::from(uid(object));
+        if kind == Kind::Revision {
+            encode_anew(&mut patched["data"]);
+        }
+        self.insert(kind, patched);
+        Ok(())
+    }
+
+    fn strike(
+        &mut self,
+        verb: Verb,
+        kind: Kind,
+        subresource: &str,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let fault = self.faults.iter_mut().find(|fault| {
+            fault.times > 0
+                && fault.verb == verb
+                && fault.resource == kind.resource()
+                && fault.subresource == subresource
+        });
+        let Some(fault) = fault else { return Ok(()) };
+        fault.times -= 1;
+        Err(Failure::api(
+            fault.error,
+            fault_text(fault.error, kind.resource(), name),
+        ))
+    }
+}
+
+/// What becomes of a revision's data where a patch is merged into the revision: Go reads the whole
+/// and writes it again.
+fn encode_anew(data: &mut Value) {
+    let Some(text) = data.as_str() else { return };
+    let Ok(mut decoded) = serde_json::from_str(text) else {
+        return;
+    };
+    numbers_as_doubles(&mut decoded);
+    *data = Value::from(to_go_string(&decoded));
+}
+
+fn fault_text(fault: FaultError, resource: &str, name: &str) -> String {
+    match fault {
+        FaultError::InternalError => String::from("Internal error occurred: boom"),
+        FaultError::Conflict => {
+            format!(
+                "Operation cannot be fulfilled on {resource} \"{name}\": object has been modified"
+            )
+        }
+        FaultError::Forbidden => format!("{resource} \"{name}\" is forbidden: exceeded quota"),
+        FaultError::Invalid => format!("X \"{name}\" is invalid"),
+        FaultError::Timeout => format!(
+            "The op operation against {resource} could not be completed at this time, please try \
+             again."
+        ),
+        FaultError::AlreadyExists => format!("{resource} \"{name}\" already exists"),
+        FaultError::NotFound => format!("{resource} \"{name}\" not found"),
+    }
+}

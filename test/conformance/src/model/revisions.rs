@@ -1,0 +1,315 @@
+//! Revisions: what they record, which one is current and which one wanted, and how many are kept.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use kube_apimachinery::defaults::set_pod_template_defaults;
+use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32, safe_encode_string};
+use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
+use kube_apimachinery::schema::{UnknownMembers, get_path, normalize, unknown_members};
+use kube_apimachinery::selector::Selector;
+use serde_json::{Map, Value, json};
+
+use super::Sync;
+use super::cluster::Kind;
+use super::failure::Failure;
+use super::object::{controller, label, map, name, number, text};
+use super::set::REVISION;
+
+/// The type of the templates that revisions record.
+const TEMPLATE: &str = "PodTemplateSpec";
+/// Where the template stands in a set.
+const TEMPLATE_PLACE: &str = "spec.template";
+/// How often a renumbering is tried at most.
+const RENUMBERING_TRIES_MAX: usize = 4;
+/// How much of a set's name stands in the names of its revisions, in bytes.
+const NAME_PREFIX_MAX: usize = 223;
+
+/// The revisions that a sync goes by.
+pub(super) struct Chosen {
+    pub(super) current: Value,
+    pub(super) update: Value,
+    pub(super) collision_count: i64,
+}
+
+/// The text of a revision's data.
+fn data(revision: &Value) -> &str {
+    text(revision, "/data")
+}
+
+/// What a revision records of a template.
+fn blob(template: &Value) -> String {
+    let mut template = template.clone();
+    numbers_as_doubles(&mut template);
+    template["$patch"] = Value::from("replace");
+    to_go_string(&json!({"spec": {"template": template}}))
+}
+
+/// The template without members that the schema lacks, as the reference would encode it.
+fn known(template: &Value) -> Value {
+    let known = normalize(TEMPLATE, template, UnknownMembers::Drop, TEMPLATE_PLACE);
+    known.unwrap_or_else(|_| template.clone())
+}
+
+/// The hash of a revision's data, with the probe.
+fn hash(data: &str, collision_count: i64) -> String {
+    let hash = fnv1_32(data.as_bytes(), FNV1_32_OFFSET);
+    safe_encode_string(&fnv1_32(collision_count.to_string().as_bytes(), hash).to_string())
+}
+
+impl Sync {
+    /// The set's revisions and those without a controller, as far as they are selected, sorted.
+    pub(super) fn list_revisions(&self, selector: &Selector) -> Vec<Value> {
+        let set = &self.set;
+        let is_ours = |revision: &&Value| {
+            controller(revision).is_none_or(|owner| {
+                owner["kind"] == "StatefulSet"
+                    && owner["name"] == set.name.as_str()
+                    && owner["uid"] == set.uid.as_str()
+            }) && selector.matches(&map(revision, "/metadata/labels"))
+        };
+        let mut listed: Vec<Value> = self.revisions.iter().filter(is_ours).cloned().collect();
+        listed.sort_by(by_age);
+        listed
+    }
+
+    /// Finds, renumbers or makes the revision of the set's template, and finds the current one.
+    pub(super) fn choose(&mut self, revisions: &[Value]) -> Result<Chosen, Failure> {
+        let set = Rc::clone(&self.set);
+        let template = &set.value["spec"]["template"];
+        let known = blob(&known(template));
+        let whole = if self.rules.unknown_members {
+            blob(template)
+        } else {
+            known.clone()
+        };
+        let next = revisions
+            .last()
+            .map_or(1, |last| number(last, "/revision") + 1);
+        let mut collision_count = number(&set.value, "/status/collisionCount");
+
+        let is_equal = |revision: &Value| data(revision) == whole || data(revision) == known;
+        let update = match (revisions.iter().rposition(is_equal), revisions.last()) {
+            (Some(at), Some(last)) if at + 1 == revisions.len() => last.clone(),
+            (Some(at), _) => self.renumber(&revisions[at], next)?,
+            (None, Some(last)) if self.means_the_same(last, template, &known) => last.clone(),
+            (None, _) => self.create_revision(&whole, next, &mut collision_count)?,
+        };
+        let current_name = text(&set.value, "/status/currentRevision");
+        let current = revisions
+            .iter()
+            .find(|revision| name(revision) == current_name);
+        let current = current.unwrap_or(&update).clone();
+        Ok(Chosen {
+            current,
+            update,
+            collision_count,
+        })
+    }
+
+    /// Whether the latest revision, read and defaulted by this version, records the template.
+    fn means_the_same(&self, latest: &Value, template: &Value, known_blob: &str) -> bool {
+        if !self.semantic_gate {
+            return false;
+        }
+        let Ok(recorded) = self.recorded_template(latest) else {
+            return false;
+        };
+        let extras = unknown_members(TEMPLATE, &recorded);
+        let is_lost = |(path, value): &(_, &Value)| get_path(template, path) != Some(*value);
+        if self.rules.unknown_members && extras.iter().any(is_lost) {
+            return false;
+        }
+        let mut meant = known(&recorded);
+        set_pod_template_defaults(&mut meant);
+        blob(&known(&meant)) == known_blob
+    }
+
+    /// Gives a recorded revision the newest number.
+    fn renumber(&mut self, revision: &Value, number: i64) -> Result<Value, Failure> {
+        let mut renumbered = revision.clone();
+        renumbered["revision"] = Value::from(number);
+        let tries = if self.rules.retry_renumbering {
+            RENUMBERING_TRIES_MAX
+        } else {
+            1
+        };
+        let mut result = Ok(());
+        for _ in 0..tries {
+            result = self.api.put(Kind::Revision, "", renumbered.clone());
+            if !result.as_ref().is_err_and(Failure::is_conflict) {
+                break;
+            }
+        }
+        result.map(|()| renumbered)
+    }
+
+    /// Records the template under a name that is free, or that has the same data already.
+    fn create_revision(
+        &mut self,
+        data: &str,
+        number: i64,
+        collision_count: &mut i64,
+    ) -> Result<Value, Failure> {
+        let mut revision = self.new_revision(data, number, *collision_count);
+        loop {
+            let prefix = self
+                .set
+                .name
+                .get(..NAME_PREFIX_MAX)
+                .unwrap_or(&self.set.name);
+            let free = format!("{prefix}-{}", hash(data, *collision_count));
+            revision["metadata"]["name"] = Value::from(free.as_str());
+            match self.api.create(Kind::Revision, revision.clone()) {
+                Err(failure) if failure.is_already_exists() => {}
+                result => return result.map(|()| revision),
+            }
+            let existing = self.api.get(Kind::Revision, &free)?;
+            if self::data(&existing) == data {
+                return Ok(existing);
+            }
+            *collision_count += 1;
+        }
+    }
+
+    /// A revision without a name; its hash label is the one of the first try.
+    fn new_revision(&self, data: &str, number: i64, collision_count: i64) -> Value {
+        let set = &self.set;
+        let mut labels = map(&set.value, "/spec/template/metadata/labels");
+        labels.insert(
+            String::from("controller.kubernetes.io/hash"),
+            hash(data, collision_count).into(),
+        );
+        let mut revision = json!({
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "namespace": set.namespace,
+                "labels": labels,
+                "ownerReferences": [set.reference()],
+            },
+            "data": data,
+            "revision": number,
+        });
+        let annotations = map(&set.value, "/metadata/annotations");
+        if !annotations.is_empty() {
+            revision["metadata"]["annotations"] = annotations.into();
+        }
+        revision
+    }
+
+    /// The template that a revision stands for, as pods are built from it.
+    pub(super) fn template_of(&self, revision: &Value) -> Result<Value, Failure> {
+        let recorded = self.recorded_template(revision)?;
+        normalize(TEMPLATE, &recorded, self.unknown(), TEMPLATE_PLACE)
+            .map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// The template that is recorded; the set's own where nothing is.
+    fn recorded_template(&self, revision: &Value) -> Result<Value, Failure> {
+        let own = || self.set.value["spec"]["template"].clone();
+        let invalid = || Failure::new(String::from("invalid JSON document"));
+        let text = data(revision);
+        let recorded = if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(text).map_err(|_| invalid())?
+        };
+        let template = match &recorded {
+            Value::Null => return Ok(own()),
+            Value::Object(_) => recorded.pointer("/spec/template").cloned(),
+            _ => return Err(invalid()),
+        };
+        let Some(mut template) = template else {
+            return Ok(own());
+        };
+        match template
+            .as_object_mut()
+            .and_then(|members| members.remove("$patch"))
+        {
+            Some(directive) if directive == "replace" => Ok(template),
+            _ => Ok(merged(own(), template)),
+        }
+    }
+
+    /// Deletes the oldest revisions that nothing goes by, down to the limit.
+    pub(super) fn truncate(
+        &mut self,
+        pods: &[Value],
+        revisions: &[Value],
+        chosen: Option<&Chosen>,
+    ) -> Result<(), Failure> {
+        let limit = self.set.value["spec"]["revisionHistoryLimit"]
+            .as_i64()
+            .unwrap_or(10);
+        let Ok(limit) = usize::try_from(limit) else {
+            return Ok(());
+        };
+        let mut live: BTreeSet<&str> = pods.iter().map(|pod| label(pod, REVISION)).collect();
+        if let Some(chosen) = chosen {
+            live.extend([name(&chosen.current), name(&chosen.update)]);
+        }
+        let idle: Vec<&str> = revisions
+            .iter()
+            .map(name)
+            .filter(|name| !live.contains(name))
+            .collect();
+        for revision in &idle[..idle.len().saturating_sub(limit)] {
+            self.api.delete(Kind::Revision, revision)?;
+        }
+        Ok(())
+    }
+}
+
+fn by_age(a: &Value, b: &Value) -> Ordering {
+    let created = |revision: &Value| {
+        text(revision, "/metadata/creationTimestamp")
+            .parse::<Timestamp>()
+            .ok()
+    };
+    number(a, "/revision")
+        .cmp(&number(b, "/revision"))
+        .then_with(|| created(a).cmp(&created(b)))
+        .then_with(|| name(a).cmp(name(b)))
+}
+
+/// What a recording that doesn't replace the whole template makes of it: objects are merged, null
+/// removes, and lists of named objects are merged by name. No controller records such a thing.
+fn merged(base: Value, patch: Value) -> Value {
+    match (base, patch) {
+        (Value::Object(mut base), Value::Object(patch)) => {
+            for (name, change) in patch {
+                match base.remove(&name) {
+                    _ if change.is_null() => {}
+                    Some(old) => {
+                        base.insert(name, merged(old, change));
+                    }
+                    None => {
+                        base.insert(name, merged(Value::Object(Map::new()), change));
+                    }
+                }
+            }
+            Value::Object(base)
+        }
+        (Value::Array(mut base), Value::Array(patch))
+            if base
+                .iter()
+                .chain(&patch)
+                .all(|element| element["name"].is_string()) =>
+        {
+            for change in patch {
+                match base
+                    .iter_mut()
+                    .find(|element| element["name"] == change["name"])
+                {
+                    Some(element) => *element = merged(element.take(), change),
+                    None => base.push(change),
+                }
+            }
+            Value::Array(base)
+        }
+        (_, patch) => patch,
+    }
+}

@@ -1,0 +1,181 @@
+//! What a sync reads of its set, and how names and pods relate to it.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::object::{controller_reference, is_deleting, label, list, map, name, number, text, uid};
+
+/// The label with a pod's name.
+pub(super) const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
+/// The label with a pod's ordinal.
+pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+/// The label with the name of a pod's revision.
+pub(super) const REVISION: &str = "controller-revision-hash";
+
+/// The cached set.
+pub(super) struct Set {
+    pub(super) value: Value,
+    pub(super) name: String,
+    pub(super) namespace: String,
+    pub(super) uid: String,
+    pub(super) replicas: i64,
+    pub(super) start: i64,
+    pub(super) min_ready: i64,
+    pub(super) is_burst: bool,
+    pub(super) is_deleting: bool,
+    pub(super) when_deleted: String,
+    pub(super) when_scaled: String,
+    /// The claim templates by name, in their order; of equal names the last one counts.
+    pub(super) claim_templates: Vec<Value>,
+}
+
+impl Set {
+    pub(super) fn of(value: Value) -> Self {
+        let policy = |field: &str| {
+            let policy = &value["spec"]["persistentVolumeClaimRetentionPolicy"];
+            if policy.is_null() {
+                String::from("Retain")
+            } else {
+                text(policy, field).to_owned()
+            }
+        };
+        let templates = list(&value, "/spec/volumeClaimTemplates");
+        let is_last = |(index, template): &(usize, &Value)| {
+            templates[index + 1..]
+                .iter()
+                .all(|later| name(later) != name(template))
+        };
+        let last = templates.iter().enumerate().filter(is_last);
+        Self {
+            name: name(&value).to_owned(),
+            namespace: text(&value, "/metadata/namespace").to_owned(),
+            uid: uid(&value).to_owned(),
+            replicas: value["spec"]["replicas"].as_i64().unwrap_or(1),
+            start: number(&value, "/spec/ordinals/start"),
+            min_ready: number(&value, "/spec/minReadySeconds"),
+            is_burst: value["spec"]["podManagementPolicy"] == "Parallel",
+            is_deleting: is_deleting(&value),
+            when_deleted: policy("/whenDeleted"),
+            when_scaled: policy("/whenScaled"),
+            claim_templates: last.map(|(_, template)| template.clone()).collect(),
+            value,
+        }
+    }
+
+    pub(super) fn pod_name(&self, ordinal: i64) -> String {
+        format!("{}-{ordinal}", self.name)
+    }
+
+    pub(super) fn claim_name(&self, template: &Value, ordinal: i64) -> String {
+        format!("{}-{}-{ordinal}", name(template), self.name)
+    }
+
+    pub(super) fn reference(&self) -> Value {
+        controller_reference("apps/v1", "StatefulSet", &self.name, &self.uid)
+    }
+
+    pub(super) fn match_labels(&self) -> Map<String, Value> {
+        map(&self.value, "/spec/selector/matchLabels")
+    }
+
+    /// The rolling update's settings, if it has any.
+    pub(super) fn rolling_update(&self) -> Option<&Value> {
+        self.value
+            .pointer("/spec/updateStrategy/rollingUpdate")
+            .filter(|given| !given.is_null())
+    }
+
+    pub(super) fn strategy(&self) -> &str {
+        text(&self.value, "/spec/updateStrategy/type")
+    }
+
+    pub(super) fn is_member(&self, pod: &Value) -> bool {
+        parse(name(pod)).0 == self.name
+    }
+
+    /// Whether the pod is named after the set, but not as the set would name one.
+    pub(super) fn is_non_canonical(&self, pod: &Value) -> bool {
+        self.is_member(pod) && name(pod) != self.pod_name(ordinal(pod))
+    }
+
+    pub(super) fn is_in_range(&self, pod: &Value) -> bool {
+        (self.start..self.start + self.replicas).contains(&ordinal(pod))
+    }
+
+    pub(super) fn identity_matches(&self, pod: &Value) -> bool {
+        ordinal(pod) >= 0
+            && name(pod) == self.pod_name(ordinal(pod))
+            && text(pod, "/metadata/namespace") == self.namespace
+            && label(pod, POD_NAME) == name(pod)
+    }
+
+    pub(super) fn storage_matches(&self, pod: &Value) -> bool {
+        ordinal(pod) >= 0
+            && self.claim_templates.iter().all(|template| {
+                // Of equal names the last volume counts.
+                let volumes = list(pod, "/spec/volumes").iter();
+                let volume = volumes
+                    .rev()
+                    .find(|volume| volume["name"] == name(template));
+                volume.is_some_and(|volume| {
+                    text(volume, "/persistentVolumeClaim/claimName")
+                        == self.claim_name(template, ordinal(pod))
+                })
+            })
+    }
+
+    pub(super) fn is_available(&self, pod: &Value, now: Timestamp) -> bool {
+        is_ready(pod)
+            && (self.min_ready == 0 || self.available_at(pod).is_some_and(|moment| moment <= now))
+    }
+
+    /// When a ready pod becomes available, where that can be told.
+    pub(super) fn available_at(&self, pod: &Value) -> Option<Timestamp> {
+        let since = ready_condition(pod)?["lastTransitionTime"].as_str()?;
+        let since: Timestamp = since.parse().ok()?;
+        Some(since + SignedDuration::from_secs(self.min_ready))
+    }
+
+    pub(super) fn is_unavailable(&self, pod: &Value, now: Timestamp) -> bool {
+        !self.is_available(pod, now) || is_deleting(pod)
+    }
+}
+
+/// A pod name's prefix and ordinal; -1 stands for one that isn't there or doesn't fit.
+fn parse(name: &str) -> (&str, i64) {
+    match name.rsplit_once('-') {
+        Some((parent, digits))
+            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            (parent, digits.parse::<i32>().map_or(-1, i64::from))
+        }
+        _ => ("", -1),
+    }
+}
+
+pub(super) fn ordinal(pod: &Value) -> i64 {
+    parse(name(pod)).1
+}
+
+pub(super) fn phase(pod: &Value) -> &str {
+    text(pod, "/status/phase")
+}
+
+/// Whether the pod is in the cluster, and not only planned.
+pub(super) fn is_created(pod: &Value) -> bool {
+    !phase(pod).is_empty()
+}
+
+fn ready_condition(pod: &Value) -> Option<&Value> {
+    list(pod, "/status/conditions")
+        .iter()
+        .find(|condition| condition["type"] == "Ready")
+}
+
+pub(super) fn is_ready(pod: &Value) -> bool {
+    ready_condition(pod).is_some_and(|condition| condition["status"] == "True")
+}
+
+pub(super) fn is_running_and_ready(pod: &Value) -> bool {
+    phase(pod) == "Running" && is_ready(pod)
+}
