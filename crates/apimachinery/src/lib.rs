@@ -18,4 +18,5 @@ pub mod quantity;
 pub mod resource_version;
 pub mod schema;
 pub mod selector;
+pub mod strategic_merge;
 pub mod time;

@@ -1,9 +1,10 @@
 //! From recorded data back to a set.
 
 use kube_apimachinery::schema::{UnknownMembers, normalize};
-use serde_json::Value;
+use kube_apimachinery::strategic_merge;
+use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
+use statefulset_controller_util::stateful_set::{KIND, PodTemplate, StatefulSet};
 
 use crate::data::{TEMPLATE_PATH, TEMPLATE_TYPE};
 use crate::error::Error;
@@ -25,7 +26,7 @@ pub fn apply_revision(
     set: &StatefulSet,
     revision: &ControllerRevision,
 ) -> Result<StatefulSet, Error> {
-    let Some(template) = recorded_template(revision)? else {
+    let Some(template) = recorded_template(set, revision)? else {
         return Ok(set.clone());
     };
     let template = normalize(
@@ -37,13 +38,16 @@ pub fn apply_revision(
     Ok(set.with_template(PodTemplate::from_value(&template)))
 }
 
-/// The template that a revision stands for, as recorded; none where it records none.
+/// The template that a revision stands for; none where it records none. A template that isn't
+/// marked as a replacement, as other tools may record it, is merged into the set's.
 ///
 /// # Errors
 ///
-/// The data isn't a JSON object, or its template isn't marked as a replacement, as every template
-/// is that this controller or its reference ever recorded.
-pub(crate) fn recorded_template(revision: &ControllerRevision) -> Result<Option<Value>, Error> {
+/// The data isn't a JSON object, or can't be merged.
+pub(crate) fn recorded_template(
+    set: &StatefulSet,
+    revision: &ControllerRevision,
+) -> Result<Option<Value>, Error> {
     if revision.data.is_empty() {
         return Ok(None);
     }
@@ -60,14 +64,21 @@ pub(crate) fn recorded_template(revision: &ControllerRevision) -> Result<Option<
     else {
         return Ok(None);
     };
-    match template
-        .as_object_mut()
-        .map(|members| members.remove("$patch"))
-    {
-        Some(Some(Value::String(directive))) if directive == "replace" => Ok(Some(template)),
-        _ => Err(Error::Merge {
-            revision: revision.key(),
-            reason: "its template is not marked as a replacement".to_owned(),
-        }),
+    if template.is_null() {
+        return Ok(Some(json!({})));
     }
+    if template
+        .get("$patch")
+        .is_some_and(|directive| directive == "replace")
+    {
+        template
+            .as_object_mut()
+            .map(|members| members.remove("$patch"));
+        return Ok(Some(template));
+    }
+    let merged = strategic_merge::apply(KIND, &set.spec.template.to_value(), &template);
+    merged.map(Some).map_err(|source| Error::Merge {
+        revision: revision.key(),
+        source,
+    })
 }

@@ -37,7 +37,7 @@ pub fn matches_semantically(
     data: &RevisionData,
     revision: &ControllerRevision,
 ) -> bool {
-    let Ok(recorded) = recorded_template(revision) else {
+    let Ok(recorded) = recorded_template(set, revision) else {
         return false;
     };
     let recorded = recorded.unwrap_or_else(|| set.spec.template.to_value());

@@ -2,6 +2,7 @@
 
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::schema::DecodeError;
+use kube_apimachinery::strategic_merge::StrategicMergeError;
 use statefulset_client::error::Error as ApiError;
 
 /// Why a revision can't be built, applied or written.
@@ -17,12 +18,12 @@ pub enum Error {
     #[error("{0}")]
     Decode(#[from] DecodeError),
     /// Recorded data patches the template in a way that can't be applied.
-    #[error("cannot apply revision {revision}: {reason}")]
+    #[error("cannot apply revision {revision}: {source}")]
     Merge {
         /// The revision.
         revision: ObjectKey,
         /// What is wrong with it.
-        reason: String,
+        source: StrategicMergeError,
     },
     /// A revision to adopt has a controller already.
     #[error("attempt to adopt revision owned by {owner}")]

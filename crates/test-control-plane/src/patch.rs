@@ -1,11 +1,7 @@
 //! Patches: JSON patch, merge patch, strategic merge patch.
 
-mod directives;
-mod merge_keys;
-mod order;
-mod strategic;
-
 use json_patch::PatchOperation;
+use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
 use crate::decode::{self, BodyFormat};
@@ -89,7 +85,7 @@ impl Patch {
         match self {
             Self::Json(operations) => apply_json(&mut value, operations)?,
             Self::Merge(patch) => json_patch::merge(&mut value, patch),
-            Self::Strategic(patch) => value = strategic::apply(kind, &value, patch)?,
+            Self::Strategic(patch) => value = strategic(kind, &value, patch)?,
         }
         if !value.is_object() {
             return Err(ApiError::unprocessable());
@@ -144,3 +140,10 @@ fn apply_json(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
 
 #[cfg(test)]
 mod tests;
+
+fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
+    strategic_merge::apply(kind.kind, old, patch).map_err(|err| match err {
+        StrategicMergeError::UnknownDirective(_) => ApiError::bad_request(err.to_string()),
+        StrategicMergeError::NoMergeKey(_) => ApiError::internal(err.to_string()),
+    })
+}

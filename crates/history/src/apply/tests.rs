@@ -96,16 +96,43 @@ fn integers_stay_exact_on_the_way_back() {
 }
 
 #[test]
-fn a_template_that_isnt_a_replacement_is_refused() {
-    for template in [
-        r#"{"metadata":{},"spec":{"containers":null}}"#,
-        r#"{"$patch":"merge","spec":{}}"#,
-        "null",
-    ] {
-        let error = apply(&format!(r#"{{"spec":{{"template":{template}}}}}"#)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "cannot apply revision ns/web-1: its template is not marked as a replacement"
-        );
-    }
+fn a_template_that_isnt_a_replacement_is_merged_by_the_keys_of_its_lists() {
+    let applied = apply(
+        r#"{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"other"},{"name":"sidecar"}]}}}}"#,
+    )
+    .unwrap();
+    let template = applied.spec.template.to_value();
+    let containers = template["spec"]["containers"].as_array().unwrap();
+    let image = |name: &str| {
+        let container = containers
+            .iter()
+            .find(|container| container["name"] == name)
+            .unwrap();
+        container["image"].clone()
+    };
+    assert_eq!(image("main"), "other");
+    assert_eq!(containers.len(), 2);
+    assert!(
+        containers
+            .iter()
+            .any(|container| container["name"] == "sidecar")
+    );
+}
+
+#[test]
+fn a_null_template_is_an_empty_one() {
+    let applied = apply(r#"{"spec":{"template":null}}"#).unwrap();
+    assert_eq!(
+        applied.spec.template.to_value(),
+        serde_json::json!({"metadata": {}, "spec": {"containers": null}})
+    );
+}
+
+#[test]
+fn an_unknown_directive_is_refused() {
+    let error = apply(r#"{"spec":{"template":{"$patch":"mend","spec":{}}}}"#).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot apply revision ns/web-1: unknown patch type found: mend"
+    );
 }

@@ -2,27 +2,47 @@
 //!
 //! Upstream: `strategicpatch.StrategicMergePatch`.
 
+mod directives;
+mod merge_keys;
+mod order;
+
 use serde_json::{Map, Value};
 
-use super::directives::{
+use self::directives::{
     DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
-use super::merge_keys::{ListKind, is_atomic_map, list_kind};
-use super::order::{Identity, normalize};
-use crate::kinds::Kind;
-use crate::status::{ApiError, ApiResult};
+use self::merge_keys::{ListKind, is_atomic_map, list_kind};
+use self::order::{Identity, normalize};
 
-/// Applies a strategic patch to a whole object.
-pub(super) fn apply(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
+/// Why a patch can't be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StrategicMergeError {
+    /// The patch has a directive that nobody knows.
+    #[error("unknown patch type found: {0}")]
+    UnknownDirective(String),
+    /// An entry of a list that merges by key lacks the key.
+    #[error("{0}")]
+    NoMergeKey(String),
+}
+
+type Merged<T> = Result<T, StrategicMergeError>;
+
+/// Applies a strategic patch to a whole object of this kind, or to a part of one that has the same
+/// member names. What isn't an object counts as an empty one.
+///
+/// # Errors
+///
+/// An unknown directive, or an entry without its merge key.
+pub fn apply(kind: &str, old: &Value, patch: &Value) -> Result<Value, StrategicMergeError> {
     let empty = Map::new();
     let old = old.as_object().unwrap_or(&empty);
     let patch = patch.as_object().unwrap_or(&empty);
-    Ok(Value::Object(merge_map(kind.kind, old, patch)?))
+    Ok(Value::Object(merge_map(kind, old, patch)?))
 }
 
 type Object = Map<String, Value>;
 
-fn merge_map(kind: &str, old: &Object, patch: &Object) -> ApiResult<Object> {
+fn merge_map(kind: &str, old: &Object, patch: &Object) -> Merged<Object> {
     match patch.get(PATCH).and_then(Value::as_str) {
         Some("replace") => {
             let mut rest = patch.clone();
@@ -35,9 +55,7 @@ fn merge_map(kind: &str, old: &Object, patch: &Object) -> ApiResult<Object> {
         Some("delete") => return Ok(Map::new()),
         Some("merge") | None => {}
         Some(other) => {
-            return Err(ApiError::bad_request(format!(
-                "unknown patch type found: {other}"
-            )));
+            return Err(StrategicMergeError::UnknownDirective(other.to_owned()));
         }
     }
     let mut merged = old.clone();
@@ -93,7 +111,7 @@ fn merge_member(
     key: &str,
     value: &Value,
     order: Option<&Vec<Value>>,
-) -> ApiResult<()> {
+) -> Merged<()> {
     if value.is_null() {
         merged.remove(key);
         return Ok(());
@@ -120,7 +138,7 @@ fn merge_list(
     old: &[Value],
     patch: &[Value],
     order: Option<&Vec<Value>>,
-) -> ApiResult<Vec<Value>> {
+) -> Merged<Vec<Value>> {
     let list = list_kind(kind, name);
     let identity = identity(list);
     let mut merged: Vec<Value> = old.to_vec();
@@ -159,12 +177,7 @@ fn merge_list(
     Ok(normalize(identity, merged, order.unwrap_or(&added), old))
 }
 
-fn merge_item(
-    kind: &str,
-    identity: Identity,
-    merged: &mut Vec<Value>,
-    item: &Value,
-) -> ApiResult<()> {
+fn merge_item(kind: &str, identity: Identity, merged: &mut Vec<Value>, item: &Value) -> Merged<()> {
     let found = identity.position(merged, item);
     match (found.map(|i| &mut merged[i]), item) {
         (Some(slot), Value::Object(patch)) => {
@@ -177,8 +190,8 @@ fn merge_item(
     Ok(())
 }
 
-fn no_merge_key(item: &Value, key: &str) -> ApiError {
-    ApiError::internal(format!(
+fn no_merge_key(item: &Value, key: &str) -> StrategicMergeError {
+    StrategicMergeError::NoMergeKey(format!(
         "map: {item} does not contain declared merge key: {key}"
     ))
 }
