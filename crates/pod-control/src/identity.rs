@@ -7,6 +7,9 @@ use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
+#[cfg(test)]
+mod tests;
+
 /// The ordinal of a pod: the number at the end of its name. Not an index: the first pod of a set
 /// has the ordinal `spec.ordinals.start`.
 ///
@@ -124,30 +127,4 @@ pub(crate) fn object_member<'a>(value: &'a mut Value, member: &str) -> &'a mut V
         *member = Value::Object(Map::new());
     }
     member
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_split_at_the_last_dash() {
-        for (name, parsed) in [
-            ("web-0", Some(("web", Some(0)))),
-            ("web-01", Some(("web", Some(1)))),
-            ("web-2147483647", Some(("web", Some(i32::MAX)))),
-            ("web-2147483648", Some(("web", None))),
-            ("web-99999999999999999999", Some(("web", None))),
-            ("web", None),
-            ("web-", None),
-            ("web-1a", None),
-            ("-5", Some(("", Some(5)))),
-            ("web-1-2", Some(("web-1", Some(2)))),
-            ("web--1", Some(("web-", Some(1)))),
-            ("web-+1", None),
-        ] {
-            let expected = parsed.map(|(parent, ordinal)| (parent, ordinal.map(Ordinal::from)));
-            assert_eq!(parent_name_and_ordinal(name), expected, "{name}");
-        }
-    }
 }

@@ -8,6 +8,9 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::identity::{Ordinal, object_member, pod_name, update_identity};
 use crate::storage::update_storage;
 
+#[cfg(test)]
+mod tests;
+
 /// A pod that a set wants and that isn't there: built when it is created, not before.
 #[derive(Clone, Debug)]
 pub struct NewPod {
@@ -70,7 +73,8 @@ impl NewPod {
             json!([self.set.controller_reference()]),
         );
         // Go writes an empty status, too.
-        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {}});
+        let mut pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {}});
         pod["spec"] = template["spec"].take();
         update_identity(&mut pod, &self.name, self.ordinal);
         pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);

@@ -20,6 +20,9 @@ use crate::slot::PodSlot;
 use crate::stateful_pod_control::StatefulPodControl;
 use crate::storage::{storage_matches, update_storage};
 
+#[cfg(test)]
+mod tests;
+
 /// Pod control over an object manager.
 ///
 /// Upstream: `StatefulPodControl`.

@@ -9,6 +9,9 @@ use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
 use crate::identity::{Ordinal, claim_name, object_member};
 
+#[cfg(test)]
+mod tests;
+
 /// The claim templates of a set, in order; of equal names only the last.
 pub(crate) fn claim_templates(set: &StatefulSet) -> impl Iterator<Item = &ClaimTemplate> {
     let templates = &set.spec.claim_templates;

@@ -21,6 +21,9 @@ use super::ObjectManager;
 use crate::new_pod::NewPod;
 use crate::storage::NewClaim;
 
+#[cfg(test)]
+mod tests;
+
 /// Reads claims from a cache and everything else from the API server, where it writes, too. Every
 /// successful write is reported to the consistency store.
 ///

@@ -1,0 +1,203 @@
+//! The requests for pods and claims, and what is reported about them.
+
+use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_controller_util::testing::WriteLog;
+use statefulset_controller_util::testing::builders::{self, Builder};
+
+use super::*;
+use crate::identity::Ordinal;
+use crate::storage::new_claims;
+
+struct Setup {
+    api: FakeClientset,
+    claims: Arc<Indexer<Claim>>,
+    log: Arc<WriteLog>,
+    objects: RealObjectManager,
+    set: StatefulSet,
+}
+
+fn setup() -> Setup {
+    let api = FakeClientset::new();
+    let claims = Arc::new(Indexer::new());
+    let log = Arc::new(WriteLog::default());
+    let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
+    Setup {
+        objects: RealObjectManager::new(api.rest_client(), Arc::clone(&claims), consistency),
+        set: builders::set("web").claim_template("data").build(),
+        api,
+        claims,
+        log,
+    }
+}
+
+impl Setup {
+    fn only_request(&self) -> Action {
+        let mut actions = self.api.actions();
+        assert_eq!(actions.len(), 1);
+        self.api.clear_actions();
+        actions.remove(0)
+    }
+
+    /// Answers a verb with this version, as a server does.
+    fn answer(&self, verb: Verb, resource: &str, version: &str) {
+        let text = json!({"metadata": {"name": "x", "resourceVersion": version}}).to_string();
+        self.api
+            .react(verb, resource, move |_| Some(Ok(text.clone())));
+    }
+}
+
+#[tokio::test]
+async fn a_pod_is_posted_and_its_version_awaited() {
+    let setup = setup();
+    setup.answer(Verb::Create, "pods", "41");
+    let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
+    setup.objects.create_pod(&setup.set, &pod).await.unwrap();
+    let request = setup.only_request();
+    assert_eq!((&*request.namespace, request.body), ("ns", pod.body()));
+    assert_eq!(setup.log.take(), ["ns/web web-uid pods 41"]);
+}
+
+#[tokio::test]
+async fn a_live_pod_is_put_back_whole_with_its_version() {
+    let setup = setup();
+    let pod: Builder<Pod> = builders::pod(&setup.set, 0)
+        .with("spec.future", json!({"z": "<", "a": [1]}))
+        .with("metadata.resourceVersion", "12");
+    setup.api.load(&PODS, pod.text());
+    let live = setup.objects.read_pod("ns", "web-0").await.unwrap();
+    assert_eq!(live.object, pod.build());
+    assert_eq!(setup.only_request().verb, Verb::Get);
+
+    setup.answer(Verb::Update, "pods", "42");
+    setup.objects.update_pod(&setup.set, live).await.unwrap();
+    let request = setup.only_request();
+    assert_eq!((request.verb, &*request.name), (Verb::Update, "web-0"));
+    assert_eq!(request.json(), pod.json());
+    assert!(request.body.contains(r#""z":"\u003c""#));
+    assert_eq!(setup.log.take(), ["ns/web web-uid pods 42"]);
+}
+
+#[tokio::test]
+async fn a_deletion_names_the_uid_and_is_awaited_even_if_the_pod_was_gone() {
+    let setup = setup();
+    let pod = builders::pod(&setup.set, 0);
+    setup.api.load(&PODS, pod.text());
+    let pod = pod.build();
+    for gone in [false, true] {
+        let result = setup.objects.delete_pod(&setup.set, &pod).await;
+        assert_eq!(result.is_err_and(|error| error.is_not_found()), gone);
+        let request = setup.only_request();
+        assert_eq!((request.verb, &*request.name), (Verb::Delete, "web-0"));
+        assert_eq!(
+            request.json(),
+            json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "web-0-uid"}})
+        );
+        assert_eq!(
+            setup.log.take(),
+            ["ns/web web-uid deleted ns/web-0 web-0-uid"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_that_failed_isnt_awaited() {
+    let setup = setup();
+    let rule = FaultRule::new(Verb::Delete, "pods", 1, FaultError::Conflict);
+    setup.api.fail(rule);
+    let pod = builders::pod(&setup.set, 0).build();
+    let error = setup.objects.delete_pod(&setup.set, &pod).await;
+    assert!(error.unwrap_err().is_conflict());
+    assert!(setup.log.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_is_posted_and_its_version_awaited() {
+    let setup = setup();
+    setup.answer(Verb::Create, "persistentvolumeclaims", "43");
+    let claim = new_claims(&setup.set, Ordinal::from(0)).next().unwrap();
+    setup
+        .objects
+        .create_claim(&setup.set, &claim)
+        .await
+        .unwrap();
+    assert_eq!(setup.only_request().body, claim.body());
+    assert_eq!(
+        setup.log.take(),
+        ["ns/web web-uid persistentvolumeclaims 43"]
+    );
+}
+
+#[tokio::test]
+async fn a_live_claim_is_put_back_whole_with_its_version() {
+    let setup = setup();
+    let claim = builders::claim(&setup.set, "data", 0).with("spec.future", "<");
+    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    let live = setup.objects.read_claim("ns", "data-web-0").await.unwrap();
+    setup.only_request();
+    setup.answer(Verb::Update, "persistentvolumeclaims", "44");
+    setup.objects.update_claim(&setup.set, live).await.unwrap();
+    let request = setup.only_request();
+    assert_eq!((request.verb, &*request.name), (Verb::Update, "data-web-0"));
+    assert_eq!(request.json(), claim.json());
+    assert_eq!(
+        setup.log.take(),
+        ["ns/web web-uid persistentvolumeclaims 44"]
+    );
+}
+
+#[tokio::test]
+async fn claims_are_looked_up_in_the_cache() {
+    let setup = setup();
+    let claim = builders::claim(&setup.set, "data", 0);
+    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    let found = setup.objects.get_claim("ns", "data-web-0").unwrap();
+    assert!(found.is_none());
+    setup.claims.add(claim.build());
+    let found = setup.objects.get_claim("ns", "data-web-0").unwrap();
+    assert_eq!(*found.unwrap(), claim.build());
+    assert!(setup.api.actions().is_empty());
+}
+
+#[tokio::test]
+async fn a_success_whose_answer_cant_be_read_is_one_and_an_unreadable_object_isnt() {
+    let setup = setup();
+    setup
+        .api
+        .react(None, "pods", |_| Some(Ok(r#"{"metadata":7}"#.to_owned())));
+    let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
+    setup.objects.create_pod(&setup.set, &pod).await.unwrap();
+    assert!(setup.log.take().is_empty());
+    let error = setup.objects.read_pod("ns", "web-0").await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("read Pod ns/web-0: "),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn failures_are_handed_on_and_nothing_is_awaited() {
+    let setup = setup();
+    let (objects, set) = (&setup.objects, &setup.set);
+    for (verb, resource) in [
+        (Verb::Create, "pods"),
+        (Verb::Update, "pods"),
+        (Verb::Create, "persistentvolumeclaims"),
+        (Verb::Update, "persistentvolumeclaims"),
+    ] {
+        let rule = FaultRule::new(verb, resource, 1, FaultError::Forbidden);
+        setup.api.fail(rule);
+    }
+    let pod = NewPod::new(set, "web-1", Ordinal::from(0));
+    let claim = new_claims(set, Ordinal::from(0)).next().unwrap();
+    let live_pod = builders::pod(set, 0).live();
+    let live_claim = builders::claim(set, "data", 0).live();
+    for result in [
+        objects.create_pod(set, &pod).await,
+        objects.update_pod(set, live_pod).await,
+        objects.create_claim(set, &claim).await,
+        objects.update_claim(set, live_claim).await,
+    ] {
+        assert!(result.unwrap_err().is_forbidden());
+    }
+    assert!(setup.log.take().is_empty());
+}

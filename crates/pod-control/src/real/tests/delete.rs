@@ -1,0 +1,95 @@
+//! Deletion of a pod: this one, or none.
+
+use super::*;
+
+#[tokio::test]
+async fn a_deleted_pod_is_gone_and_told_about() {
+    let (setup, set) = (in_memory(), web().build());
+    let pod = builders::pod(&set, 0);
+    setup.objects.pods.put(pod.json());
+    let deleted = setup.control.delete_stateful_pod(&set, &pod.build()).await;
+    deleted.unwrap();
+    assert_eq!(setup.objects.pods.json("ns", "web-0"), None);
+    assert_eq!(
+        setup.recorder.drain(),
+        ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
+    );
+}
+
+#[tokio::test]
+async fn a_pod_that_is_gone_already_counts_as_deleted() {
+    let (setup, set) = (in_memory(), web().build());
+    for pod in [builders::pod(&set, 0), builders::pod(&set, 0).uid("")] {
+        let deleted = setup.control.delete_stateful_pod(&set, &pod.build()).await;
+        deleted.unwrap();
+        assert_eq!(
+            setup.recorder.drain(),
+            ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_told_about() {
+    let (setup, set) = (in_memory(), web().build());
+    setup.objects.delete_pod_tracker.fail_after(0, boom);
+    let pod = builders::pod(&set, 0).build();
+    let deleted = setup.control.delete_stateful_pod(&set, &pod).await;
+    assert_eq!(deleted.unwrap_err().to_string(), "boom");
+    assert_eq!(
+        setup.recorder.drain(),
+        ["Warning FailedDelete Delete Pod web-0 in StatefulSet web failed error: boom"]
+    );
+}
+
+#[tokio::test]
+async fn another_pod_of_the_name_stays() {
+    let (setup, set) = (in_memory(), web().build());
+    let pod = builders::pod(&set, 0);
+    setup.objects.pods.put(pod.clone().uid("new").json());
+    let deleted = setup.control.delete_stateful_pod(&set, &pod.build()).await;
+    assert!(deleted.unwrap_err().is_conflict());
+    assert!(setup.objects.pods.json("ns", "web-0").is_some());
+    let events = setup.recorder.drain();
+    assert!(
+        events[0].starts_with("Warning FailedDelete Delete Pod web-0 in StatefulSet web failed error: Precondition failed"),
+        "{events:?}"
+    );
+}
+
+#[tokio::test]
+async fn the_uid_is_a_precondition_and_there_is_one_request() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0);
+    setup.api.load(&PODS, pod.text());
+    let deleted = setup.control.delete_stateful_pod(&set, &pod.build()).await;
+    deleted.unwrap();
+    assert_eq!(setup.requests(), ["delete pods web-0"]);
+    let body = setup.api.actions()[0].json();
+    assert_eq!(
+        body["preconditions"],
+        serde_json::json!({"uid": "web-0-uid"})
+    );
+}
+
+#[tokio::test]
+async fn a_pod_created_in_this_sync_is_looked_up_first() {
+    let (setup, set) = (over_api(), web().build());
+    let unseen = builders::pod(&set, 0).uid("").build();
+    setup.api.load(&PODS, builders::pod(&set, 0).text());
+    let deleted = setup.control.delete_stateful_pod(&set, &unseen).await;
+    deleted.unwrap();
+    assert_eq!(setup.requests(), ["get pods web-0", "delete pods web-0"]);
+    let body = setup.api.actions()[1].json();
+    assert_eq!(
+        body["preconditions"],
+        serde_json::json!({"uid": "web-0-uid"})
+    );
+
+    let foreign = builders::pod(&set, 0).orphan().owner(foreign_owner());
+    setup.api.load(&PODS, foreign.text());
+    setup.api.clear_actions();
+    let deleted = setup.control.delete_stateful_pod(&set, &unseen).await;
+    assert!(deleted.unwrap_err().is_conflict());
+    assert_eq!(setup.requests(), ["get pods web-0"]);
+}

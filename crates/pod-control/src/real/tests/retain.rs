@@ -1,0 +1,252 @@
+//! Owners of claims: who is told, what is written, and the look at the live set before a claim is
+//! given to a pod that is to go.
+
+use super::*;
+
+const CONFLICTING: &str = "Warning ConflictingController PersistentVolumeClaim data-web-5 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim";
+
+/// The pod with the ordinal 5: condemned.
+fn condemned(set: &StatefulSet) -> PodSlot {
+    existing(&builders::pod(set, 5))
+}
+
+async fn apply(setup: &OverApi, set: &StatefulSet, check: &LiveSetCheck) -> Result<(), Error> {
+    let pod = condemned(set);
+    let control = &setup.control;
+    control
+        .update_pod_claim_for_retention_policy(set, &pod, check)
+        .await
+}
+
+fn matches(setup: &OverApi, set: &StatefulSet) -> bool {
+    let pod = condemned(set);
+    let control = &setup.control;
+    control.claims_match_retention_policy(set, &pod).unwrap()
+}
+
+fn two_claims() -> Builder<StatefulSet> {
+    web().claim_template("logs").retention("Delete", "Delete")
+}
+
+#[tokio::test]
+async fn claims_of_a_condemned_pod_become_its_own_after_one_look_at_the_set() {
+    let (setup, set) = (over_api(), two_claims());
+    setup.api.load(&STATEFUL_SETS, set.text());
+    let set = set.build();
+    for template in ["data", "logs"] {
+        let claim = builders::claim(&set, template, 5).owner(set_owner());
+        setup.load_claim(&claim.with("spec.future", "<"));
+    }
+    assert!(!matches(&setup, &set));
+    let check = LiveSetCheck::new();
+    apply(&setup, &set, &check).await.unwrap();
+    let once = [
+        "get persistentvolumeclaims data-web-5",
+        "get statefulsets web",
+        "update persistentvolumeclaims data-web-5",
+        "get persistentvolumeclaims logs-web-5",
+        "update persistentvolumeclaims logs-web-5",
+    ];
+    assert_eq!(setup.requests(), once);
+    let written = setup.api.actions()[2].json();
+    assert_eq!(owners(&written), ["web-5"]);
+    assert_eq!(
+        written["metadata"]["ownerReferences"][0]["uid"],
+        "web-5-uid"
+    );
+    assert_eq!(written["metadata"]["resourceVersion"], "3");
+    assert_eq!(written["spec"]["future"], "<");
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn a_set_that_is_another_by_now_keeps_its_claims() {
+    for (live, reason) in [
+        (
+            Some(two_claims().generation(2)),
+            "StatefulSet ns/web changed: generation 2 instead of 1",
+        ),
+        (
+            Some(two_claims().uid("new")),
+            "StatefulSet ns/web was recreated: uid new instead of web-uid",
+        ),
+        (
+            Some(two_claims().terminating()),
+            "StatefulSet ns/web is being deleted",
+        ),
+        (
+            None,
+            r#"can't read StatefulSet ns/web: statefulsets.apps "web" not found"#,
+        ),
+    ] {
+        let (setup, set) = (over_api(), two_claims().build());
+        if let Some(live) = live {
+            setup.api.load(&STATEFUL_SETS, live.text());
+        }
+        for template in ["data", "logs"] {
+            setup.load_claim(&builders::claim(&set, template, 5));
+        }
+        let check = LiveSetCheck::new();
+        for _ in 0..2 {
+            let error = apply(&setup, &set, &check).await.unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "will not give claim data-web-5 to pod web-5, which would delete it with the pod: {reason}"
+                )
+            );
+            assert!(!error.is_conflict());
+        }
+        let get_claim = "get persistentvolumeclaims data-web-5";
+        assert_eq!(
+            setup.requests(),
+            [get_claim, "get statefulsets web", get_claim],
+            "the set is read once in a sync, and nothing is written"
+        );
+    }
+}
+
+#[tokio::test]
+async fn taking_a_claim_from_a_pod_needs_no_look_at_the_set() {
+    for (policy, expected) in [("Retain", vec![]), ("Delete", vec!["web".to_owned()])] {
+        let setup = over_api();
+        let set = web().retention("Retain", policy).build();
+        let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+        setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
+        let check = LiveSetCheck::new();
+        apply(&setup, &set, &check).await.unwrap();
+        assert_eq!(
+            setup.requests(),
+            [
+                "get persistentvolumeclaims data-web-5",
+                "update persistentvolumeclaims data-web-5"
+            ]
+        );
+        assert_eq!(owners(&setup.api.actions()[1].json()), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_controller_is_told_about_each_time_and_left_alone() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Delete").build();
+    let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
+    setup.load_claim(&claim);
+    assert!(matches(&setup, &set));
+    let check = LiveSetCheck::new();
+    for _ in 0..2 {
+        apply(&setup, &set, &check).await.unwrap();
+        assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+    }
+    assert!(setup.requests().is_empty());
+}
+
+#[tokio::test]
+async fn beside_a_foreign_controller_our_own_reference_goes() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Delete").build();
+    let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
+    setup.load_claim(&claim.owner(set_owner()));
+    assert!(!matches(&setup, &set));
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap();
+    assert_eq!(owners(&setup.api.actions()[1].json()), ["b"]);
+    assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+}
+
+#[tokio::test]
+async fn a_claim_that_isnt_there_is_passed_over() {
+    let (setup, set) = (over_api(), two_claims().build());
+    setup.api.load(&STATEFUL_SETS, two_claims().text());
+    setup.load_claim(&builders::claim(&set, "logs", 5));
+    assert!(!matches(&setup, &set));
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap();
+    let last = setup.requests().pop().unwrap();
+    assert_eq!(last, "update persistentvolumeclaims logs-web-5");
+    assert!(matches(&over_api(), &set));
+}
+
+#[tokio::test]
+async fn the_first_failure_ends_it() {
+    let set = two_claims().build();
+    let setup = in_memory();
+    setup.objects.sets.add(two_claims().build());
+    for template in ["data", "logs"] {
+        setup
+            .objects
+            .claims
+            .put(builders::claim(&set, template, 5).json());
+    }
+    let pod = condemned(&set);
+    let check = LiveSetCheck::new();
+    let apply = || {
+        let control = &setup.control;
+        control.update_pod_claim_for_retention_policy(&set, &pod, &check)
+    };
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        apply().await.unwrap_err().to_string(),
+        "Could not retrieve claim data-web-5 not found for web-5 when checking PVC deletion policy: boom"
+    );
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        apply().await.unwrap_err().to_string(),
+        "could not update claim data-web-5 for delete policy ownerRefs: boom"
+    );
+    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn another_claim_of_the_name_is_a_conflict_and_not_written() {
+    let setup = over_api();
+    let set = web().retention("Retain", "Delete").build();
+    let claim = builders::claim(&set, "data", 5);
+    setup.load_claim(&claim);
+    setup
+        .api
+        .load(&PERSISTENT_VOLUME_CLAIMS, claim.uid("new").text());
+    let error = apply(&setup, &set, &LiveSetCheck::new()).await.unwrap_err();
+    assert!(error.is_conflict());
+    let text = error.to_string();
+    assert!(
+        text.starts_with("could not update claim data-web-5 for delete policy ownerRefs: "),
+        "{text}"
+    );
+    assert_eq!(setup.requests(), ["get persistentvolumeclaims data-web-5"]);
+}
+
+#[tokio::test]
+async fn an_unknown_policy_retains() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Later").build();
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(set_owner()));
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap();
+    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_of_an_earlier_pod_is_stale_unless_scaling_retains() {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "old-uid", Some(true));
+    for (when_scaled, expected) in [
+        ("Delete", Some("logs-web-5")),
+        ("Later", Some("logs-web-5")),
+        ("Retain", None),
+    ] {
+        let setup = over_api();
+        let set = two_claims().retention(when_scaled, "Delete").build();
+        setup.load_claim(&builders::claim(&set, "data", 5));
+        setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod.clone()));
+        let slot = PodSlot::Missing(new_pod(&set, 5));
+        let stale = setup.control.stale_claim(&set, &slot).unwrap();
+        assert_eq!(stale.as_deref(), expected, "{when_scaled}");
+    }
+}
+
+#[tokio::test]
+async fn a_stale_claim_cant_be_looked_for_in_a_failing_cache() {
+    let (setup, set) = (in_memory(), two_claims().build());
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let slot = PodSlot::Missing(new_pod(&set, 5));
+    let error = setup.control.stale_claim(&set, &slot).unwrap_err();
+    assert_eq!(error.to_string(), "boom");
+}
