@@ -45,7 +45,9 @@ pub(crate) async fn wait_for_api_server(client: &RestClient, server: &Uri) -> an
                 Look::Healthy => return Ok(()),
                 Look::Hopeless(error) => return Err(error),
                 Look::NotYet(error) => {
-                    tracing::debug!(error = %error, "the API server is not up yet");
+                    if last.is_none() {
+                        tracing::info!(%error, "waiting for the API server");
+                    }
                     last = Some(error);
                 }
             }
