@@ -21,7 +21,8 @@ pub struct AuditEntry {
     pub subresource: String,
     /// The namespace; empty for all and for cluster-scoped resources.
     pub namespace: String,
-    /// The object's name; empty for collections.
+    /// The object's name; of a create the name in its body. Empty for collections and for names
+    /// that the server makes up.
     pub name: String,
     /// The raw query string.
     pub query: String,
@@ -51,7 +52,7 @@ impl AuditEntry {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The request in one line, such as `create pods default/web-0 201`; collections have no name.
+    /// The request in one line, such as `create pods default/web-0 201`.
     pub fn summary(&self) -> String {
         let mut resource = self.resource.clone();
         if !self.subresource.is_empty() {

@@ -69,7 +69,7 @@ impl RequestMatcher {
         self
     }
 
-    /// Only this object; creates match by the name in the URL, which is empty.
+    /// Only this object; creates match by the name in their body.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());

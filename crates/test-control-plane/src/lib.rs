@@ -5,6 +5,7 @@ pub mod actors;
 pub mod audit;
 pub mod auth;
 pub mod clock;
+pub mod config;
 pub mod control_plane;
 pub mod faults;
 pub mod kinds;
@@ -34,5 +35,6 @@ mod validation;
 mod watch;
 mod write;
 
+pub use config::{ServerConfig, UnknownFields};
 pub use control_plane::{StartError, TestControlPlane, TestControlPlaneBuilder};
-pub use server::{ApiServer, ServerConfig, UnknownFields};
+pub use server::ApiServer;

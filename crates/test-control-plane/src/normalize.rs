@@ -1,11 +1,13 @@
 //! What decoding into the reference's types and encoding again does to an object.
 
 use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_apimachinery::time;
 use serde_json::Value;
 
+use crate::config::UnknownFields;
 use crate::kinds::Kind;
 use crate::object::Draft;
-use crate::server::{ApiServer, UnknownFields};
+use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
 /// The parts of the kinds whose types the schema knows: the JSON pointer, the type
@@ -45,9 +47,31 @@ impl ApiServer {
             })?;
             *part = normal;
         }
+        if kind.storage == "leases" {
+            check_micro_times(kind, draft)?;
+        }
         strip_nulls(kind, &mut draft.value);
         Ok(())
     }
+}
+
+/// The times of leases have exactly six fraction digits; the reference refuses others.
+fn check_micro_times(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+    for pointer in ["/spec/acquireTime", "/spec/renewTime"] {
+        let Some(text) = draft.text(pointer) else {
+            continue;
+        };
+        let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        if digits != 6 || time::parse(text).is_err() {
+            return Err(ApiError::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: parsing time {text:?} as \
+                 \"2006-01-02T15:04:05.000000Z07:00\": cannot parse it",
+                kind.kind, kind.version, kind.kind
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Removes null members at the top of `spec` and `status`, which Go's encoder leaves out.

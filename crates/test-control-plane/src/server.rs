@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
@@ -12,12 +11,14 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditEntry, AuditLog};
-use crate::auth::{self, Peer, Tokens};
+use crate::auth::{self, Peer};
 use crate::clock::Clock;
+use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
 use crate::faults::{FaultAction, Faults};
 use crate::handlers::{Source, discover};
@@ -34,46 +35,6 @@ use crate::store::Store;
 
 /// The largest body that is read, in bytes.
 const BODY_MAX: usize = 3 * 1024 * 1024;
-
-/// What becomes of members that the schema of v1.36.2 doesn't know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownFields {
-    /// They are stored, as by a newer server that knows them.
-    #[default]
-    Keep,
-    /// They are dropped, as by the reference.
-    Prune,
-}
-
-/// How the server behaves.
-#[derive(Clone, Debug)]
-pub struct ServerConfig {
-    /// What becomes of members that the schema doesn't know.
-    pub unknown_fields: UnknownFields,
-    /// How many events are kept for watches and old lists.
-    pub log_window: usize,
-    /// How many requests the audit log keeps.
-    pub audit_limit: usize,
-    /// How often a watch that asked for bookmarks gets one.
-    pub bookmark_interval: Duration,
-    /// The seed of uids, generated names and watch timeouts.
-    pub seed: u64,
-    /// The tokens that are known.
-    pub tokens: Tokens,
-}
-
-impl Default for ServerConfig {
-    fn default() -> Self {
-        Self {
-            unknown_fields: UnknownFields::default(),
-            log_window: 20_000,
-            audit_limit: 10_000,
-            bookmark_interval: Duration::from_secs(60),
-            seed: 0,
-            tokens: Tokens::default(),
-        }
-    }
-}
 
 /// The API server. Cloning gives another handle to the same one.
 #[derive(Clone, Debug)]
@@ -199,7 +160,7 @@ impl ApiServer {
         let route = route(&incoming.method, path, &incoming.query)?;
         auth::authorize(&identity, &route, path)?;
         let request = match route {
-            Route::Resource(request) => request,
+            Route::Resource(request) => incoming.named(request),
             other => return Ok(discover(&other, &incoming.method)?),
         };
         let agent = incoming.header(USER_AGENT).to_owned();
@@ -358,7 +319,29 @@ impl ApiServer {
     }
 }
 
+/// As much of a body as tells the name of the object that it creates.
+#[derive(Default, Deserialize)]
+struct NameOnly {
+    #[serde(default)]
+    metadata: MetadataNameOnly,
+}
+
+#[derive(Default, Deserialize)]
+struct MetadataNameOnly {
+    #[serde(default)]
+    name: String,
+}
+
 impl Incoming {
+    /// A create with the name that its body tells, for fault rules and the audit log.
+    fn named(&self, mut request: ResourceRequest) -> ResourceRequest {
+        if request.verb == Verb::Create && request.name.is_empty() {
+            let body: NameOnly = serde_json::from_slice(&self.body).unwrap_or_default();
+            request.name = body.metadata.name;
+        }
+        request
+    }
+
     fn header(&self, name: http::HeaderName) -> &str {
         let value = self.headers.get(name).and_then(|v| v.to_str().ok());
         value.unwrap_or_default()

@@ -7,10 +7,11 @@ use kube_apimachinery::schema;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::config::UnknownFields;
 use crate::kinds::Kind;
 use crate::object::Draft;
 use crate::options::FieldValidation;
-use crate::server::{ApiServer, UnknownFields};
+use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
 impl ApiServer {

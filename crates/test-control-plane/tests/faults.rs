@@ -1,11 +1,17 @@
 //! Fault rules and the audit log.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail by panicking, in helpers too"
+)]
+
 mod support;
 
 use std::time::Duration;
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::faults::{FaultAction, RequestMatcher};
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::status::ApiError;
@@ -60,17 +66,17 @@ async fn the_audit_log_tells_who_did_what() {
         .await;
     plane.code(&format!("{MAPS}/nope")).await;
     let entries = plane.0.server().audit().entries();
-    let lines: Vec<String> = entries.iter().map(|e| e.summary()).collect();
+    let lines: Vec<String> = entries.iter().map(AuditEntry::summary).collect();
     assert_eq!(
         lines,
         [
-            "create configmaps default/ 201",
+            "create configmaps default/a 201",
             "get configmaps default/nope 404"
         ]
     );
     assert_eq!(entries[0].user_agent, "test");
     assert_eq!(entries[0].body_value()["metadata"]["name"], "a");
-    let writes = plane.0.server().audit().matching(|e| e.is_write());
+    let writes = plane.0.server().audit().matching(AuditEntry::is_write);
     assert_eq!(writes.len(), 1);
     plane.stop().await;
 }

@@ -131,6 +131,24 @@ async fn leases_are_created_by_put_and_never_updated_blindly() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn times_of_leases_have_six_fraction_digits() {
+    let plane = plane().await;
+    for (time, code) in [
+        ("2026-01-01T00:00:00.123456Z", 201),
+        ("2026-01-01T00:00:00Z", 400),
+        ("2026-01-01T00:00:00.123Z", 400),
+        ("yesterday.000000", 400),
+    ] {
+        let body = json!({"metadata": {"generateName": "l-"}, "spec": {"renewTime": time}});
+        assert_eq!(
+            plane.call(Method::POST, LEASES, &body).await.0,
+            code,
+            "{time}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn status_and_spec_are_written_through_different_doors() {
     let plane = plane().await;
     plane.create(SETS, &set("web")).await;

@@ -12,7 +12,8 @@ use super::{Endpoint, TestControlPlane};
 use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
 use crate::auth::Tokens;
 use crate::clock::{Clock, TokioClock};
-use crate::server::{ApiServer, ServerConfig, UnknownFields};
+use crate::config::{ServerConfig, UnknownFields};
+use crate::server::ApiServer;
 use crate::tls::{self, ListenError, TlsMaterial};
 
 /// The namespaces that every cluster has.

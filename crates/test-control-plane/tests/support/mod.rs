@@ -89,7 +89,7 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
 }
 
 /// Sends text as it is; the code and the text of the answer.
-pub async fn raw(
+pub(crate) async fn raw(
     server: &ApiServer,
     method: Method,
     path: &str,

@@ -1,0 +1,45 @@
+//! How the server behaves.
+
+use std::time::Duration;
+
+use crate::auth::Tokens;
+
+/// What becomes of members that the schema of v1.36.2 doesn't know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownFields {
+    /// They are stored, as by a newer server that knows them.
+    #[default]
+    Keep,
+    /// They are dropped, as by the reference.
+    Prune,
+}
+
+/// How the server behaves.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// What becomes of members that the schema doesn't know.
+    pub unknown_fields: UnknownFields,
+    /// How many events are kept for watches and old lists.
+    pub log_window: usize,
+    /// How many requests the audit log keeps.
+    pub audit_limit: usize,
+    /// How often a watch that asked for bookmarks gets one.
+    pub bookmark_interval: Duration,
+    /// The seed of uids, generated names and watch timeouts.
+    pub seed: u64,
+    /// The tokens that are known.
+    pub tokens: Tokens,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            unknown_fields: UnknownFields::default(),
+            log_window: 20_000,
+            audit_limit: 10_000,
+            bookmark_interval: Duration::from_secs(60),
+            seed: 0,
+            tokens: Tokens::default(),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Grace periods, finalizers, preconditions and propagation policies.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail by panicking, in helpers too"
+)]
+
+mod support;
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+use support::Plane;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+async fn plane() -> Plane {
+    Plane::new(TestControlPlane::builder().start().await)
+}
+
+/// A pod on a node that nobody runs.
+async fn scheduled(plane: &Plane, name: &str) -> String {
+    let mut pod = support::pod(name);
+    pod["spec"]["nodeName"] = json!("n");
+    plane.create(PODS, &pod).await;
+    format!("{PODS}/{name}")
+}
+
+async fn delete(plane: &Plane, path: &str, options: Value) -> (u16, Value) {
+    plane.call(Method::DELETE, path, &options).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grace_period_begins_shortens_and_never_grows() {
+    let plane = plane().await;
+    let path = scheduled(&plane, "p").await;
+    for (options, grace, ends, generation) in [
+        (json!({}), 30, "2026-01-01T00:00:30Z", 2),
+        (
+            json!({"gracePeriodSeconds": 10}),
+            10,
+            "2026-01-01T00:00:10Z",
+            2,
+        ),
+        (
+            json!({"gracePeriodSeconds": 60}),
+            10,
+            "2026-01-01T00:00:10Z",
+            2,
+        ),
+        (
+            json!({"gracePeriodSeconds": -5}),
+            1,
+            "2026-01-01T00:00:01Z",
+            2,
+        ),
+    ] {
+        let (_, pod) = delete(&plane, &path, options).await;
+        let metadata = &pod["metadata"];
+        assert_eq!(metadata["deletionGracePeriodSeconds"], grace);
+        assert_eq!(metadata["deletionTimestamp"], ends);
+        assert_eq!(metadata["generation"], generation);
+    }
+    delete(&plane, &path, json!({"gracePeriodSeconds": 0})).await;
+    assert_eq!(plane.code(&path).await, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_do_not_run_go_at_once() {
+    let plane = plane().await;
+    plane.create(PODS, &support::pod("unscheduled")).await;
+    delete(&plane, &format!("{PODS}/unscheduled"), json!({})).await;
+    assert_eq!(plane.code(&format!("{PODS}/unscheduled")).await, 404);
+    for phase in ["Succeeded", "Failed"] {
+        let path = scheduled(&plane, "done").await;
+        let status = json!({"status": {"phase": phase}});
+        plane
+            .call(Method::PATCH, &format!("{path}/status"), &status)
+            .await;
+        delete(&plane, &path, json!({})).await;
+        assert_eq!(plane.code(&path).await, 404, "{phase}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_finalizer_ends_the_grace_only_if_it_is_over() {
+    let plane = plane().await;
+    let path = scheduled(&plane, "p").await;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    plane.call(Method::PATCH, &path, &hold).await;
+    delete(&plane, &path, json!({})).await;
+    let release = json!({"metadata": {
+        "$deleteFromPrimitiveList/finalizers": ["example.com/hold"],
+    }});
+    plane.call(Method::PATCH, &path, &release).await;
+    assert_eq!(plane.code(&path).await, 200);
+    delete(&plane, &path, json!({"gracePeriodSeconds": 0})).await;
+    assert_eq!(plane.code(&path).await, 404);
+
+    let path = scheduled(&plane, "p").await;
+    plane.call(Method::PATCH, &path, &hold).await;
+    let (_, pod) = delete(&plane, &path, json!({"gracePeriodSeconds": 0})).await;
+    assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], 0);
+    assert_eq!(plane.code(&path).await, 200);
+    plane.call(Method::PATCH, &path, &release).await;
+    assert_eq!(plane.code(&path).await, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn preconditions_name_the_object_that_is_meant() {
+    let plane = plane().await;
+    let created = plane
+        .create(MAPS, &json!({"metadata": {"name": "a"}}))
+        .await;
+    let path = format!("{MAPS}/a");
+    let (uid, version) = (
+        &created["metadata"]["uid"],
+        &created["metadata"]["resourceVersion"],
+    );
+    for (preconditions, code) in [
+        (json!({"uid": "other"}), 409),
+        (json!({"resourceVersion": "1"}), 409),
+        (json!({"uid": uid, "resourceVersion": "1"}), 409),
+        (json!({"uid": uid, "resourceVersion": version}), 200),
+    ] {
+        let options = json!({"preconditions": preconditions});
+        assert_eq!(
+            delete(&plane, &path, options).await.0,
+            code,
+            "{preconditions}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_deletion_may_change_the_policy() {
+    let plane = plane().await;
+    plane
+        .create(MAPS, &json!({"metadata": {"name": "a"}}))
+        .await;
+    let path = format!("{MAPS}/a");
+    for (policy, finalizer) in [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")] {
+        let (code, object) = delete(&plane, &path, json!({"propagationPolicy": policy})).await;
+        assert_eq!(code, 200);
+        assert_eq!(object["metadata"]["finalizers"], json!([finalizer]));
+    }
+    let (_, status) = delete(&plane, &path, json!({"propagationPolicy": "Background"})).await;
+    assert_eq!(status["status"], "Success");
+    assert_eq!(plane.code(&path).await, 404);
+    let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
+    plane
+        .create(MAPS, &json!({"metadata": {"name": "a"}}))
+        .await;
+    assert_eq!(delete(&plane, &path, both).await.0, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_being_deleted_can_change_but_not_be_created_again() {
+    let plane = plane().await;
+    let body = json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}});
+    plane.create(MAPS, &body).await;
+    let path = format!("{MAPS}/a");
+    let (_, object) = delete(&plane, &path, json!({})).await;
+    let deleted = object["metadata"]["deletionTimestamp"].clone();
+    let patch = json!({"data": {"k": "v"}, "metadata": {"deletionTimestamp": null}});
+    let (code, patched) = plane.call(Method::PATCH, &path, &patch).await;
+    assert_eq!(
+        (code, &patched["metadata"]["deletionTimestamp"]),
+        (200, &deleted)
+    );
+    let more = json!({"metadata": {"finalizers": ["example.com/more"]}});
+    assert_eq!(plane.call(Method::PATCH, &path, &more).await.0, 422);
+    let (code, status) = plane.call(Method::POST, MAPS, &body).await;
+    assert_eq!(code, 409);
+    let message = status["message"].as_str().unwrap();
+    assert!(message.starts_with("object is being deleted:"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_namespaces_stay() {
+    let plane = plane().await;
+    for name in ["default", "kube-system", "kube-public"] {
+        let path = format!("/api/v1/namespaces/{name}");
+        assert_eq!(delete(&plane, &path, json!({})).await.0, 403, "{name}");
+    }
+}
