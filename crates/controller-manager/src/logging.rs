@@ -36,7 +36,11 @@ pub(crate) fn start(logging: Logging) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match logging.format {
         Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
-        Format::Json => lines.json().flatten_event(true).boxed(),
+        Format::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .boxed(),
     };
     tracing_subscriber::registry()
         .with(lines.with_filter(filter(logging.verbosity)))
@@ -50,9 +54,10 @@ fn filter(verbosity: i32) -> Targets {
         .with_default(LevelFilter::WARN)
         // The prefix of every crate of this project.
         .with_target("statefulset", level(verbosity))
-        // What kube says of requests that fail is said again, better, by whoever sent them.
+        // What these say of requests that fail is said again, better, by whoever sent them.
         .with_target("kube_client", LevelFilter::ERROR)
         .with_target("kube_client::client::builder", LevelFilter::OFF)
+        .with_target("rustls_platform_verifier", LevelFilter::OFF)
         // But nobody else knows of certificates that can't be reloaded.
         .with_target("kube_client::client::tls", LevelFilter::WARN)
 }
