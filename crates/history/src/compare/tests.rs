@@ -88,12 +88,23 @@ fn data_that_cant_be_read_never_matches() {
     let overflow = edited(&set, |template| {
         template["spec"]["terminationGracePeriodSeconds"] = 9_223_372_036_854_776_000_u64.into();
     });
+    for data in ["7", "[]", &*overflow] {
+        assert!(!matches(&set, data), "{data}");
+    }
+}
+
+#[test]
+fn a_template_that_isnt_marked_as_a_replacement_matches_by_what_it_merges_to() {
+    let set = plain();
     let unmarked = edited(&set, |template| {
         template.as_object_mut().unwrap().remove("$patch");
     });
-    for data in ["7", "[]", &*overflow, &*unmarked] {
-        assert!(!matches(&set, data), "{data}");
-    }
+    assert!(matches(&set, &unmarked));
+    assert!(matches(&set, r#"{"spec":{"template":{"spec":{}}}}"#));
+    assert!(!matches(
+        &set,
+        r#"{"spec":{"template":{"spec":{"hostNetwork":true}}}}"#
+    ));
 }
 
 #[test]
