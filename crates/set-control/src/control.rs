@@ -21,6 +21,9 @@ use crate::status::{complete_rolling_update, is_inconsistent};
 use crate::status_updater::StatusUpdater;
 use crate::truncate::revisions_to_delete;
 
+#[cfg(test)]
+mod tests;
+
 /// Brings sets to their wanted state, one step at a time.
 ///
 /// Upstream: `StatefulSetControlInterface`.

@@ -4,6 +4,9 @@ use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 
+#[cfg(test)]
+mod tests;
+
 /// Counts `pods` into `status`. Pods on their way out count as existing, ready and available, but
 /// for no revision.
 ///

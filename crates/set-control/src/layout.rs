@@ -8,6 +8,9 @@ use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType}
 use statefulset_pod_control::identity::ordinal;
 use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
 
+#[cfg(test)]
+mod tests;
+
 /// A set as of one of its revisions.
 pub(crate) struct SetRevision {
     /// Name of the revision.

@@ -6,6 +6,9 @@ use statefulset_controller_util::stateful_set::StatefulSetStatus;
 
 use crate::error::Error;
 
+#[cfg(test)]
+mod tests;
+
 /// The outcome of one sync. Status and error are independent: a sync that failed has a status as
 /// soon as the pods were counted.
 #[derive(Debug, Default)]

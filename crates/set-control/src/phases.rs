@@ -159,9 +159,10 @@ impl Phases<'_> {
             && let Some(unhealthy) = self.unhealthy(pod)
         {
             return Ok(Flow::Exit(match first_unavailable {
-                Some(first) => {
-                    Waiting::ScaleDownBlocked { pod: pod_name, unavailable: first.into() }
-                }
+                Some(first) => Waiting::ScaleDownBlocked {
+                    pod: pod_name,
+                    unavailable: first.into(),
+                },
                 // Every pod is available, this one without running.
                 None => unhealthy,
             }));

@@ -13,6 +13,9 @@ use statefulset_history::{
 
 use crate::error::Error;
 
+#[cfg(test)]
+mod tests;
+
 /// The most comparisons that are remembered, about 150 bytes each.
 ///
 /// Upstream: `maxRevisionEqualityCacheEntries`.

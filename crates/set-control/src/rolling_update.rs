@@ -10,6 +10,9 @@ use statefulset_pod_control::PodSlot;
 
 use crate::outcome::Waiting;
 
+#[cfg(test)]
+mod tests;
+
 /// What an update calls for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {

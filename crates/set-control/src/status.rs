@@ -4,6 +4,9 @@ use statefulset_controller_util::stateful_set::{
     StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Makes the update revision the current one when all wanted pods are updated and ready.
 ///
 /// Upstream: `completeRollingUpdate`.

@@ -15,6 +15,9 @@ use statefulset_controller_util::stateful_set::{
     API_VERSION, KIND, StatefulSet, StatefulSetStatus,
 };
 
+#[cfg(test)]
+mod tests;
+
 /// Records a set's status.
 ///
 /// Upstream: `StatefulSetStatusUpdaterInterface`.

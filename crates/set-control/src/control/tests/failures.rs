@@ -1,0 +1,134 @@
+//! What becomes of status and error when something fails, and of a set that is going away.
+
+use super::*;
+
+#[tokio::test]
+async fn the_status_is_written_although_the_sync_failed() {
+    let set = web();
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0));
+    cluster.objects.create_pod_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(outcome.status.unwrap().replicas, 1);
+    assert_eq!(cluster.counts(), [1, 1, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn the_status_write_fails_the_sync_unless_it_failed_already() {
+    let forbidden = || ApiError::api(403, "Forbidden", "no");
+    for (fails, expected) in [(false, "no"), (true, "boom")] {
+        let set = web();
+        let cluster = cluster(&set);
+        cluster.status.update_tracker.fail_after(0, forbidden);
+        if fails {
+            cluster.objects.create_pod_tracker.fail_after(0, boom);
+        }
+        let outcome = cluster.sync().await;
+        assert_eq!(outcome.error.unwrap().to_string(), expected);
+        assert!(outcome.status.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_revision_that_cant_be_written_ends_the_sync_before_anything_else() {
+    let cluster = cluster(&web());
+    cluster.history.create_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!((outcome.status, outcome.waiting), (None, None));
+    assert!(cluster.pods().is_empty());
+    assert_eq!(cluster.status.update_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_revision_that_cant_be_applied_ends_the_sync_without_a_status() {
+    let set = web().with("status.currentRevision", "web-bad");
+    let cluster = cluster(&set);
+    let bad = builders::revision(&set.build(), "web-bad", 1, "7");
+    let bad: Value = serde_json::from_str(&bad.text()).unwrap();
+    cluster.history.revisions.put(bad);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "invalid JSON document");
+    assert!(outcome.status.is_none());
+    assert!(cluster.pods().is_empty());
+    assert_eq!(cluster.status.update_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_selector_that_cant_be_compiled_ends_the_sync_at_once() {
+    let set = web().with(
+        "spec.selector.matchExpressions",
+        json!([{"key": "a", "operator": "Like"}]),
+    );
+    let cluster = cluster(&set);
+    let outcome = cluster.sync().await;
+    assert_eq!(
+        outcome.error.unwrap().to_string(),
+        r#""Like" is not a valid label selector operator"#
+    );
+    assert!(outcome.status.is_none());
+    assert_eq!(cluster.history.create_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_set_on_its_way_out_is_counted_and_otherwise_left_alone() {
+    for parallel in [false, true] {
+        let set = web().replicas(1).terminating().claim_template("data");
+        let set = if parallel { set.parallel() } else { set };
+        let cluster = cluster(&set);
+        cluster.put(&pod(&set, 0).phase("Failed"));
+        cluster.put(&pod(&set, 5));
+        // Without an ordinal, but counted.
+        cluster.put(&pod(&set, 6).with("metadata.name", "web-2147483648"));
+        assert_eq!(cluster.step().await, Some(Waiting::SetDeleted));
+        assert_eq!(cluster.counts(), [3, 2, 2, 3, 3]);
+        assert_eq!(cluster.pods().len(), 3);
+        assert!(cluster.recorder.is_empty());
+        assert_eq!(cluster.history.create_tracker.requests(), 1, "as upstream");
+    }
+}
+
+#[tokio::test]
+async fn what_others_put_into_the_status_stays() {
+    let conditions = json!([{"type": "Theirs", "status": "True"}]);
+    let set = web()
+        .with("status.conditions", conditions.clone())
+        .with("status.future", 7);
+    let cluster = cluster(&set);
+    cluster.step().await;
+    let status = serde_json::to_value(&*cluster.set().status).unwrap();
+    assert_eq!(status["conditions"], conditions);
+    assert_eq!(status["future"], 7);
+    assert_eq!(status["observedGeneration"], 1);
+}
+
+#[tokio::test]
+async fn all_failures_of_a_batch_are_told_in_one() {
+    let set = web().replicas(3).parallel().claim_template("data");
+    let cluster = cluster(&set);
+    for ordinal in [1, 2] {
+        let claim = builders::claim(&set.build(), "data", ordinal).terminating();
+        cluster.objects.claims.put(claim.json());
+    }
+    let error = cluster.sync().await.error.unwrap().to_string();
+    let mut texts: Vec<&str> = error.trim_matches(['[', ']']).split(", ").collect();
+    texts.sort_unstable();
+    assert_eq!(
+        texts,
+        [
+            "pvc data-web-1 is being deleted",
+            "pvc data-web-2 is being deleted"
+        ]
+    );
+    assert_eq!(cluster.pods(), ["web-0"]);
+}
+
+#[tokio::test]
+async fn the_key_of_a_set_is_what_its_events_are_about() {
+    let cluster = cluster(&web());
+    cluster.step().await;
+    let events = cluster.recorder.drain_with_references();
+    assert_eq!(events[0].0, cluster.set().object_reference());
+    assert_eq!(cluster.set().key(), ObjectKey::new("ns", "web"));
+}

@@ -1,0 +1,137 @@
+//! The history that a sync leaves, and adoption.
+
+use super::*;
+
+/// Stores a revision that records something else than the set.
+fn load(cluster: &Cluster, name: &str, number: i64) {
+    let data = format!(
+        r#"{{"spec":{{"template":{{"$patch":"replace","metadata":{{"name":"{name}"}},"spec":{{"containers":null}}}}}}}}"#
+    );
+    let revision = builders::revision(&cluster.set(), name, number, &data);
+    let revision = serde_json::from_str(&revision.text()).unwrap();
+    cluster.history.revisions.put(revision);
+}
+
+fn names(cluster: &Cluster) -> Vec<String> {
+    let revisions = cluster.history.revisions.cache().list();
+    revisions
+        .iter()
+        .map(|revision| revision.name.to_string())
+        .collect()
+}
+
+/// A cluster with the revisions a…e, of which `b` is current and a pod is of `d`.
+fn with_history(limit: i32) -> Cluster {
+    let set = web()
+        .replicas(1)
+        .with("spec.revisionHistoryLimit", limit)
+        .with("status.currentRevision", "b");
+    let cluster = cluster(&set);
+    for (number, name) in (1..).zip(["a", "b", "c", "d", "e"]) {
+        load(&cluster, name, number);
+    }
+    cluster.put(&pod(&set, 0).revision("d").unready());
+    cluster
+}
+
+#[tokio::test]
+async fn the_oldest_unused_revisions_past_the_limit_go() {
+    for (limit, expected) in [
+        (0, vec!["b", "d"]),
+        (1, vec!["b", "d", "e"]),
+        (2, vec!["b", "c", "d", "e"]),
+        (3, vec!["a", "b", "c", "d", "e"]),
+        (-1, vec!["a", "b", "c", "d", "e"]),
+    ] {
+        let cluster = with_history(limit);
+        let update = revision_name(&web());
+        cluster.step().await;
+        let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+        expected.push(update);
+        assert_eq!(names(&cluster), expected, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn history_is_cut_after_a_failed_sync_too() {
+    let cluster = with_history(0);
+    cluster.history.create_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(
+        names(&cluster),
+        ["d"],
+        "what is current isn't known by then"
+    );
+}
+
+#[tokio::test]
+async fn a_revision_that_cant_be_deleted_ends_the_cutting_and_fails_the_sync() {
+    let cluster = with_history(0);
+    cluster.history.delete_tracker.fail_after(1, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert!(outcome.status.is_some());
+    assert_eq!(names(&cluster)[..4], ["b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn both_failures_are_told() {
+    let cluster = with_history(0);
+    let forbidden = || ApiError::api(403, "Forbidden", "no");
+    cluster.history.delete_tracker.fail_after(0, forbidden);
+    cluster.history.create_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "[boom, no]");
+}
+
+#[tokio::test]
+async fn a_revision_created_in_this_sync_isnt_among_those_to_cut() {
+    let set = web().with("spec.revisionHistoryLimit", 0);
+    let cluster = cluster(&set);
+    cluster.step().await;
+    assert_eq!(names(&cluster), [revision_name(&set)]);
+}
+
+#[tokio::test]
+async fn revisions_are_listed_by_selector_and_owner() {
+    let cluster = cluster(&web());
+    load(&cluster, "own", 1);
+    let set = cluster.set();
+    let orphan = builders::revision(&set, "orphan", 1, "{}").orphan();
+    let other = builders::revision(&set, "other", 1, "{}").label("app", "db");
+    for revision in [orphan, other] {
+        let revision = serde_json::from_str(&revision.text()).unwrap();
+        cluster.history.revisions.put(revision);
+    }
+    let listed = cluster.control.list_revisions(&set).unwrap();
+    let mut listed: Vec<&str> = listed.iter().map(|revision| &*revision.name).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["orphan", "own"]);
+}
+
+#[tokio::test]
+async fn adoption_stops_at_the_first_failure() {
+    let cluster = cluster(&web());
+    let set = cluster.set();
+    let orphan = |name: &str| builders::revision(&set, name, 1, "{}").orphan();
+    let mut revisions = Vec::new();
+    for revision in [
+        orphan("a"),
+        builders::revision(&set, "b", 1, "{}"),
+        orphan("c"),
+    ] {
+        let json = serde_json::from_str(&revision.text()).unwrap();
+        revisions.push(cluster.history.revisions.put(json));
+    }
+    let adopted = cluster.control.adopt_orphan_revisions(&set, &revisions);
+    assert_eq!(
+        adopted.await.unwrap_err().to_string(),
+        "attempt to adopt revision owned by StatefulSet web"
+    );
+    let controlled = |name: &str| {
+        let revision = cluster.history.revisions.cache().get("ns", name).unwrap();
+        revision.controller.is_some()
+    };
+    assert_eq!(["a", "b", "c"].map(controlled), [true, true, false]);
+}

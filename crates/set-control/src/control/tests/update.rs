@@ -1,0 +1,250 @@
+//! Rollouts: which pods go when, and when a rollout is complete.
+
+use super::*;
+
+const NEW: &str = "registry.example/app:2";
+
+fn updated(pod: &str) -> Option<Waiting> {
+    Some(Waiting::PodUpdated { pod: pod.into() })
+}
+
+/// A settled set, then another image.
+async fn rolled(set: &Builder<StatefulSet>) -> Cluster {
+    rolled_in(cluster(set), set).await
+}
+
+async fn rolled_in(cluster: Cluster, set: &Builder<StatefulSet>) -> Cluster {
+    cluster.settle().await;
+    cluster.change(&set.clone().image(NEW).generation(2));
+    cluster
+}
+
+fn names(set: &Builder<StatefulSet>) -> (String, String) {
+    (revision_name(set), revision_name(&set.clone().image(NEW)))
+}
+
+#[tokio::test]
+async fn pods_are_replaced_from_the_top_one_at_a_time() {
+    let set = web();
+    let (old, new) = names(&set);
+    let cluster = rolled(&set).await;
+    for (index, name) in ["web-2", "web-1", "web-0"].into_iter().enumerate() {
+        assert_eq!(cluster.step().await, updated(name));
+        let done = i32::try_from(index).unwrap();
+        // The deleted pod counts as before, but for its revision.
+        assert_eq!(cluster.counts(), [3, 3, 3, 2 - done, done]);
+        let status = &cluster.set().status;
+        assert_eq!(
+            (&*status.current_revision, &*status.update_revision),
+            (&*old, &*new)
+        );
+        let pod = name.into();
+        assert_eq!(cluster.step().await, Some(Waiting::PodCreated { pod }));
+        assert_eq!(cluster.pod_revision(name), new);
+        cluster.run(name);
+    }
+    assert_eq!(cluster.step().await, None);
+    assert_eq!(cluster.counts(), [3, 3, 3, 3, 3]);
+    assert_eq!(
+        *cluster.set().status.current_revision,
+        *new,
+        "it is complete"
+    );
+}
+
+#[tokio::test]
+async fn a_broken_new_pod_holds_up_everything_until_somebody_deletes_it() {
+    let set = web();
+    let cluster = rolled(&set).await;
+    cluster.step().await;
+    cluster.step().await;
+    let mut broken = cluster.objects.pods.json("ns", "web-2").unwrap();
+    broken["status"] = json!({"phase": "Pending"});
+    cluster.objects.pods.put(broken);
+    // Also after the template was repaired: in order, the pod itself comes first.
+    cluster.change(&set.generation(3));
+    for _ in 0..3 {
+        assert_eq!(cluster.step().await, not_ready("web-2"));
+    }
+    assert_eq!(cluster.pods().len(), 3);
+}
+
+#[tokio::test]
+async fn in_batches_a_broken_old_pod_goes() {
+    let set = web().parallel();
+    let cluster = rolled(&set).await;
+    cluster.put(&pod(&set, 2).unready());
+    cluster.put(&pod(&set, 0).unready());
+    assert_eq!(cluster.step().await, updated("web-2"));
+    cluster.step().await;
+    cluster.run("web-2");
+    assert_eq!(cluster.step().await, updated("web-1"));
+}
+
+#[tokio::test]
+async fn the_partition_keeps_pods_below_it() {
+    let set = web().start(5).partition(2);
+    let (old, new) = names(&set);
+    let cluster = rolled(&set).await;
+    assert_eq!(cluster.step().await, updated("web-7"));
+    cluster.settle().await;
+    assert_eq!(cluster.pod_revision("web-6"), old);
+    assert_eq!(cluster.pod_revision("web-7"), new);
+    assert_eq!(*cluster.set().status.current_revision, *old);
+    // A pod below the partition comes back as it was.
+    cluster.objects.pods.delete("ns", "web-5").unwrap();
+    cluster.settle().await;
+    assert_eq!(cluster.pod_revision("web-5"), old);
+    assert_eq!(cluster.counts(), [3, 3, 3, 2, 1]);
+}
+
+#[tokio::test]
+async fn on_delete_waits_for_the_user() {
+    let set = web().on_delete();
+    let (_, new) = names(&set);
+    let cluster = rolled(&set).await;
+    let waiting = Waiting::PodDeletionByUser {
+        pod: "web-0".into(),
+    };
+    assert_eq!(cluster.step().await, Some(waiting));
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+    cluster.objects.pods.delete("ns", "web-1").unwrap();
+    let pod = "web-1".into();
+    assert_eq!(cluster.step().await, Some(Waiting::PodCreated { pod }));
+    assert_eq!(cluster.pod_revision("web-1"), new);
+}
+
+#[tokio::test]
+async fn scaling_comes_before_updating() {
+    let set = web();
+    let cluster = rolled(&set).await;
+    cluster.change(&set.image(NEW).generation(3).replicas(2));
+    let pod = "web-2".into();
+    assert_eq!(cluster.step().await, Some(Waiting::ScaledDown { pod }));
+    assert_eq!(cluster.step().await, updated("web-1"));
+}
+
+#[tokio::test]
+async fn with_the_gate_several_go_at_once() {
+    let set = web().replicas(5).max_unavailable("50%");
+    let cluster = rolled_in(with_max_unavailable(&set), &set).await;
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.waiting, updated("web-4"));
+    assert_eq!(
+        (outcome.max_unavailable, outcome.unavailable_replicas),
+        (Some(2), Some(0))
+    );
+    assert_eq!(cluster.pods(), ["web-0", "web-1", "web-2"]);
+    assert_eq!(cluster.counts(), [5, 5, 5, 3, 0]);
+}
+
+#[tokio::test]
+async fn with_the_gate_the_budget_is_shared_with_whatever_is_unavailable() {
+    let set = web().parallel().max_unavailable(2);
+    let cluster = rolled_in(with_max_unavailable(&set), &set).await;
+    cluster.put(&pod(&set, 0).unready());
+    cluster.put(&pod(&set, 1).terminating());
+    let outcome = cluster.sync().await;
+    let waiting = Waiting::UnavailableBudget {
+        unavailable: 2,
+        max_unavailable: 2,
+    };
+    assert_eq!(outcome.waiting, Some(waiting));
+    assert_eq!(outcome.unavailable_replicas, Some(2));
+    assert_eq!(cluster.pods().len(), 3);
+}
+
+#[tokio::test]
+async fn without_the_gate_there_is_nothing_for_the_gauges() {
+    let set = web().max_unavailable(2);
+    let cluster = rolled(&set).await;
+    let outcome = cluster.sync().await;
+    assert_eq!(
+        (outcome.max_unavailable, outcome.unavailable_replicas),
+        (None, None)
+    );
+    assert_eq!(cluster.pods().len(), 2, "and one pod at a time");
+}
+
+#[tokio::test]
+async fn with_the_gate_a_sync_that_ends_early_knows_the_maximum_alone() {
+    let set = web().max_unavailable(2);
+    let cluster = with_max_unavailable(&set);
+    let outcome = cluster.sync().await;
+    assert_eq!(
+        (outcome.max_unavailable, outcome.unavailable_replicas),
+        (Some(2), None)
+    );
+}
+
+#[tokio::test]
+async fn with_the_gate_a_maximum_that_is_none_fails_the_sync_unrecorded() {
+    let set = web().max_unavailable(2);
+    let cluster = rolled_in(with_max_unavailable(&set), &set).await;
+    cluster.change(&set.image(NEW).max_unavailable("two").generation(2));
+    let writes = cluster.status.update_tracker.requests();
+    let outcome = cluster.sync().await;
+    assert_eq!(
+        outcome.error.unwrap().to_string(),
+        "invalid value for IntOrString: invalid type: string is not a percentage"
+    );
+    assert!(outcome.status.is_some());
+    assert_eq!(cluster.status.update_tracker.requests(), writes);
+    assert_eq!(cluster.pods().len(), 3);
+}
+
+#[tokio::test]
+async fn a_failed_deletion_isnt_counted() {
+    let set = web().replicas(4).max_unavailable(3);
+    let cluster = rolled_in(with_max_unavailable(&set), &set).await;
+    cluster.objects.delete_pod_tracker.fail_after(1, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(cluster.counts(), [4, 4, 4, 3, 0], "the first was");
+    assert_eq!(cluster.pods(), ["web-0", "web-1", "web-2"]);
+}
+
+#[tokio::test]
+async fn counters_never_fall_below_zero() {
+    let set = web().replicas(1);
+    let cluster = rolled(&set).await;
+    cluster.put(&pod(&set, 0).revision("web-third"));
+    assert_eq!(cluster.step().await, updated("web-0"));
+    assert_eq!(cluster.counts(), [1, 1, 1, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_pod_created_outdated_is_deleted_in_the_same_sync() {
+    let set = web()
+        .replicas(1)
+        .parallel()
+        .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
+    let cluster = rolled(&set).await;
+    assert_eq!(cluster.set().status.current_replicas, 1);
+    cluster.objects.pods.delete("ns", "web-0").unwrap();
+    assert_eq!(cluster.step().await, updated("web-0"));
+    assert_eq!(
+        cluster.recorder.drain(),
+        [
+            "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful",
+            "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful",
+        ]
+    );
+    assert!(cluster.pods().is_empty());
+}
+
+#[tokio::test]
+async fn a_rollout_back_uses_the_old_revision_again() {
+    let set = web().replicas(1);
+    let (old, _) = names(&set);
+    let cluster = rolled(&set).await;
+    cluster.settle().await;
+    cluster.change(&set.generation(3));
+    cluster.settle().await;
+    assert_eq!(*cluster.set().status.update_revision, *old);
+    assert_eq!(cluster.pod_revision("web-0"), old);
+    let revisions = cluster.history.revisions.cache().list();
+    let mut numbers: Vec<i64> = revisions.iter().map(|revision| revision.revision).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [2, 3]);
+}

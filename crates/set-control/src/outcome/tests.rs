@@ -1,0 +1,42 @@
+//! What a waiting set says.
+
+use super::*;
+
+#[test]
+fn each_reason_names_its_pod() {
+    let pod: Box<str> = "web-1".into();
+    let about = |pod: &Box<str>| pod.clone();
+    let reasons = [
+        Waiting::PodRemoval { pod: about(&pod) },
+        Waiting::StaleClaim {
+            pod: about(&pod),
+            claim: "data-web-1".into(),
+        },
+        Waiting::PodCreated { pod: about(&pod) },
+        Waiting::PodTerminating { pod: about(&pod) },
+        Waiting::PodNotReady { pod: about(&pod) },
+        Waiting::PodNotAvailable { pod: about(&pod) },
+        Waiting::ScaledDown { pod: about(&pod) },
+        Waiting::ScaleDownBlocked {
+            pod: about(&pod),
+            unavailable: "web-0".into(),
+        },
+        Waiting::PodUpdated { pod: about(&pod) },
+        Waiting::UpdatedPodUnavailable { pod: about(&pod) },
+        Waiting::PodDeletionByUser { pod: about(&pod) },
+    ];
+    let mut texts = std::collections::BTreeSet::new();
+    for reason in &reasons {
+        assert_eq!(reason.pod(), Some("web-1"));
+        let text = reason.to_string();
+        assert!(text.contains("web-1"), "{text}");
+        assert!(texts.insert(text), "each has words of its own");
+    }
+    assert_eq!(Waiting::SetDeleted.pod(), None);
+    let budget = Waiting::UnavailableBudget {
+        unavailable: 3,
+        max_unavailable: 2,
+    };
+    assert_eq!(budget.pod(), None);
+    assert_eq!(budget.to_string(), "3 pods are unavailable, 2 may be");
+}

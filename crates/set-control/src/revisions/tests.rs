@@ -1,0 +1,244 @@
+//! Which revision is current and which is the update, and what is written to get there.
+
+use serde_json::{Value, json};
+use statefulset_controller_util::testing::builders::{self, Builder};
+use statefulset_history::fake::FakeHistory;
+use statefulset_history::sort_controller_revisions;
+
+use super::*;
+
+fn web(image: &str) -> Builder<StatefulSet> {
+    builders::set("web").image(image)
+}
+
+/// The data of a set with this image.
+fn data(image: &str) -> String {
+    let set = web(image).build();
+    RevisionData::new(&set.spec.template).recorded().to_string()
+}
+
+struct Setup {
+    history: FakeHistory,
+    semantic: SemanticMatches,
+}
+
+fn setup() -> Setup {
+    Setup {
+        history: FakeHistory::default(),
+        semantic: SemanticMatches::new(),
+    }
+}
+
+impl Setup {
+    /// Stores a revision, by default with an own resource version.
+    fn load(&self, name: &str, number: i64, data: &str) {
+        let set = web("1").build();
+        let version = format!("{number}");
+        let revision = builders::revision(&set, name, number, data);
+        let text = revision.with("metadata.resourceVersion", version).text();
+        self.history
+            .revisions
+            .put(serde_json::from_str(&text).unwrap());
+    }
+
+    async fn find(&self, set: &Builder<StatefulSet>) -> CurrentAndUpdate {
+        self.find_with(set, Some(&self.semantic)).await.unwrap()
+    }
+
+    async fn find_with(
+        &self,
+        set: &Builder<StatefulSet>,
+        semantic: Option<&SemanticMatches>,
+    ) -> Result<CurrentAndUpdate, Error> {
+        let mut sorted = self.history.revisions.cache().list();
+        sort_controller_revisions(&mut sorted);
+        get_stateful_set_revisions(&self.history, semantic, &set.build(), &sorted).await
+    }
+
+    /// Creations and renumberings so far.
+    fn writes(&self) -> (usize, usize) {
+        let history = &self.history;
+        (
+            history.create_tracker.requests(),
+            history.update_tracker.requests(),
+        )
+    }
+}
+
+/// What was recorded before a default came up: differs in bytes, not in meaning.
+fn older(image: &str) -> String {
+    let mut data: Value = serde_json::from_str(&data(image)).unwrap();
+    data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
+    data.to_string()
+}
+
+#[tokio::test]
+async fn the_first_revision_is_created_and_is_current_and_update() {
+    let setup = setup();
+    let found = setup.find(&web("1")).await;
+    assert_eq!(found.current, found.update);
+    assert_eq!((found.update.revision, found.collision_count), (1, 0));
+    assert_eq!(*found.update.data, *data("1"));
+    assert_eq!(setup.writes(), (1, 0));
+}
+
+#[tokio::test]
+async fn the_newest_revision_with_these_bytes_is_taken_as_it_is() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &data("2"));
+    let found = setup.find(&web("2")).await;
+    assert_eq!((&*found.update.name, found.update.revision), ("web-b", 2));
+    assert_eq!(setup.writes(), (0, 0));
+}
+
+#[tokio::test]
+async fn an_older_revision_with_these_bytes_is_raised() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-a2", 2, &data("1"));
+    setup.load("web-b", 3, &data("2"));
+    let found = setup.find(&web("1")).await;
+    assert_eq!((&*found.update.name, found.update.revision), ("web-a2", 4));
+    assert_eq!(setup.writes(), (0, 1), "of several the newest");
+}
+
+#[tokio::test]
+async fn bytes_of_an_older_revision_come_before_the_meaning_of_the_newest() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &older("1"));
+    let found = setup.find(&web("1")).await;
+    assert_eq!((&*found.update.name, found.update.revision), ("web-a", 3));
+}
+
+#[tokio::test]
+async fn the_newest_revision_that_means_the_same_is_taken_where_the_gate_is_on() {
+    let setup = setup();
+    setup.load("web-a", 1, &older("1"));
+    let found = setup.find(&web("1")).await;
+    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+
+    let found = setup.find_with(&web("1"), None).await.unwrap();
+    assert_eq!((found.update.revision, setup.writes()), (2, (1, 0)));
+}
+
+#[tokio::test]
+async fn the_meaning_of_older_revisions_doesnt_count() {
+    let setup = setup();
+    setup.load("web-a", 1, &older("1"));
+    setup.load("web-b", 2, &data("2"));
+    let found = setup.find(&web("1")).await;
+    assert_eq!((found.update.revision, setup.writes()), (3, (1, 0)));
+}
+
+#[tokio::test]
+async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt() {
+    let setup = setup();
+    let set = web("1").build();
+    let revision = |data: &str| builders::revision(&set, "web-a", 1, data).build();
+    let (matching, other) = (revision(&older("1")), revision(&data("2")));
+    let template = RevisionData::new(&set.spec.template);
+    let matches = |set: &StatefulSet, revision: &ControllerRevision| {
+        setup.semantic.matches(set, &template, revision)
+    };
+    assert!(!matches(&set, &other), "not remembered");
+    assert!(matches(&set, &matching));
+    assert!(
+        matches(&set, &other),
+        "the version is the same: the data isn't looked at"
+    );
+    for set in [web("1").generation(2).build(), web("1").uid("new").build()] {
+        assert!(!matches(&set, &other));
+    }
+    let newer = ControllerRevision {
+        resource_version: "3".into(),
+        ..other
+    };
+    assert!(!matches(&set, &newer));
+}
+
+#[tokio::test]
+async fn the_current_revision_is_the_recorded_one_or_the_update() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &data("2"));
+    for (recorded, expected) in [
+        ("web-a", "web-a"),
+        ("web-b", "web-b"),
+        ("web-z", "web-b"),
+        ("", "web-b"),
+    ] {
+        let set = web("2").with("status.currentRevision", recorded);
+        let found = setup.find(&set).await;
+        assert_eq!(&*found.current.name, expected, "{recorded}");
+    }
+}
+
+#[tokio::test]
+async fn a_raised_revision_that_is_current_too_is_so_with_its_old_number() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &data("2"));
+    let found = setup
+        .find(&web("1").with("status.currentRevision", "web-a"))
+        .await;
+    assert_eq!((found.current.revision, found.update.revision), (1, 3));
+}
+
+#[tokio::test]
+async fn collisions_count_on_from_the_recorded_number() {
+    let setup = setup();
+    let set = web("1").with("status.collisionCount", 5);
+    let template = RevisionData::new(&set.build().spec.template);
+    let revision = NewRevision::new(&set.build(), &template, 1, 5);
+    setup.load(&revision.name, 1, &data("2"));
+    let found = setup.find(&set).await;
+    assert_eq!(found.collision_count, 6);
+    assert_eq!(*found.update.name, *revision.name_for(6));
+}
+
+#[tokio::test]
+async fn a_failed_write_is_handed_on() {
+    let failure = || statefulset_client::error::Error::api(500, "InternalError", "boom");
+    let setup = setup();
+    setup.history.create_tracker.fail_after(0, failure);
+    let error = setup.find_with(&web("1"), None).await.err().unwrap();
+    assert_eq!(error.to_string(), "boom");
+
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &data("2"));
+    setup.history.update_tracker.fail_after(0, failure);
+    let error = setup.find_with(&web("1"), None).await.err().unwrap();
+    assert_eq!(error.to_string(), "boom");
+}
+
+#[tokio::test]
+async fn a_member_that_nobody_knows_starts_no_new_revision_by_appearing_or_being_forgotten() {
+    let future = |value: Value| web("1").with("spec.template.spec.future", value);
+    // Recorded by a controller that dropped the member; the set has it by now.
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    let found = setup.find(&future(json!(1))).await;
+    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+
+    // The same where the bytes differ in form, too.
+    let setup = self::setup();
+    setup.load("web-a", 1, &older("1"));
+    let found = setup.find(&future(json!(1))).await;
+    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+}
+
+#[tokio::test]
+async fn a_recorded_member_that_nobody_knows_counts_when_it_changes() {
+    let future = |value: Value| web("1").with("spec.template.spec.future", value);
+    let setup = setup();
+    let first = setup.find(&future(json!(1))).await.update;
+    assert!(first.data.contains(r#""future":1"#), "recorded whole");
+    let again = setup.find(&future(json!(1))).await.update;
+    assert_eq!(first.name, again.name);
+    let changed = setup.find(&future(json!(2))).await.update;
+    assert_eq!(changed.revision, 2);
+    let gone = setup.find(&web("1")).await.update;
+    assert_eq!(gone.revision, 3);
+}

@@ -1,0 +1,173 @@
+//! The body of a status write, and its retries.
+
+use serde_json::json;
+use statefulset_client::backoff::NoJitter;
+use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_controller_util::testing::WriteLog;
+use statefulset_controller_util::testing::builders::{self, Builder};
+use tokio::time::Instant;
+
+use super::*;
+
+struct Setup {
+    api: FakeClientset,
+    sets: Arc<Indexer<StatefulSet>>,
+    log: Arc<WriteLog>,
+    updater: RealStatusUpdater,
+}
+
+fn setup() -> Setup {
+    let api = FakeClientset::new();
+    let sets = Arc::new(Indexer::new());
+    let log = Arc::new(WriteLog::default());
+    let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
+    let (client, cache) = (api.rest_client(), Arc::clone(&sets));
+    Setup {
+        updater: RealStatusUpdater::new(client, cache, consistency, Arc::new(NoJitter)),
+        api,
+        sets,
+        log,
+    }
+}
+
+fn web() -> Builder<StatefulSet> {
+    builders::set("web")
+        .with("metadata.annotations.note", "<")
+        .with("metadata.finalizers", json!(["example.com/f"]))
+        .with("metadata.future", json!({"b": 1, "a": 2}))
+        .with("metadata.managedFields", json!([{"manager": "x"}]))
+}
+
+fn status() -> StatefulSetStatus {
+    StatefulSetStatus {
+        replicas: 2,
+        current_revision: "web-1".into(),
+        collision_count: Some(0),
+        ..StatefulSetStatus::default()
+    }
+}
+
+async fn write(setup: &Setup, set: &Builder<StatefulSet>) -> Result<(), Error> {
+    let updater = &setup.updater;
+    updater
+        .update_stateful_set_status(&set.build(), &status())
+        .await
+}
+
+fn fail(setup: &Setup, times: u32, error: FaultError) {
+    let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
+    setup.api.fail(rule.on("status"));
+}
+
+#[tokio::test]
+async fn the_body_is_all_metadata_and_the_status_and_no_spec() {
+    let setup = setup();
+    setup.api.load(&STATEFUL_SETS, web().text());
+    write(&setup, &web()).await.unwrap();
+    let actions = setup.api.actions();
+    assert_eq!(actions.len(), 1);
+    let action = &actions[0];
+    assert_eq!(
+        (
+            action.verb,
+            &*action.subresource,
+            &*action.name,
+            &*action.namespace
+        ),
+        (Verb::Update, "status", "web", "ns")
+    );
+    let mut metadata = web().json()["metadata"].clone();
+    metadata.as_object_mut().unwrap().remove("managedFields");
+    assert_eq!(
+        action.json(),
+        json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata,
+            "status": {"replicas": 2, "currentRevision": "web-1", "collisionCount": 0, "availableReplicas": 0},
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_write_is_awaited_by_the_next_sync() {
+    let setup = setup();
+    setup.api.react(Verb::Update, "statefulsets", |_| {
+        Some(Ok(web().with("metadata.resourceVersion", "77").text()))
+    });
+    write(&setup, &web()).await.unwrap();
+    assert_eq!(setup.log.take(), ["ns/web web-uid statefulsets.apps 77"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_tried_five_times_with_what_the_cache_holds_by_then() {
+    for (conflicts, succeeds) in [(4, true), (5, false)] {
+        let setup = setup();
+        setup.api.load(&STATEFUL_SETS, web().text());
+        fail(&setup, conflicts, FaultError::Conflict);
+        let cached = web()
+            .with("metadata.resourceVersion", "8")
+            .with("metadata.labels.new", "1")
+            .with("status.conditions", json!([{"type": "X"}]))
+            .with("status.replicas", 9);
+        setup.sets.add(cached.build());
+        let start = Instant::now();
+        let result = write(&setup, &web()).await;
+        assert_eq!(start.elapsed().as_millis(), 40);
+        assert_eq!(result.is_ok(), succeeds);
+        assert!(succeeds || result.unwrap_err().is_conflict());
+        let bodies: Vec<Value> = setup.api.actions().iter().map(|a| a.json()).collect();
+        assert_eq!(bodies.len(), 5);
+        assert_eq!(bodies[0]["metadata"]["resourceVersion"], "1");
+        for body in &bodies[1..] {
+            assert_eq!(body["metadata"]["resourceVersion"], "8");
+            assert_eq!(body["metadata"]["labels"]["new"], "1");
+            assert_eq!(body["status"]["replicas"], 2, "the computed status");
+            assert_eq!(body["status"]["conditions"], json!([{"type": "X"}]));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_set_of_the_name_ends_the_retries() {
+    let setup = setup();
+    setup.api.load(&STATEFUL_SETS, web().text());
+    fail(&setup, 1, FaultError::Conflict);
+    setup.sets.add(web().uid("new").build());
+    assert!(write(&setup, &web()).await.unwrap_err().is_conflict());
+    assert_eq!(setup.api.actions().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_left_the_cache_is_tried_as_it_was() {
+    let setup = setup();
+    setup.api.load(&STATEFUL_SETS, web().text());
+    fail(&setup, 1, FaultError::Conflict);
+    write(&setup, &web()).await.unwrap();
+    let actions = setup.api.actions();
+    assert_eq!(actions.len(), 2);
+    assert_eq!(actions[0].body, actions[1].body);
+}
+
+#[tokio::test]
+async fn another_failure_isnt_retried() {
+    for failure in [
+        FaultError::Invalid,
+        FaultError::InternalError,
+        FaultError::NotFound,
+    ] {
+        let setup = setup();
+        fail(&setup, 1, failure);
+        write(&setup, &web()).await.unwrap_err();
+        assert_eq!(setup.api.actions().len(), 1);
+        assert!(setup.log.take().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_success_whose_answer_cant_be_read_is_one() {
+    let setup = setup();
+    setup
+        .api
+        .react(Verb::Update, "statefulsets", |_| Some(Ok("{}".to_owned())));
+    write(&setup, &web()).await.unwrap();
+    assert!(setup.log.take().is_empty());
+}
