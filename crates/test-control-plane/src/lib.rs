@@ -23,6 +23,7 @@ mod decode;
 mod defaults;
 mod events;
 mod handlers;
+mod incoming;
 mod normalize;
 mod options;
 mod patch;

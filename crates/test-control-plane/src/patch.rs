@@ -138,12 +138,12 @@ fn apply_json(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
     json_patch::patch(value, &operations).map_err(|_| ApiError::unprocessable())
 }
 
-#[cfg(test)]
-mod tests;
-
 fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
     strategic_merge::apply(kind.kind, old, patch).map_err(|err| match err {
         StrategicMergeError::UnknownDirective(_) => ApiError::bad_request(err.to_string()),
         StrategicMergeError::NoMergeKey(_) => ApiError::internal(err.to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -19,11 +18,12 @@ use crate::audit::{AuditEntry, AuditLog};
 use crate::auth::{self, Peer};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
-use crate::decode::{self, BodyFormat};
+use crate::decode;
 use crate::faults::{FaultAction, Faults};
 use crate::handlers::{Source, discover};
+use crate::incoming::Incoming;
 use crate::object::Draft;
-use crate::options::{DeleteOptions, WriteOptions};
+use crate::options::WriteOptions;
 use crate::patch::Patch;
 use crate::query::Query;
 use crate::reply::{self, BoxError, Reply};
@@ -55,17 +55,6 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was dropped")]
 pub struct ConnectionDropped;
-
-/// A request whose body has been read.
-struct Incoming {
-    method: Method,
-    path: String,
-    query_text: String,
-    query: Query,
-    headers: HeaderMap,
-    body: Bytes,
-    peer: Option<Peer>,
-}
 
 impl ApiServer {
     /// A server with an empty store.
@@ -316,44 +305,6 @@ impl ApiServer {
         let validation = options.field_validation;
         let warnings = self.check_fields(kind, &draft, &incoming.body, validation)?;
         Ok((draft, warnings))
-    }
-}
-
-/// As much of a body as tells the name of the object that it creates.
-#[derive(Default, Deserialize)]
-struct NameOnly {
-    #[serde(default)]
-    metadata: MetadataNameOnly,
-}
-
-#[derive(Default, Deserialize)]
-struct MetadataNameOnly {
-    #[serde(default)]
-    name: String,
-}
-
-impl Incoming {
-    /// A create with the name that its body tells, for fault rules and the audit log.
-    fn named(&self, mut request: ResourceRequest) -> ResourceRequest {
-        if request.verb == Verb::Create && request.name.is_empty() {
-            let body: NameOnly = serde_json::from_slice(&self.body).unwrap_or_default();
-            request.name = body.metadata.name;
-        }
-        request
-    }
-
-    fn header(&self, name: http::HeaderName) -> &str {
-        let value = self.headers.get(name).and_then(|v| v.to_str().ok());
-        value.unwrap_or_default()
-    }
-
-    fn format(&self) -> ApiResult<BodyFormat> {
-        BodyFormat::of(self.header(CONTENT_TYPE))
-    }
-
-    fn delete_options(&self) -> ApiResult<DeleteOptions> {
-        let body = decode::value(self.format()?, &self.body)?;
-        DeleteOptions::parse(&self.query, &body)
     }
 }
 
