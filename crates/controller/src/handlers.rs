@@ -94,11 +94,14 @@ impl EventHandler<Pod> for PodHandler {
             }
             return;
         };
-        let Some(set) = self.enqueue_controller(&new.namespace, reference) else { return };
+        let Some(set) = self.enqueue_controller(&new.namespace, reference) else {
+            return;
+        };
         let min_ready_seconds = u64::try_from(set.spec.min_ready_seconds).unwrap_or(0);
         if !old.readiness.ready && new.readiness.ready && min_ready_seconds > 0 {
             // Then the pod becomes available, of which no event tells.
-            self.queue.add_after(set.key(), Duration::from_secs(min_ready_seconds));
+            self.queue
+                .add_after(set.key(), Duration::from_secs(min_ready_seconds));
         }
     }
 

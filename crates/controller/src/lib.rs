@@ -16,4 +16,4 @@ pub use error::Error;
 pub use stateful_set_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
 };
-pub use sync::{SetSyncer, SyncerParts, Synced};
+pub use sync::{SetSyncer, Synced, SyncerParts};

@@ -20,7 +20,8 @@ pub(crate) fn resolve_controller_ref(
     if *reference.kind != *KIND {
         return None;
     }
-    sets.get(namespace, &reference.name).filter(|set| *set.uid() == *reference.uid)
+    sets.get(namespace, &reference.name)
+        .filter(|set| *set.uid() == *reference.uid)
 }
 
 /// The sets that select a pod without a controller. Sets whose selector is empty, missing or

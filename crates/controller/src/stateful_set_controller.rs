@@ -92,8 +92,13 @@ impl StatefulSetController {
             revisions: revisions.indexer(),
         };
         let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
-        sets.add_handler(Arc::new(SetHandler { queue: queue.clone() }));
-        pods.add_handler(Arc::new(PodHandler { queue: queue.clone(), sets: sets.indexer() }));
+        sets.add_handler(Arc::new(SetHandler {
+            queue: queue.clone(),
+        }));
+        pods.add_handler(Arc::new(PodHandler {
+            queue: queue.clone(),
+            sets: sets.indexer(),
+        }));
         let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(config.seed));
         let parts = SyncerParts::new(
             caches,
@@ -105,11 +110,23 @@ impl StatefulSetController {
         );
         let concurrent_syncs = config.concurrent_syncs;
         let syncer = Arc::new(SetSyncer::new(parts));
-        Self { sets, pods, claims, revisions, queue, syncer, concurrent_syncs }
+        Self {
+            sets,
+            pods,
+            claims,
+            revisions,
+            queue,
+            syncer,
+            concurrent_syncs,
+        }
     }
 
     /// Runs until `cancelled`: fills the caches, then syncs. On cancellation the syncs in progress
     /// are finished, and the sets that still wait are dropped.
+    ///
+    /// # Panics
+    ///
+    /// A worker or an informer panicked.
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
@@ -128,26 +145,62 @@ impl StatefulSetController {
         informers.spawn(self.revisions.run(stop_informers.clone()));
 
         let mut workers = JoinSet::new();
-        if cancelled.run_until_cancelled(wait_for_caches(&mut synced)).await.is_some() {
-            tracing::info!(workers = self.concurrent_syncs, "ready: caches are filled, starting workers");
+        let filled = cancelled.run_until_cancelled(wait_for_caches(&mut synced));
+        if panics_passed_on(&mut informers, filled).await.is_some() {
+            tracing::info!(
+                workers = self.concurrent_syncs,
+                "ready: caches are filled, starting workers"
+            );
             for worker in 0..self.concurrent_syncs.get() {
                 let (queue, syncer) = (self.queue.clone(), Arc::clone(&self.syncer));
                 let span = tracing::info_span!("worker", worker);
                 workers.spawn(work(queue, syncer, cancelled.clone()).instrument(span));
             }
-            cancelled.cancelled().await;
+            let running = panics_passed_on(&mut workers, cancelled.cancelled());
+            panics_passed_on(&mut informers, running).await;
         }
         self.queue.shut_down();
-        while workers.join_next().await.is_some() {}
+        join_all(&mut workers).await;
         stop_informers.cancel();
-        while informers.join_next().await.is_some() {}
+        join_all(&mut informers).await;
+    }
+}
+
+/// Waits for `future`, or for a task that panics: a controller that has lost a worker or a cache
+/// must not go on as if it had them, so its panic becomes this one's.
+async fn panics_passed_on<T>(tasks: &mut JoinSet<()>, future: impl Future<Output = T>) -> T {
+    let watch = async {
+        join_all(tasks).await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        output = future => output,
+        never = watch => never,
+    }
+}
+
+/// Waits until all tasks have ended.
+///
+/// # Panics
+///
+/// One of them did.
+async fn join_all(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
     }
 }
 
 async fn wait_for_caches(synced: &mut [watch::Receiver<bool>]) {
     for receiver in synced {
-        // An informer that ends before its cache is filled does so because it was cancelled.
-        let _ = receiver.wait_for(|filled| *filled).await;
+        if receiver.wait_for(|filled| *filled).await.is_err() {
+            // The informer has panicked, which is passed on by whoever watches it.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

@@ -77,13 +77,20 @@ impl SyncerParts {
             };
         let written = || Arc::clone(&consistency);
         let jitter = || Arc::clone(jitter);
-        let objects =
-            RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
+        let objects = RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
         let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, jitter());
-        let status =
-            RealStatusUpdater::new(client.clone(), Arc::clone(&caches.sets), written(), jitter());
-        let history =
-            RealHistory::new(client.clone(), Arc::clone(&caches.revisions), written(), jitter());
+        let status = RealStatusUpdater::new(
+            client.clone(),
+            Arc::clone(&caches.sets),
+            written(),
+            jitter(),
+        );
+        let history = RealHistory::new(
+            client.clone(),
+            Arc::clone(&caches.revisions),
+            written(),
+            jitter(),
+        );
         let set_control = DefaultStatefulSetControl::new(
             Arc::new(pods),
             Arc::new(status),
@@ -137,14 +144,22 @@ impl SetSyncer {
         self.adopt_orphan_revisions(&set).await?;
         let pods = self.claim_pods(&set, &selector).await?;
         let now = parts.clock.now();
-        let outcome = parts.set_control.update_stateful_set(&set, &pods, now).await;
+        let outcome = parts
+            .set_control
+            .update_stateful_set(&set, &pods, now)
+            .await;
         if let Some(error) = outcome.error {
             return Err(error.into());
         }
         let status = outcome.status;
-        let requeue_after =
-            status.as_ref().and_then(|status| self.requeue_after(&set, status, &pods, now));
-        Ok(Synced { status, waiting: outcome.waiting, requeue_after })
+        let requeue_after = status
+            .as_ref()
+            .and_then(|status| self.requeue_after(&set, status, &pods, now));
+        Ok(Synced {
+            status,
+            waiting: outcome.waiting,
+            requeue_after,
+        })
     }
 
     /// Upstream: `adoptOrphanRevisions`.
@@ -157,7 +172,11 @@ impl SetSyncer {
         can_adopt(&*self.0.reader, set)
             .await
             .map_err(|error| Error::CanAdoptRevisions(error.to_string()))?;
-        Ok(self.0.set_control.adopt_orphan_revisions(set, &orphans).await?)
+        Ok(self
+            .0
+            .set_control
+            .adopt_orphan_revisions(set, &orphans)
+            .await?)
     }
 
     /// The pods that the set controls. Only its own pods and those without a controller are
@@ -175,8 +194,7 @@ impl SetSyncer {
         candidates.extend(pods.by_index(&IndexKey::orphans(set.namespace())));
         let membership = |pod: &Pod| membership(set, pod);
         let (pod_control, reader) = (&*self.0.pod_control, &*self.0.reader);
-        let manager =
-            PodControllerRefManager::new(set, selector, &membership, pod_control, reader);
+        let manager = PodControllerRefManager::new(set, selector, &membership, pod_control, reader);
         Ok(manager.claim_pods(candidates).await?)
     }
 
