@@ -1,5 +1,10 @@
 //! Whole syncs over objects in memory.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "expectations have the type of what they are compared with"
+)]
+
 use kube_apimachinery::object_key::ObjectKey;
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;

@@ -5,16 +5,12 @@ use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
 
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
-}
-
 /// After every pod of the builders has become ready.
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
 
-fn lay_out(set: &Builder<StatefulSet>, pods: Vec<Builder<Pod>>) -> Layout {
+fn lay_out(set: &Builder<StatefulSet>, pods: impl IntoIterator<Item = Builder<Pod>>) -> Layout {
     let current = SetRevision {
         name: "web-1".into(),
         set: set.clone().image("registry.example/app:old").build(),
@@ -23,7 +19,7 @@ fn lay_out(set: &Builder<StatefulSet>, pods: Vec<Builder<Pod>>) -> Layout {
         name: "web-2".into(),
         set: set.build(),
     };
-    let pods: Vec<Arc<Pod>> = pods.iter().map(|pod| Arc::new(pod.build())).collect();
+    let pods: Vec<Arc<Pod>> = pods.into_iter().map(|pod| Arc::new(pod.build())).collect();
     Layout::new(&set.build(), &current, &update, &pods, now())
 }
 
@@ -46,7 +42,7 @@ fn names(slots: &[PodSlot]) -> Vec<String> {
 #[test]
 fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
     let set = web().replicas(3).start(2);
-    let pods = [1, 4, 7, 2, 0, 12, 5].map(pod).into();
+    let pods = [1, 4, 7, 2, 0, 12, 5].map(pod);
     let layout = lay_out(&set, pods);
     assert_eq!(names(&layout.replicas), ["web-2", "(web-3)", "web-4"]);
     assert_eq!(
@@ -65,7 +61,7 @@ fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
 #[test]
 fn a_pod_without_an_ordinal_has_no_place() {
     let strays = ["web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
-    let layout = lay_out(&web().replicas(1), strays.into());
+    let layout = lay_out(&web().replicas(1), strays);
     assert_eq!(names(&layout.replicas), ["(web-0)"]);
     assert!(layout.condemned.is_empty());
 }
@@ -134,7 +130,6 @@ fn the_first_unavailable_is_the_lowest_replica_and_then_the_lowest_condemned() {
     let exact = pod(1).ready_since("2026-03-01T11:59:00Z");
     let layout = lay_out(&waiting, vec![pod(0), exact]);
     assert_eq!(layout.first_unavailable, None);
-    assert!(at(0) < now());
 }
 
 /// The revisions that missing pods are made from.

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn each_reason_names_its_pod() {
     let pod: Box<str> = "web-1".into();
-    let about = |pod: &Box<str>| pod.clone();
+    let about = |pod: &str| pod.into();
     let reasons = [
         Waiting::PodRemoval { pod: about(&pod) },
         Waiting::StaleClaim {

@@ -1,5 +1,10 @@
 //! Which pods an update deletes, and what it waits for.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "expectations have the type of what they are compared with"
+)]
+
 use serde_json::{Value, json};
 use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_pod_control::{NewPod, Ordinal};

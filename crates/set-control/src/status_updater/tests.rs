@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use statefulset_client::backoff::NoJitter;
-use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder};
 use tokio::time::Instant;
@@ -114,7 +114,7 @@ async fn a_conflict_is_tried_five_times_with_what_the_cache_holds_by_then() {
         assert_eq!(start.elapsed().as_millis(), 40);
         assert_eq!(result.is_ok(), succeeds);
         assert!(succeeds || result.unwrap_err().is_conflict());
-        let bodies: Vec<Value> = setup.api.actions().iter().map(|a| a.json()).collect();
+        let bodies: Vec<Value> = setup.api.actions().iter().map(Action::json).collect();
         assert_eq!(bodies.len(), 5);
         assert_eq!(bodies[0]["metadata"]["resourceVersion"], "1");
         for body in &bodies[1..] {
