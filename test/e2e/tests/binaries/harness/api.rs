@@ -1,0 +1,137 @@
+//! A client for tests that block: requests, and watches that report into one channel.
+
+use std::path::Path;
+use std::sync::mpsc::Sender;
+
+use futures::{StreamExt as _, pin_mut};
+use http::Request;
+use kube::Client;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::core::WatchEvent;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// The kinds that a StatefulSet is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Set,
+    Revision,
+    Claim,
+    Pod,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [Self::Set, Self::Revision, Self::Claim, Self::Pod];
+
+    /// Where the objects of the default namespace are.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Set => "/apis/apps/v1/namespaces/default/statefulsets",
+            Self::Revision => "/apis/apps/v1/namespaces/default/controllerrevisions",
+            Self::Claim => "/api/v1/namespaces/default/persistentvolumeclaims",
+            Self::Pod => "/api/v1/namespaces/default/pods",
+        }
+    }
+}
+
+/// What a watch reports.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// The object is new or different.
+    Is(Value),
+    /// This was its last state.
+    Was(Value),
+}
+
+/// A client with threads of its own.
+pub(crate) struct Api {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Api {
+    /// Makes a client that asks once and never repeats a request by itself.
+    pub(crate) fn connect(kubeconfig: &Path) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let client = runtime.block_on(async {
+            let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            let mut config = config.unwrap();
+            config.default_retry = false;
+            Client::try_from(config).unwrap()
+        });
+        Self { runtime, client }
+    }
+
+    /// Creates an object.
+    pub(crate) fn create(&self, kind: Kind, object: &Value) -> Value {
+        let request = Request::post(kind.path()).header("content-type", "application/json");
+        self.ask(request.body(object.to_string().into_bytes()).unwrap())
+    }
+
+    /// Changes an object by a merge patch.
+    pub(crate) fn merge(&self, kind: Kind, name: &str, patch: &Value) -> Value {
+        let request = Request::patch(format!("{}/{name}", kind.path()))
+            .header("content-type", "application/merge-patch+json");
+        self.ask(request.body(patch.to_string().into_bytes()).unwrap())
+    }
+
+    /// Every object of a kind, and the version of the list.
+    pub(crate) fn list(&self, kind: Kind) -> (Vec<Value>, u64) {
+        let mut list = self.ask(Request::get(kind.path()).body(Vec::new()).unwrap());
+        let Value::Array(items) = list["items"].take() else {
+            panic!("not a list: {list}");
+        };
+        (items, version(&list))
+    }
+
+    fn ask(&self, request: Request<Vec<u8>>) -> Value {
+        let what = format!("{} {}", request.method(), request.uri());
+        let answer = self.runtime.block_on(self.client.request(request));
+        answer.unwrap_or_else(|error| panic!("{what}: {error}"))
+    }
+
+    /// Reports every change of a kind after a version, until nobody listens or the server is gone.
+    pub(crate) fn watch(&self, kind: Kind, after: u64, listener: Sender<(Kind, Change)>) {
+        let client = self.client.clone();
+        self.runtime.spawn(follow(client, kind, after, listener));
+    }
+}
+
+async fn follow(client: Client, kind: Kind, mut after: u64, listener: Sender<(Kind, Change)>) {
+    // The server may end a watch at any time; the next one goes on where it stood.
+    loop {
+        let path = format!("{}?watch=true&resourceVersion={after}", kind.path());
+        let request = Request::get(path).body(Vec::new()).unwrap();
+        let Ok(events) = client.request_events::<Value>(request).await else {
+            return;
+        };
+        pin_mut!(events);
+        while let Some(event) = events.next().await {
+            let change = match event {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Change::Is(object),
+                Ok(WatchEvent::Deleted(object)) => Change::Was(object),
+                Ok(WatchEvent::Bookmark(_)) => continue,
+                // The listener misses what comes then, and says so.
+                Ok(WatchEvent::Error(_)) | Err(_) => return,
+            };
+            let (Change::Is(object) | Change::Was(object)) = &change;
+            after = version(object);
+            if listener.send((kind, change)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The resource version of an object or a list.
+pub(crate) fn version(object: &Value) -> u64 {
+    let text = object["metadata"]["resourceVersion"].as_str();
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("no resource version: {object}"))
+}

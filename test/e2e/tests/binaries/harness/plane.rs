@@ -1,0 +1,69 @@
+//! The control plane, on a port of its own, and controllers that run against it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Api, Process, programs};
+
+/// A control plane that serves until dropped.
+pub(crate) struct Plane {
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) api: Api,
+    _process: Process,
+    _folder: TempDir,
+}
+
+impl Plane {
+    /// Starts one whose pods take this long to start, and again to become ready.
+    pub(crate) fn start(pod_delay: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        let mut command = Command::new(&programs().control_plane);
+        command
+            .arg("--secure-port=0")
+            .arg("--kubeconfig-out")
+            .arg(&kubeconfig)
+            .args(["--start-delay", pod_delay, "--ready-delay", pod_delay]);
+        let mut process = Process::start("control plane", &mut command);
+        process.said("ready https://127.0.0.1:");
+        Self {
+            api: Api::connect(&kubeconfig),
+            kubeconfig,
+            _process: process,
+            _folder: folder,
+        }
+    }
+
+    /// Starts a controller with the administrator's rights.
+    pub(crate) fn controller(&self) -> Process {
+        let mut command = Command::new(&programs().controller);
+        command.args(controller_arguments(&self.kubeconfig));
+        Process::start("controller", &mut command)
+    }
+
+    /// Writes a kubeconfig for this server after a change to the administrator's.
+    pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
+        let text = std::fs::read_to_string(&self.kubeconfig).unwrap();
+        let mut kubeconfig = serde_json::from_str(&text).unwrap();
+        change(&mut kubeconfig);
+        let path = self.kubeconfig.with_file_name("other-kubeconfig");
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        path
+    }
+
+    /// Writes a kubeconfig with other credentials.
+    pub(crate) fn kubeconfig_of(&self, user: &Value) -> PathBuf {
+        self.kubeconfig_with(|kubeconfig| kubeconfig["users"][0]["user"] = json!(user))
+    }
+}
+
+/// How a controller is started.
+pub(crate) fn controller_arguments(kubeconfig: &Path) -> [String; 2] {
+    [
+        format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false".to_owned(),
+    ]
+}

@@ -1,0 +1,9 @@
+//! The programs as they are shipped, looked at from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod crashes;
+mod harness;
+mod make_run;
+mod refusals;
+mod shutdown;
