@@ -90,6 +90,17 @@ async fn a_set_on_its_way_out_is_counted_and_otherwise_left_alone() {
 }
 
 #[tokio::test]
+async fn a_pod_without_a_place_isnt_counted() {
+    let set = web().replicas(1);
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0));
+    cluster.put(&pod(&set, 6).with("metadata.name", "web-2147483648"));
+    assert_eq!(cluster.step().await, None);
+    assert_eq!(cluster.counts(), [1, 1, 1, 1, 1]);
+    assert_eq!(cluster.pods().len(), 2);
+}
+
+#[tokio::test]
 async fn what_others_put_into_the_status_stays() {
     let conditions = json!([{"type": "Theirs", "status": "True"}]);
     let set = web()
