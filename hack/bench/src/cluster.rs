@@ -1,0 +1,304 @@
+//! Clusters made from a recorded one, as large as wanted.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::sync::Arc;
+
+use anyhow::{Context as _, ensure};
+use flate2::read::MultiGzDecoder;
+use jiff::{SignedDuration, Timestamp};
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use statefulset_client::backoff::{Jitter, NoJitter};
+use statefulset_client::clock::FakeClock;
+use statefulset_client::fake::FakeClientset;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::recorder::FakeRecorder;
+use statefulset_controller::{SetSyncer, SyncerParts};
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::Caches;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::pod::{
+    ClaimVolume, POD_INDEX_LABEL, POD_NAME_LABEL, Pod, REVISION_LABEL,
+};
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+/// Clusters that the reference left settled; the first one is used.
+const SETTLED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../test/vectors/settled.jsonl.gz"
+);
+/// How long after the last change the controller looks at the pods.
+const LATER: SignedDuration = SignedDuration::from_hours(1);
+/// Pods of each set but the one that is measured.
+pub(crate) const PODS_PER_SET: usize = 5;
+
+#[derive(Deserialize)]
+struct Cluster {
+    statefulsets: List,
+    controllerrevisions: List,
+    pods: List,
+    persistentvolumeclaims: List,
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Box<RawValue>>,
+}
+
+/// One object of each kind, as an API server sent them.
+pub(crate) struct Recorded {
+    set: Box<RawValue>,
+    revision: Box<RawValue>,
+    pod: Value,
+    claim: Box<RawValue>,
+}
+
+/// A set as its pods refer to it.
+#[derive(Clone)]
+pub(crate) struct SetName {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+impl SetName {
+    /// The name of one of many sets.
+    pub(crate) fn numbered(number: usize) -> Self {
+        Self {
+            name: format!("postgresql-{number}"),
+            uid: uid(1_000_000 + number),
+        }
+    }
+
+    fn reference(&self) -> OwnerReference {
+        OwnerReference::new_controller("apps/v1", "StatefulSet", &self.name, &self.uid)
+    }
+}
+
+/// A uid of the usual form.
+fn uid(number: usize) -> String {
+    format!("{number:08x}-5680-4f20-8fec-{number:012x}")
+}
+
+impl Recorded {
+    /// Reads the first cluster of the recorded ones.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let file = File::open(SETTLED).with_context(|| format!("open {SETTLED}"))?;
+        let mut line = String::new();
+        let read = BufReader::new(MultiGzDecoder::new(file)).read_line(&mut line);
+        read.with_context(|| format!("read {SETTLED}"))?;
+        let cluster: Cluster =
+            serde_json::from_str(&line).with_context(|| format!("decode {SETTLED}"))?;
+        let first = |list: List| {
+            let item = list.items.into_iter().next();
+            item.with_context(|| format!("the first cluster of {SETTLED} lacks an object"))
+        };
+        Ok(Self {
+            set: first(cluster.statefulsets)?,
+            revision: first(cluster.controllerrevisions)?,
+            pod: serde_json::from_str(first(cluster.pods)?.get())?,
+            claim: first(cluster.persistentvolumeclaims)?,
+        })
+    }
+
+    /// The recorded set with this many pods, all of them there.
+    pub(crate) fn set_of(&self, pods: usize) -> anyhow::Result<StatefulSet> {
+        let mut set: Value = serde_json::from_str(self.set.get())?;
+        set["spec"]["replicas"] = json!(pods);
+        for counter in [
+            "replicas",
+            "readyReplicas",
+            "availableReplicas",
+            "currentReplicas",
+            "updatedReplicas",
+        ] {
+            set["status"][counter] = json!(pods);
+        }
+        Ok(StatefulSet::decode(&set.to_string())?)
+    }
+
+    /// The JSON of a pod that differs from the recorded one by what differs between sets: names,
+    /// uid, version, owner.
+    pub(crate) fn pod_json(&self, set: &SetName, ordinal: usize, serial: usize) -> String {
+        let name = format!("{}-{ordinal}", set.name);
+        let mut pod = self.pod.clone();
+        let metadata = &mut pod["metadata"];
+        metadata["name"] = json!(name);
+        metadata["uid"] = json!(uid(serial));
+        metadata["resourceVersion"] = json!((100_000 + serial).to_string());
+        metadata["labels"][POD_NAME_LABEL] = json!(name);
+        metadata["labels"][POD_INDEX_LABEL] = json!(ordinal.to_string());
+        let revision = metadata["labels"][REVISION_LABEL]
+            .as_str()
+            .unwrap_or_default();
+        metadata["labels"][REVISION_LABEL] = json!(revision_name(revision, set));
+        metadata["ownerReferences"] = json!([set.reference()]);
+        pod["spec"]["hostname"] = json!(name);
+        for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+            if volume.get("persistentVolumeClaim").is_some() {
+                let claim = format!("{}-{name}", volume["name"].as_str().unwrap_or_default());
+                volume["persistentVolumeClaim"]["claimName"] = json!(claim);
+            }
+        }
+        pod.to_string()
+    }
+
+    /// The JSON of one of many pods, [`PODS_PER_SET`] to each set.
+    pub(crate) fn numbered_pod_json(&self, number: usize) -> String {
+        let set = SetName::numbered(number / PODS_PER_SET);
+        self.pod_json(&set, number % PODS_PER_SET, number)
+    }
+}
+
+/// A settled set among others of its namespace, and a syncer.
+pub(crate) struct World {
+    pub(crate) syncer: SetSyncer,
+    pub(crate) key: ObjectKey,
+    pub(crate) set: StatefulSet,
+    pub(crate) pods: Arc<Indexer<Pod>>,
+    pub(crate) api: FakeClientset,
+    pub(crate) pod: ObjectKey,
+}
+
+impl World {
+    /// A set with `own` pods among `others` pods of other sets, each with its claim and each set
+    /// with its revision. Needs a running tokio runtime.
+    pub(crate) fn new(own: usize, others: usize) -> anyhow::Result<Self> {
+        let recorded = Recorded::read()?;
+        let set = recorded.set_of(own)?;
+        let revision = ControllerRevision::decode(recorded.revision.get())?;
+        let claim = Claim::decode(recorded.claim.get())?;
+        let own_name = SetName {
+            name: set.name().to_owned(),
+            uid: set.uid().to_owned(),
+        };
+        let api = FakeClientset::new();
+        let mut pods = Vec::with_capacity(own + others);
+        for ordinal in 0..own {
+            let json = recorded.pod_json(&own_name, ordinal, 10_000_000 + ordinal);
+            pods.push(Pod::decode(&json)?);
+            api.load(&statefulset_client::resource::PODS, json);
+        }
+        let first = pods.first().context("the set needs a pod")?.clone();
+        let mut sets = vec![set.clone()];
+        let mut revisions = vec![revision.clone()];
+        for number in 0..others.div_ceil(PODS_PER_SET) {
+            let other = SetName::numbered(number);
+            sets.push(renamed_set(&set, &other));
+            revisions.push(renamed_revision(&revision, &other));
+        }
+        pods.extend((0..others).map(|number| renamed_pod(&first, number)));
+        let claims = pods.iter().map(|pod| claim_of(&claim, pod)).collect();
+
+        let caches = Caches {
+            pods: filled(pods),
+            claims: filled(claims),
+            sets: filled(sets),
+            revisions: filled(revisions),
+        };
+        let pods = Arc::clone(&caches.pods);
+        let key = set.key();
+        let moment = first
+            .readiness
+            .last_transition_time
+            .unwrap_or(Timestamp::UNIX_EPOCH)
+            + LATER;
+        let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
+        let parts = SyncerParts::new(
+            caches,
+            &api.rest_client(),
+            Arc::new(FakeRecorder::new()),
+            Arc::new(FakeClock::new(moment)),
+            &jitter,
+            FeatureGates::default(),
+        );
+        let (syncer, pod) = (SetSyncer::new(parts), first.key());
+        Ok(Self {
+            syncer,
+            key,
+            set,
+            pods,
+            api,
+            pod,
+        })
+    }
+
+    /// Syncs the set once and makes sure that it is settled: nothing was asked of the API.
+    pub(crate) async fn check(&self) -> anyhow::Result<()> {
+        let synced = self.syncer.sync(&self.key).await?;
+        ensure!(
+            synced.waiting.is_none(),
+            "the set is not settled: {:?}",
+            synced.waiting
+        );
+        ensure!(synced.status.is_some(), "the set was not synced");
+        ensure!(
+            self.api.actions().is_empty(),
+            "the sync of a settled set has written"
+        );
+        Ok(())
+    }
+}
+
+fn filled<K: CachedObject>(objects: Vec<K>) -> Arc<Indexer<K>> {
+    let indexer = Indexer::new();
+    indexer.replace(objects.into_iter().map(Arc::new).collect(), "100000");
+    Arc::new(indexer)
+}
+
+fn renamed_set(set: &StatefulSet, name: &SetName) -> StatefulSet {
+    let mut set = set.clone();
+    let metadata = Arc::make_mut(&mut set.metadata);
+    metadata.name = name.name.as_str().into();
+    metadata.uid = name.uid.as_str().into();
+    set
+}
+
+fn renamed_revision(revision: &ControllerRevision, owner: &SetName) -> ControllerRevision {
+    let mut revision = revision.clone();
+    revision.name = revision_name(&revision.name, owner).into();
+    revision.controller = Some(owner.reference());
+    revision
+}
+
+/// The name of a revision with the same data in another set.
+fn revision_name(name: &str, owner: &SetName) -> String {
+    let hash = name.rsplit('-').next().unwrap_or_default();
+    format!("{}-{hash}", owner.name)
+}
+
+/// Much the same as decoding [`Recorded::numbered_pod_json`], but fast enough for an emulated machine.
+fn renamed_pod(pod: &Pod, number: usize) -> Pod {
+    let owner = SetName::numbered(number / PODS_PER_SET);
+    let name = format!("{}-{}", owner.name, number % PODS_PER_SET);
+    let revision = revision_name(pod.revision(), &owner);
+    let labels = pod.labels.iter().map(|(key, value)| match key {
+        POD_NAME_LABEL => (key, name.as_str()),
+        REVISION_LABEL => (key, revision.as_str()),
+        _ => (key, value),
+    });
+    let volumes = pod.claim_volumes.iter().map(|volume| ClaimVolume {
+        name: volume.name.clone(),
+        claim_name: format!("{}-{name}", volume.name).into(),
+    });
+    Pod {
+        labels: labels.collect(),
+        claim_volumes: volumes.collect(),
+        uid: uid(number).into(),
+        controller: Some(Box::new(owner.reference())),
+        name: name.into(),
+        ..pod.clone()
+    }
+}
+
+fn claim_of(claim: &Claim, pod: &Pod) -> Claim {
+    let mut claim = claim.clone();
+    if let Some(volume) = pod.claim_volumes.first() {
+        claim.name.clone_from(&volume.claim_name);
+    }
+    claim
+}

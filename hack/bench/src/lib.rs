@@ -1,1 +1,0 @@
-//! Benchmarks that print ratios against a baseline in the same run.

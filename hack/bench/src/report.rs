@@ -1,0 +1,145 @@
+//! The table of figures, and which bounds they break.
+
+use std::fmt;
+
+/// What one row compares.
+pub(crate) struct Row {
+    /// What was measured.
+    pub(crate) what: String,
+    /// The figure.
+    pub(crate) value: f64,
+    /// The figure to compare with, of the same run.
+    pub(crate) baseline: f64,
+    /// What the baseline is.
+    pub(crate) baseline_name: &'static str,
+    /// What both are counted in.
+    pub(crate) unit: &'static str,
+    /// What the figure or its ratio may be at most.
+    pub(crate) bound: Option<Bound>,
+}
+
+/// The most that is allowed.
+#[derive(Clone, Copy)]
+pub(crate) enum Bound {
+    /// Of the figure.
+    Value(f64),
+    /// Of the ratio to the baseline; the ratio may fall short of 1 by as much as exceed it.
+    RatioFromOne(f64),
+}
+
+impl Row {
+    fn ratio(&self) -> f64 {
+        self.value / self.baseline
+    }
+
+    fn is_broken(&self) -> bool {
+        match self.bound {
+            None => false,
+            Some(Bound::Value(most)) => self.value > most,
+            Some(Bound::RatioFromOne(most)) => (self.ratio() - 1.0).abs() > most,
+        }
+    }
+
+    fn bound_text(&self) -> String {
+        match self.bound {
+            None => String::new(),
+            Some(Bound::Value(most)) => format!("at most {} {}", number(most), self.unit),
+            Some(Bound::RatioFromOne(most)) => format!("within {:.0} %", most * 100.0),
+        }
+    }
+}
+
+/// All rows of a run.
+#[derive(Default)]
+pub(crate) struct Report(Vec<Row>);
+
+impl Report {
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: Row) {
+        self.0.push(row);
+    }
+
+    /// A line for each bound that is broken.
+    pub(crate) fn broken(&self) -> Vec<String> {
+        let rows = self.0.iter().filter(|row| row.is_broken());
+        rows.map(|row| {
+            let (value, ratio, bound) = (number(row.value), row.ratio(), row.bound_text());
+            let (what, unit) = (&row.what, row.unit);
+            format!("{what}: {value} {unit}, {ratio:.3} of the baseline: must be {bound}")
+        })
+        .collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| measured | figure | baseline | ratio | bound |")?;
+        write!(f, "|---|---:|---:|---:|---|")?;
+        for row in &self.0 {
+            let (value, baseline) = (number(row.value), number(row.baseline));
+            let (what, unit, ratio) = (&row.what, row.unit, row.ratio());
+            let (name, bound) = (row.baseline_name, row.bound_text());
+            write!(
+                f,
+                "\n| {what} | {value} {unit} | {name}: {baseline} {unit} | {ratio:.3} | {bound} |"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints a figure with as many digits as mean something, thousands apart.
+fn number(value: f64) -> String {
+    if value < 100.0 {
+        return format!("{value:.2}");
+    }
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(value: f64, bound: Bound) -> Row {
+        Row {
+            what: "sync".to_owned(),
+            value,
+            baseline: 1000.0,
+            baseline_name: "before",
+            unit: "instructions",
+            bound: Some(bound),
+        }
+    }
+
+    #[test]
+    fn figures_have_their_thousands_apart() {
+        assert_eq!(number(1_234_567.4), "1,234,567");
+        assert_eq!(number(123.0), "123");
+        assert_eq!(number(1.239), "1.24");
+    }
+
+    #[test]
+    fn a_broken_bound_is_named() {
+        let mut report = Report::default();
+        report.add(row(1099.0, Bound::RatioFromOne(0.1)));
+        report.add(row(1101.0, Bound::Value(1101.0)));
+        assert!(report.broken().is_empty());
+        report.add(row(1101.0, Bound::RatioFromOne(0.1)));
+        report.add(row(899.0, Bound::RatioFromOne(0.1)));
+        report.add(row(1101.0, Bound::Value(1100.0)));
+        let broken = report.broken();
+        assert_eq!(broken.len(), 3);
+        assert_eq!(
+            broken[0],
+            "sync: 1,101 instructions, 1.101 of the baseline: must be within 10 %"
+        );
+    }
+}
