@@ -21,6 +21,8 @@ mod pods;
 mod revisions;
 mod set;
 mod status;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
