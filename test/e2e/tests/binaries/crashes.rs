@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::{Api, History, Kind, Process, Session};
+use crate::harness::{Api, History, Kind, Process, Programs, Session};
 
 /// How often it is killed in the course of each roll-out.
 const MOMENTS: usize = 20;
@@ -47,7 +47,10 @@ impl Crashing {
         // The gate comes first, so that it is at rest while the other set rolls out.
         std::fs::write(&manifest, format!("{GATE}---\n{web}")).unwrap();
         let manifest = manifest.to_str().unwrap();
-        let mut session = Session::start(&["--timeout=10m", "--pod-delay=20ms", manifest]);
+        let mut session = Session::start(
+            &Programs::build(),
+            &["--timeout=10m", "--pod-delay=20ms", manifest],
+        );
         let pid = session.pid_of("controller");
         let api = session.api();
         let history = History::begin(&api);

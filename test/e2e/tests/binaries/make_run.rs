@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Finished, Session, root};
+use crate::harness::{Finished, Programs, Session, root};
 
 /// Where the manifests are that come with the program.
 fn examples() -> Vec<String> {
@@ -21,21 +21,22 @@ fn examples() -> Vec<String> {
 }
 
 /// Runs a manifest of this text to the end, with further flags.
-fn run(text: &str, flags: &[&str]) -> Finished {
+fn run(programs: &Programs, text: &str, flags: &[&str]) -> Finished {
     let folder = tempfile::tempdir().unwrap();
     let manifest = folder.path().join("bad.yaml");
     std::fs::write(&manifest, text).unwrap();
-    Session::start(&[flags, &[manifest.to_str().unwrap()]].concat()).wait()
+    Session::start(programs, &[flags, &[manifest.to_str().unwrap()]].concat()).wait()
 }
 
 #[test]
 fn every_shipped_manifest_runs_until_its_sets_are_complete() {
+    let programs = &Programs::build();
     let examples = examples();
     assert!(examples.len() >= 5, "{examples:?}");
     std::thread::scope(|scope| {
         for path in &examples {
             scope.spawn(move || {
-                let finished = Session::start(&[path]).wait();
+                let finished = Session::start(programs, &[path]).wait();
                 assert_complete(path, &finished);
             });
         }
@@ -82,6 +83,7 @@ fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
                serviceName: web\n  selector: {matchLabels: {app: web}}\n  template:\n    \
                metadata: {labels: {app: web}}\n    \
                spec: {containers: [{name: c, image: busybox}]}\n";
+    let programs = &Programs::build();
     let nameless = set.replace("{name: web}", "{}");
     let mistyped = format!("{set}  replicas: three\n");
     let other_labels = set.replace("labels: {app: web}", "labels: {app: other}");
@@ -122,7 +124,7 @@ fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
             ),
         ] {
             scope.spawn(move || {
-                let Finished { code, stderr, .. } = run(text, &[]);
+                let Finished { code, stderr, .. } = run(programs, text, &[]);
                 assert_eq!((code, stderr.len()), (Some(1), 1), "{stderr:#?}");
                 let line = &stderr[0];
                 assert!(line.starts_with("run: /"), "{line}");
@@ -141,7 +143,7 @@ fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
         code,
         stdout,
         stderr,
-    } = run("kind: StatefulSet\nspec: [\n", &[]);
+    } = run(&Programs::build(), "kind: StatefulSet\nspec: [\n", &[]);
     assert_eq!(
         (code, stderr.len(), stdout.len()),
         (Some(1), 1, 0),
@@ -153,7 +155,8 @@ fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
 
 #[test]
 fn a_manifest_that_is_not_there_is_told_in_one_line() {
-    let Finished { code, stderr, .. } = Session::start(&["/no/such.yaml"]).wait();
+    let Finished { code, stderr, .. } =
+        Session::start(&Programs::build(), &["/no/such.yaml"]).wait();
     assert_eq!(code, Some(1));
     let expected = "run: read /no/such.yaml: No such file or directory (os error 2)";
     assert_eq!(stderr, [expected]);
@@ -170,6 +173,7 @@ fn when_time_is_up_each_set_says_what_it_waits_for() {
         stdout,
         stderr,
     } = run(
+        &Programs::build(),
         &web.replace(labels, &format!("{stuck}{labels}")),
         &["--timeout=2s"],
     );
@@ -184,7 +188,10 @@ fn when_time_is_up_each_set_says_what_it_waits_for() {
 #[test]
 fn an_interrupted_session_leaves_no_process_behind() {
     let web = root().join("docs/examples/web.yaml");
-    let mut session = Session::start(&["--pod-delay=1h", web.to_str().unwrap()]);
+    let mut session = Session::start(
+        &Programs::build(),
+        &["--pod-delay=1h", web.to_str().unwrap()],
+    );
     let children = ["control plane", "controller"].map(|name| session.pid_of(name));
     session.said("applied        2 objects");
     for child in children {

@@ -6,11 +6,11 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::{Finished, Plane, Process, controller_arguments, programs};
+use crate::harness::{Finished, Plane, Process, Programs, controller_arguments};
 
 /// Runs the controller to its end, outside of any cluster.
-fn run(arguments: &[String]) -> Finished {
-    let mut command = Command::new(&programs().controller);
+fn run(programs: &Programs, arguments: &[String]) -> Finished {
+    let mut command = Command::new(&programs.controller);
     command
         .args(arguments)
         .env_remove("KUBERNETES_SERVICE_HOST");
@@ -18,12 +18,12 @@ fn run(arguments: &[String]) -> Finished {
 }
 
 /// Checks that it fails and says why in its last line, the only one that is no log line.
-fn assert_refused(arguments: &[String], parts: &[&str]) {
+fn assert_refused(programs: &Programs, arguments: &[String], parts: &[&str]) {
     let Finished {
         code,
         stdout,
         stderr,
-    } = run(arguments);
+    } = run(programs, arguments);
     assert_eq!((code, stdout.len()), (Some(1), 0), "{stderr:#?}");
     let errors: Vec<&String> = stderr
         .iter()
@@ -35,13 +35,13 @@ fn assert_refused(arguments: &[String], parts: &[&str]) {
     }
 }
 
-fn assert_refused_at_once(arguments: &[&str], expected: &str) {
+fn assert_refused_at_once(programs: &Programs, arguments: &[&str], expected: &str) {
     let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
     let Finished {
         code,
         stdout,
         stderr,
-    } = run(&arguments);
+    } = run(programs, &arguments);
     assert_eq!((code, stdout.len()), (Some(1), 0));
     assert_eq!(stderr, [format!("Error: {expected}")]);
 }
@@ -49,6 +49,7 @@ fn assert_refused_at_once(arguments: &[&str], expected: &str) {
 #[test]
 fn an_unknown_flag_is_refused() {
     assert_refused_at_once(
+        &Programs::build(),
         &["--leader-elect=false", "--no-such-flag"],
         "unknown flag: --no-such-flag; see --help",
     );
@@ -56,16 +57,21 @@ fn an_unknown_flag_is_refused() {
 
 #[test]
 fn leader_election_is_refused() {
+    let programs = &Programs::build();
     let expected = "--leader-elect=true is not supported yet: pass --leader-elect=false, and see \
                     to it that no other StatefulSet controller runs";
-    assert_refused_at_once(&["--leader-elect=true"], expected);
-    assert_refused_at_once(&[], expected);
+    assert_refused_at_once(programs, &["--leader-elect=true"], expected);
+    assert_refused_at_once(programs, &[], expected);
 }
 
 #[test]
 fn a_missing_kubeconfig_is_named() {
     let arguments = controller_arguments(Path::new("/no/such/kubeconfig"));
-    assert_refused(&arguments, &["/no/such/kubeconfig", "check --kubeconfig"]);
+    assert_refused(
+        &Programs::build(),
+        &arguments,
+        &["/no/such/kubeconfig", "check --kubeconfig"],
+    );
 }
 
 #[test]
@@ -78,6 +84,7 @@ fn a_server_that_is_not_there_is_named() {
         format!("--master={server}"),
     ];
     assert_refused(
+        &Programs::build(),
         &arguments,
         &[&format!("cannot reach the API server at {server}")],
     );
@@ -85,9 +92,11 @@ fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn wrong_credentials_and_missing_rights_are_told_apart() {
-    let plane = Plane::start("0s");
+    let programs = &Programs::build();
+    let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
     assert_refused(
+        programs,
         &controller_arguments(&wrong_token),
         &[
             "does not accept the credentials",
@@ -97,6 +106,7 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
     // Without credentials the server still answers, but allows nothing.
     let nobody = plane.kubeconfig_of(&json!({}));
     assert_refused(
+        programs,
         &controller_arguments(&nobody),
         &[
             "not allowed to list statefulsets.apps, pods, persistentvolumeclaims, \
@@ -110,6 +120,7 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
         cluster.unwrap().remove("certificate-authority-data");
     });
     assert_refused(
+        programs,
         &controller_arguments(&other_authority),
         &[
             "cannot reach the API server",

@@ -11,5 +11,5 @@ pub(crate) use api::{Api, Kind};
 pub(crate) use history::History;
 pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};
-pub(crate) use programs::{programs, root};
+pub(crate) use programs::{Programs, root};
 pub(crate) use session::Session;

@@ -6,11 +6,12 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Api, Process, programs};
+use super::{Api, Process, Programs};
 
 /// A control plane that serves until dropped.
 pub(crate) struct Plane {
-    pub(crate) kubeconfig: PathBuf,
+    controller: PathBuf,
+    kubeconfig: PathBuf,
     pub(crate) api: Api,
     _process: Process,
     _folder: TempDir,
@@ -18,10 +19,10 @@ pub(crate) struct Plane {
 
 impl Plane {
     /// Starts one whose pods take this long to start, and again to become ready.
-    pub(crate) fn start(pod_delay: &str) -> Self {
+    pub(crate) fn start(programs: &Programs, pod_delay: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
-        let mut command = Command::new(&programs().control_plane);
+        let mut command = Command::new(&programs.control_plane);
         command
             .arg("--secure-port=0")
             .arg("--kubeconfig-out")
@@ -31,6 +32,7 @@ impl Plane {
         process.said("ready https://127.0.0.1:");
         Self {
             api: Api::connect(&kubeconfig),
+            controller: programs.controller.clone(),
             kubeconfig,
             _process: process,
             _folder: folder,
@@ -39,7 +41,7 @@ impl Plane {
 
     /// Starts a controller with the administrator's rights.
     pub(crate) fn controller(&self) -> Process {
-        let mut command = Command::new(&programs().controller);
+        let mut command = Command::new(&self.controller);
         command.args(controller_arguments(&self.kubeconfig));
         Process::start("controller", &mut command)
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
-use super::{Api, Finished, Process, Signal, programs};
+use super::{Api, Finished, Process, Programs, Signal};
 
 /// The program while it runs, away from a terminal.
 pub(crate) struct Session {
@@ -16,9 +16,8 @@ pub(crate) struct Session {
 
 impl Session {
     /// Starts it with `--once`, further flags, and manifests.
-    pub(crate) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(programs: &Programs, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let programs = programs();
         let mut command = Command::new(&programs.run);
         command
             .arg("--control-plane")
