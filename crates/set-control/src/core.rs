@@ -48,7 +48,12 @@ pub(crate) async fn run_pass(
 ) -> Result<Pass, Error> {
     let now = context.now;
     let current = set_revision(set, &revisions.current)?;
-    let update = set_revision(set, &revisions.update)?;
+    // Applying a revision is the larger part of a sync, and mostly the two are one.
+    let update = if Arc::ptr_eq(&revisions.current, &revisions.update) {
+        current.clone()
+    } else {
+        set_revision(set, &revisions.update)?
+    };
     let mut status = StatefulSetStatus {
         observed_generation: set.metadata.generation,
         current_revision: current.name.clone(),

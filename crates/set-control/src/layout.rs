@@ -12,6 +12,7 @@ use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
 mod tests;
 
 /// A set as of one of its revisions.
+#[derive(Clone)]
 pub(crate) struct SetRevision {
     /// Name of the revision.
     pub(crate) name: Box<str>,
