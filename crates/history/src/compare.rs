@@ -12,17 +12,17 @@ use crate::data::{RevisionData, encode, known_members};
 #[cfg(test)]
 mod tests;
 
-/// The revisions that hold `data`, in the order given.
+/// The revisions that hold `data`, in the order given. Each is compared when it is asked for, as
+/// mostly the last one decides.
 ///
 /// Upstream: `FindEqualRevisions`.
 pub fn find_equal_revisions<'a>(
     revisions: &'a [Arc<ControllerRevision>],
-    data: &RevisionData,
-) -> Vec<&'a Arc<ControllerRevision>> {
+    data: &'a RevisionData,
+) -> impl DoubleEndedIterator<Item = &'a Arc<ControllerRevision>> {
     revisions
         .iter()
         .filter(|revision| data.equals(&revision.data))
-        .collect()
 }
 
 /// Whether a recorded revision means what `data` means although its bytes differ: applied,

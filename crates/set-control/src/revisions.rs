@@ -89,12 +89,12 @@ pub(crate) async fn get_stateful_set_revisions(
     let data = RevisionData::new(&set.spec.template);
     let next = next_revision(revisions);
     let latest = revisions.last();
-    let equal = find_equal_revisions(revisions, &data);
+    let equal = find_equal_revisions(revisions, &data).next_back();
 
     let Created {
         revision: update,
         collision_count,
-    } = match (equal.last(), latest) {
+    } = match (equal, latest) {
         (Some(equal), Some(latest)) if Arc::ptr_eq(equal, latest) => Created {
             revision: Arc::clone(latest),
             collision_count,

@@ -174,7 +174,6 @@ fn equal_revisions_are_found_in_order_by_their_bytes() {
     .map(|(name, data)| Arc::new(builders::revision(&set, name, 1, &data).build()))
     .collect();
     let found: Vec<&str> = find_equal_revisions(&revisions, &data)
-        .into_iter()
         .map(|revision| &*revision.name)
         .collect();
     assert_eq!(found, ["a", "c"]);
