@@ -1,6 +1,7 @@
 //! The data that a revision records: the pod template, marked as a replacement.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
@@ -18,7 +19,7 @@ pub(crate) const TEMPLATE_PATH: &str = "spec.template";
 
 /// What a set's template would be recorded as.
 pub struct RevisionData {
-    template: Value,
+    template: PodTemplate,
     recorded: Arc<str>,
     /// What the reference, which drops what it doesn't know, would record; none where the template
     /// has a value that the reference's types can't hold.
@@ -28,11 +29,9 @@ pub struct RevisionData {
 impl RevisionData {
     /// Builds the data of a template.
     pub fn new(template: &PodTemplate) -> Self {
-        let template = template.to_value();
-        let recorded = encode(template.clone());
         Self {
-            template,
-            recorded,
+            recorded: encode(template.to_value()),
+            template: template.clone(),
             known: OnceCell::new(),
         }
     }
@@ -45,7 +44,7 @@ impl RevisionData {
     /// The bytes that the reference would record: the template without members that v1.36.2
     /// doesn't know. `None` where the reference couldn't read the template.
     pub fn known(&self) -> Option<&Arc<str>> {
-        let build = || known_members(&self.template).ok().map(encode);
+        let build = || known_members(&self.template.to_value()).ok().map(encode);
         self.known.get_or_init(build).as_ref()
     }
 
@@ -58,7 +57,7 @@ impl RevisionData {
     /// Whether every unknown member of a recorded template is in this one with the same value.
     pub(crate) fn has_unknown_members_of(&self, recorded_template: &Value) -> bool {
         let (mut template, mut recorded_template) =
-            (self.template.clone(), recorded_template.clone());
+            (self.template.to_value(), recorded_template.clone());
         numbers_as_doubles(&mut template);
         numbers_as_doubles(&mut recorded_template);
         unknown_members(TEMPLATE_TYPE, &recorded_template)
@@ -67,12 +66,14 @@ impl RevisionData {
     }
 
     /// The labels of the template; a revision carries them.
-    pub(crate) fn template_labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        let labels = self.template["metadata"]["labels"].as_object();
+    pub(crate) fn template_labels(&self) -> BTreeMap<String, String> {
+        let template = self.template.to_value();
+        let labels = template["metadata"]["labels"].as_object();
         labels
             .into_iter()
             .flatten()
-            .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
+            .map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()))
+            .collect()
     }
 }
 

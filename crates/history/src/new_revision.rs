@@ -48,10 +48,7 @@ impl NewRevision {
     ) -> Self {
         let recorded = Arc::clone(data.recorded());
         let hash = hash_controller_revision(&recorded, Some(collision_count));
-        let mut labels: BTreeMap<String, String> = data
-            .template_labels()
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
+        let mut labels = data.template_labels();
         labels.insert(HASH_LABEL.to_owned(), hash.clone());
         Self {
             parent_name: set.name().into(),

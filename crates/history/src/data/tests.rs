@@ -99,6 +99,7 @@ fn template_labels_are_given_as_text() {
     let labels = |template: &str| {
         let data = data(template);
         data.template_labels()
+            .into_iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect::<Vec<_>>()
     };
