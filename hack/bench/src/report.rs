@@ -77,11 +77,13 @@ impl fmt::Display for Report {
         write!(f, "|---|---:|---:|---:|---|")?;
         for row in &self.0 {
             let (value, baseline) = (number(row.value), number(row.baseline));
-            let (what, unit, ratio) = (&row.what, row.unit, row.ratio());
+            let (what, unit) = (&row.what, row.unit);
+            let ratio = row.ratio();
+            let digits = if ratio < 0.01 { 6 } else { 3 };
             let (name, bound) = (row.baseline_name, row.bound_text());
             write!(
                 f,
-                "\n| {what} | {value} {unit} | {name}: {baseline} {unit} | {ratio:.3} | {bound} |"
+                "\n| {what} | {value} {unit} | {name}: {baseline} {unit} | {ratio:.digits$} | {bound} |"
             )?;
         }
         Ok(())
