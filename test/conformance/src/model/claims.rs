@@ -129,7 +129,7 @@ impl Sync {
                 continue;
             }
             let changed = rewritten(&cached, &set, pod);
-            if self.rules.live_set_before_dooming && dooms(&cached, &changed, pod) {
+            if self.rules.live_set_before_dooming && dooms(&changed, pod) {
                 self.check_live_set().map_err(|reason| {
                     Failure::new(format!(
                         "will not give claim {claim} to pod {}, which would delete it with the \

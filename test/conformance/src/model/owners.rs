@@ -105,7 +105,8 @@ pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> Value {
     claim
 }
 
-/// Whether the change of a claim makes the pod its owner, so that the claim goes with the pod.
-pub(super) fn dooms(before: &Value, after: &Value, pod: &Value) -> bool {
-    has(after, uid(pod)) && !has(before, uid(pod))
+/// Whether the written claim has the pod as owner: it goes with the pod then, also where the pod was
+/// an owner before, as far as the set was another.
+pub(super) fn dooms(written: &Value, pod: &Value) -> bool {
+    has(written, uid(pod))
 }

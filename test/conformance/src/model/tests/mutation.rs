@@ -51,7 +51,21 @@ pub(super) fn mutate(case: &mut Value, dice: &mut Dice) -> Vec<&'static str> {
     for (_, change) in &changes {
         change(case, dice);
     }
+    strike_all(case);
     changes.iter().map(|(name, _)| *name).collect()
+}
+
+/// Where calls run concurrently, and among adoptions and releases, it is open which come first: none
+/// of them goes free.
+fn strike_all(case: &mut Value) {
+    let is_parallel = set(case)["spec"]["podManagementPolicy"] == "Parallel";
+    let faults = case.get_mut("faults").and_then(Value::as_array_mut);
+    for fault in faults.into_iter().flatten() {
+        let is_revision = fault["resource"] == "controllerrevisions";
+        if fault["verb"] == "patch" || is_parallel && !is_revision {
+            fault["times"] = json!(100);
+        }
+    }
 }
 
 fn set(case: &mut Value) -> &mut Value {
@@ -166,9 +180,9 @@ fn retention(case: &mut Value, dice: &mut Dice) {
 
 fn claim_owner(case: &mut Value, dice: &mut Dice) {
     let set_name = set(case)["metadata"]["name"].clone();
-    let pod = one(case, "Pod", dice)
-        .map(|pod| pod["metadata"].clone())
-        .unwrap_or_default();
+    let Some(pod) = one(case, "Pod", dice).map(|pod| pod["metadata"].clone()) else {
+        return;
+    };
     let pod_uid = pod["uid"].clone();
     let pod_name = json!(format!("{}-{}", set_name.as_str().unwrap(), dice.below(5)));
     let Some(claim) = one(case, "PersistentVolumeClaim", dice) else {
