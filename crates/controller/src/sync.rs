@@ -43,6 +43,16 @@ pub struct Synced {
     pub requeue_after: Option<Duration>,
 }
 
+impl Synced {
+    /// A sync that ended before anything was computed.
+    fn waiting_for(waiting: Waiting) -> Self {
+        Self {
+            waiting: Some(waiting),
+            ..Self::default()
+        }
+    }
+}
+
 /// What a syncer is made of.
 pub struct SyncerParts {
     /// The caches that it decides on.
@@ -129,16 +139,17 @@ impl SetSyncer {
         let parts = &self.0;
         parts.consistency.ensure_ready(key)?;
         let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
-            tracing::info!(stateful_set = %key, "set has been deleted");
+            tracing::info!("set has been deleted");
             parts.consistency.clear(key);
-            return Ok(Synced::default());
+            return Ok(Synced::waiting_for(Waiting::SetGone));
         };
         let selector = match Selector::from_label_selector(set.spec.selector.as_deref()) {
             Ok(selector) => selector,
             Err(error) => {
                 // Only the user can mend it, so retrying is of no use.
-                tracing::error!(stateful_set = %key, %error, "cannot convert the set's selector");
-                return Ok(Synced::default());
+                tracing::error!(%error, "cannot convert the set's selector");
+                let reason = error.to_string().into();
+                return Ok(Synced::waiting_for(Waiting::SelectorMended { reason }));
             }
         };
         self.adopt_orphan_revisions(&set).await?;

@@ -30,6 +30,13 @@ pub struct SyncOutcome {
 /// Why a sync went no further, and which pod it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waiting {
+    /// The set is gone: nothing is left to do.
+    SetGone,
+    /// The user must mend the set's selector.
+    SelectorMended {
+        /// What is wrong with it.
+        reason: Box<str>,
+    },
     /// The set is being deleted: its pods are the garbage collector's.
     SetDeleted,
     /// A pod that ended in success or failure must be gone before it is replaced.
@@ -115,7 +122,10 @@ impl Waiting {
             | Self::PodUpdated { pod }
             | Self::UpdatedPodUnavailable { pod }
             | Self::PodDeletionByUser { pod } => Some(pod),
-            Self::SetDeleted | Self::UnavailableBudget { .. } => None,
+            Self::SetGone
+            | Self::SelectorMended { .. }
+            | Self::SetDeleted
+            | Self::UnavailableBudget { .. } => None,
         }
     }
 }
@@ -123,6 +133,10 @@ impl Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::SetGone => f.write_str("set is gone"),
+            Self::SelectorMended { reason } => {
+                write!(f, "the set's selector cannot be used: {reason}")
+            }
             Self::SetDeleted => f.write_str("set is being deleted"),
             Self::PodRemoval { pod } => write!(f, "pod {pod} has ended and must be gone first"),
             Self::StaleClaim { pod, claim } => {

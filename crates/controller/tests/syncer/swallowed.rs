@@ -28,7 +28,8 @@ async fn a_set_that_is_gone_is_done_with_and_its_writes_forgotten() {
         ..Fixture::default()
     };
     fixture.add_pod(orphan("web-0"));
-    assert_eq!(fixture.sync_quietly().await.unwrap(), Synced::default());
+    let synced = fixture.sync_quietly().await.unwrap();
+    assert_eq!(synced.waiting, Some(Waiting::SetGone));
     assert!(fixture.log.take().is_empty());
 }
 
@@ -39,7 +40,12 @@ async fn a_selector_that_cannot_be_compiled_ends_the_sync_in_peace() {
     fixture.add_set(|set| set["spec"]["selector"] = bad);
     fixture.add_pod(orphan("web-0"));
     fixture.add_revision("web-a", false);
-    assert_eq!(fixture.sync_quietly().await.unwrap(), Synced::default());
+    let synced = fixture.sync_quietly().await.unwrap();
+    assert!(matches!(
+        synced.waiting,
+        Some(Waiting::SelectorMended { .. })
+    ));
+    assert_eq!(synced.requeue_after, None);
     assert!(fixture.log.take().is_empty());
 }
 
