@@ -24,8 +24,11 @@ pub fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
         (&*bytes).read_to_string(&mut text)
     };
     decoded.with_context(|| format!("cannot decode {}", path.display()))?;
-    let lines: Vec<String> =
-        text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(str::to_owned)
+        .collect();
     ensure!(!lines.is_empty(), "{} holds no case", path.display());
     Ok(lines)
 }

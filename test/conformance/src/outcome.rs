@@ -42,7 +42,10 @@ pub struct ClaimVolumes(pub Vec<String>);
 pub fn comparable(text: &str, claims: &ClaimVolumes) -> serde_json::Result<(String, Value)> {
     let mut object: Value = serde_json::from_str(text)?;
     let kind = object["kind"].as_str().unwrap_or("").to_owned();
-    let key = format!("{kind}/{}", object["metadata"]["name"].as_str().unwrap_or(""));
+    let key = format!(
+        "{kind}/{}",
+        object["metadata"]["name"].as_str().unwrap_or("")
+    );
     match kind.as_str() {
         "StatefulSet" => return Ok((key, object["status"].take())),
         "ControllerRevision" => object["data"] = raw_data(text)?,
@@ -58,16 +61,21 @@ pub fn comparable(text: &str, claims: &ClaimVolumes) -> serde_json::Result<(Stri
 /// A revision's data as the text that is stored.
 fn raw_data(text: &str) -> serde_json::Result<Value> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
-    Ok(members.get("data").map_or(Value::Null, |data| Value::from(data.get())))
+    Ok(members
+        .get("data")
+        .map_or(Value::Null, |data| Value::from(data.get())))
 }
 
 /// Puts the volumes that come from claim templates into the order of their names, each in a place
 /// where one of them was.
 fn sort_claim_volumes(pod: &mut Value, claims: &ClaimVolumes) {
-    let Some(Value::Array(volumes)) = pod.pointer_mut("/spec/volumes") else { return };
+    let Some(Value::Array(volumes)) = pod.pointer_mut("/spec/volumes") else {
+        return;
+    };
     let name = |volume: &Value| volume["name"].as_str().unwrap_or("").to_owned();
-    let places: Vec<usize> =
-        (0..volumes.len()).filter(|&index| claims.0.contains(&name(&volumes[index]))).collect();
+    let places: Vec<usize> = (0..volumes.len())
+        .filter(|&index| claims.0.contains(&name(&volumes[index])))
+        .collect();
     let mut sorted: Vec<Value> = places.iter().map(|&index| volumes[index].take()).collect();
     sorted.sort_by_key(name);
     for (index, volume) in places.into_iter().zip(sorted) {

@@ -75,6 +75,10 @@ impl Report {
             println!("deviation {name}: {count}");
         }
         println!("{} passed, {} failed", self.passed, self.failed.len());
-        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        if self.failed.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(1)
+        }
     }
 }

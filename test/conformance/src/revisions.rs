@@ -50,7 +50,11 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let new = NewRevision::new(&set, &data, 1, 0);
     let mut differences = Vec::new();
     if **data.recorded() != *case.expect.patch {
-        differences.push(format!("patch: expected {}, is {}", case.expect.patch, data.recorded()));
+        differences.push(format!(
+            "patch: expected {}, is {}",
+            case.expect.patch,
+            data.recorded()
+        ));
     }
     let hash = hash_controller_revision(data.recorded(), Some(0));
     let mut names = BTreeMap::new();
@@ -84,7 +88,11 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         "claims0": or_empty(case.expect.claims0),
     });
     differences.extend(diff(&expected, &actual));
-    Ok(Verdict { id: case.id, differences, deviations: Vec::new() })
+    Ok(Verdict {
+        id: case.id,
+        differences,
+        deviations: Vec::new(),
+    })
 }
 
 /// The set with its first ordinal at 0, as the recorded pods have it.

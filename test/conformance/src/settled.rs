@@ -86,7 +86,14 @@ async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
     let (client, gates) = (api.rest_client(), FeatureGates::default());
     let sets = Arc::clone(&caches.sets);
-    let parts = SyncerParts::new(caches, &client, Arc::<FakeRecorder>::clone(&recorder), clock, &jitter, gates);
+    let parts = SyncerParts::new(
+        caches,
+        &client,
+        Arc::<FakeRecorder>::clone(&recorder),
+        clock,
+        &jitter,
+        gates,
+    );
     let syncer = SetSyncer::new(parts);
 
     let mut differences = Vec::new();

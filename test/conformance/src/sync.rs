@@ -27,7 +27,11 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
 pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
     let (expected, deviations) = deviations::apply(case, expected);
     let differences = diff(&expected.to_value(), &actual.to_value());
-    Verdict { id: case.id.clone(), differences, deviations }
+    Verdict {
+        id: case.id.clone(),
+        differences,
+        deviations,
+    }
 }
 
 /// Runs a case and returns what it left behind.

@@ -19,7 +19,14 @@ const ALTERATIONS: [Alteration; 16] = [
         true
     }),
     ("the requeue", |o| {
-        o.requeue_after = Some(if o.requeue_after.is_some() { "1ns" } else { "7s" }.to_owned());
+        o.requeue_after = Some(
+            if o.requeue_after.is_some() {
+                "1ns"
+            } else {
+                "7s"
+            }
+            .to_owned(),
+        );
         true
     }),
     ("a missing event", |o| o.events.pop().is_some()),
@@ -27,48 +34,82 @@ const ALTERATIONS: [Alteration; 16] = [
         o.events.push("Normal Made Up".to_owned());
         true
     }),
-    ("an event's text", |o| o.events.first_mut().map(|event| event.push('.')).is_some()),
-    ("a pod's label", |o| set(o, "Pod/", "/metadata/labels", json!({"a": "b"}))),
-    ("a claim's label", |o| {
-        set(o, "PersistentVolumeClaim/", "/metadata/labels", json!({"a": "b"}))
+    ("an event's text", |o| {
+        o.events.first_mut().map(|event| event.push('.')).is_some()
     }),
-    ("a pod's owner", |o| set(o, "Pod/", "/metadata/ownerReferences/0/uid", json!("x"))),
+    ("a pod's label", |o| {
+        set(o, "Pod/", "/metadata/labels", json!({"a": "b"}))
+    }),
+    ("a claim's label", |o| {
+        set(
+            o,
+            "PersistentVolumeClaim/",
+            "/metadata/labels",
+            json!({"a": "b"}),
+        )
+    }),
+    ("a pod's owner", |o| {
+        set(o, "Pod/", "/metadata/ownerReferences/0/uid", json!("x"))
+    }),
     ("a claim's owner", |o| {
         let controller = "/metadata/ownerReferences/0/controller";
         set(o, "PersistentVolumeClaim/", controller, json!("x"))
     }),
     ("a revision's owner", |o| {
-        set(o, "ControllerRevision/", "/metadata/ownerReferences/0/name", json!("x"))
+        set(
+            o,
+            "ControllerRevision/",
+            "/metadata/ownerReferences/0/name",
+            json!("x"),
+        )
     }),
     ("one byte of revision data", |o| {
         let data = find(o, "ControllerRevision/", "/data");
         data.is_some_and(|data| {
-            let text = data.as_str().map(|text| text.replacen("replace", "replacf", 1));
+            let text = data
+                .as_str()
+                .map(|text| text.replacen("replace", "replacf", 1));
             *data = json!(text);
             true
         })
     }),
-    ("a revision's number", |o| set(o, "ControllerRevision/", "/revision", json!(777))),
-    ("a pod's volume", |o| set(o, "Pod/", "/spec/volumes/0/name", json!("x"))),
-    ("a status member", |o| set(o, "StatefulSet/", "/replicas", json!(777))),
+    ("a revision's number", |o| {
+        set(o, "ControllerRevision/", "/revision", json!(777))
+    }),
+    ("a pod's volume", |o| {
+        set(o, "Pod/", "/spec/volumes/0/name", json!("x"))
+    }),
+    ("a status member", |o| {
+        set(o, "StatefulSet/", "/replicas", json!(777))
+    }),
     ("a missing object", |o| {
-        let key = o.objects.keys().find(|key| !key.starts_with("StatefulSet/")).cloned();
+        let key = o
+            .objects
+            .keys()
+            .find(|key| !key.starts_with("StatefulSet/"))
+            .cloned();
         key.is_some_and(|key| o.objects.remove(&key).is_some())
     }),
     ("an extra object", |o| {
-        o.objects.insert("Pod/extra".to_owned(), json!({"kind": "Pod"}));
+        o.objects
+            .insert("Pod/extra".to_owned(), json!({"kind": "Pod"}));
         true
     }),
 ];
 
 /// The member at `pointer` of the first object of a kind that has it.
 fn find<'a>(outcome: &'a mut Outcome, kind: &str, pointer: &str) -> Option<&'a mut Value> {
-    let objects = outcome.objects.iter_mut().filter(|(key, _)| key.starts_with(kind));
-    objects.filter_map(|(_, object)| object.pointer_mut(pointer)).next()
+    let mut objects = outcome
+        .objects
+        .iter_mut()
+        .filter(|(key, _)| key.starts_with(kind));
+    objects.find_map(|(_, object)| object.pointer_mut(pointer))
 }
 
 fn set(outcome: &mut Outcome, kind: &str, pointer: &str, value: Value) -> bool {
-    find(outcome, kind, pointer).map(|member| *member = value).is_some()
+    find(outcome, kind, pointer)
+        .map(|member| *member = value)
+        .is_some()
 }
 
 #[test]
