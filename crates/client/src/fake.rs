@@ -63,9 +63,10 @@ impl FakeClientset {
         Self::default()
     }
 
-    /// A client of this API. Needs a running tokio runtime.
+    /// A client of this API. Calls are answered at once, so that what one task does between two
+    /// waits is done before another gets its turn.
     pub fn rest_client(&self) -> RestClient {
-        RestClient::new(self.kube_client())
+        RestClient::from_service(self.clone())
     }
 
     /// A client of this API. Needs a running tokio runtime.

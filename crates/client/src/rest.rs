@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
@@ -28,7 +29,7 @@ pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 /// Every error is a classified [`Error`]; nothing is retried here (see [`crate::retry`]).
 #[derive(Clone)]
 pub struct RestClient {
-    client: kube::Client,
+    service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
     body_timeout: Duration,
 }
 
@@ -44,10 +45,30 @@ struct Call<'a> {
 }
 
 impl RestClient {
-    /// A client that sends through this service.
+    /// A client that sends through a kube client.
     pub fn new(client: kube::Client) -> Self {
+        Self::from_service(tower::service_fn(move |request| {
+            let client = client.clone();
+            async move {
+                client.send(request).await.map_err(|err| match err {
+                    kube::Error::Service(source) => source,
+                    other => Box::new(other),
+                })
+            }
+        }))
+    }
+
+    /// A client that sends through any service, such as an API server in this process. Unlike
+    /// with [`RestClient::new`], a service that answers at once is answered at once: no other task
+    /// has a part in it.
+    pub fn from_service<S>(service: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+    {
         Self {
-            client,
+            service: BoxCloneSyncService::new(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
         }
     }
@@ -212,10 +233,8 @@ impl RestClient {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let request = call.into_request()?;
-        let response = self.client.send(request).await.map_err(|err| match err {
-            kube::Error::Service(source) => transport(&action, source),
-            other => transport(&action, Box::new(other)),
-        })?;
+        let sent = self.service.clone().oneshot(request).await;
+        let response = sent.map_err(|err| transport(&action, err))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);

@@ -79,9 +79,12 @@ where
     Fut: Future<Output = Result<Flow, Error>>,
 {
     let mut errors = Vec::new();
-    // The calls run at once, in no order that anybody may rely on. The last goes first, as with the
+    // The calls run at once, in no order that anybody may rely on. The last begins, as with the
     // reference: where the server fails a single call, the same pod meets it.
-    for result in join_all(batch.iter().rev().map(step)).await {
+    let (before, last) = batch.split_at(batch.len().saturating_sub(1));
+    let mut results = join_all(last.iter().chain(before).map(step)).await;
+    results.rotate_left(last.len());
+    for result in results {
         match result {
             Ok(Flow::Exit(waiting)) => drop(noted.get_or_insert(waiting)),
             Ok(Flow::Continue) => {}
