@@ -24,7 +24,7 @@ fn client(code: u16, body: &'static str) -> (RestClient, Arc<Mutex<Vec<String>>>
             let response = Response::builder().status(code);
             response
                 .body(Body::from(body.as_bytes().to_vec()))
-                .map_err(tower::BoxError::from)
+                .map_err(BoxError::from)
         }
     });
     (RestClient::new(kube::Client::new(service, "default")), seen)
@@ -111,7 +111,7 @@ async fn a_refusal_becomes_a_classified_error() {
 #[tokio::test(start_paused = true)]
 async fn a_request_without_an_answer_ends() {
     let service = service_fn(|_: Request<Body>| {
-        std::future::pending::<Result<Response<Body>, tower::BoxError>>()
+        std::future::pending::<Result<Response<Body>, BoxError>>()
     });
     let client = crate::config::layered(service, &crate::config::ClientOptions::default());
     let err = client.get(&PODS, "ns", "x").await.unwrap_err();
