@@ -16,6 +16,8 @@ pub(crate) enum FieldValidation {
     Strict,
     /// Warn about them.
     Warn,
+    /// The client doesn't say: warn about what gets lost.
+    Unasked,
     /// Say nothing.
     Ignore,
 }
@@ -46,7 +48,8 @@ impl WriteOptions {
             return Err(ApiError::invalid_options(options, error));
         }
         let field_validation = match query.get("fieldValidation") {
-            None | Some("Warn") => FieldValidation::Warn,
+            None => FieldValidation::Unasked,
+            Some("Warn") => FieldValidation::Warn,
             Some("Strict") => FieldValidation::Strict,
             Some("Ignore") => FieldValidation::Ignore,
             Some(other) => {

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
-use crate::status::{ApiError, details};
+use crate::status::{ApiError, ApiResult, details};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -102,10 +102,22 @@ pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
     json_value(StatusCode::OK, &status)
 }
 
+/// Adds warnings to an answer, which may be an error.
+pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> ApiResult<Reply> {
+    if warnings.is_empty() {
+        return reply;
+    }
+    let mut reply = reply.unwrap_or_else(|err| error(&err));
+    for text in warnings {
+        warn(&mut reply, text);
+    }
+    Ok(reply)
+}
+
 /// Adds a warning that kubectl prints.
 pub fn warn(reply: &mut Reply, text: &str) {
     let quoted = format!("299 - {}", Value::from(text));
-    if let Ok(value) = HeaderValue::from_str(&quoted) {
+    if let Ok(value) = HeaderValue::from_bytes(quoted.as_bytes()) {
         reply.headers_mut().append(WARNING, value);
     }
 }

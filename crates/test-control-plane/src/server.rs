@@ -18,7 +18,7 @@ use crate::audit::{AuditEntry, AuditLog};
 use crate::auth::{self, Peer};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
-use crate::decode;
+use crate::decode::{self, BodyFormat};
 use crate::faults::{FaultAction, Faults};
 use crate::handlers::{Source, discover};
 use crate::incoming::Incoming;
@@ -220,7 +220,8 @@ impl ApiServer {
                 self.delete_collection(request, &selection, &incoming.delete_options()?)
             }
         }?;
-        if representation == Representation::Whole || request.verb == Verb::Watch {
+        let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
+        if is_whole || !reply.status().is_success() {
             return Ok(reply);
         }
         let (parts, body) = reply.into_parts();
@@ -247,12 +248,9 @@ impl ApiServer {
             }
             _ => {
                 let (draft, warnings) = self.decode(request, incoming, options)?;
-                let text = self.create(request, &draft, options)?;
-                let mut reply = reply::json_text(StatusCode::CREATED, text);
-                for text in &warnings {
-                    reply::warn(&mut reply, text);
-                }
-                Ok(reply)
+                let created = self.create(request, &draft, options);
+                let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
+                reply::with_warnings(reply, &warnings)
             }
         }
     }
@@ -267,7 +265,12 @@ impl ApiServer {
         let body = &incoming.body;
         let mut warnings = Vec::new();
         let source = if request.verb == Verb::Patch {
-            Source::Patch(Patch::parse(incoming.header(CONTENT_TYPE), body)?)
+            let patch = Patch::parse(incoming.header(CONTENT_TYPE), body)?;
+            if request.target != Target::Scale {
+                let text = String::from_utf8_lossy(body);
+                warnings = self.check_patch(request, &patch, &text, options.field_validation)?;
+            }
+            Source::Patch(patch)
         } else if request.target == Target::Scale {
             let value = decode::value(incoming.format()?, body)?;
             Source::Put(Draft { value, data: None })
@@ -280,17 +283,16 @@ impl ApiServer {
             let text = self.update_scale(request, &source, options)?;
             return Ok(reply::json_text(StatusCode::OK, text));
         }
-        let (text, created) = self.update(request, &source, options)?;
-        let code = if created {
-            StatusCode::CREATED
-        } else {
-            StatusCode::OK
-        };
-        let mut reply = reply::json_text(code, text);
-        for text in &warnings {
-            reply::warn(&mut reply, text);
-        }
-        Ok(reply)
+        let updated = self.update(request, &source, options);
+        let reply = updated.map(|(text, created)| {
+            let code = if created {
+                StatusCode::CREATED
+            } else {
+                StatusCode::OK
+            };
+            reply::json_text(code, text)
+        });
+        reply::with_warnings(reply, &warnings)
     }
 
     /// The object in a body, and what the client is to be warned of.
@@ -301,9 +303,13 @@ impl ApiServer {
         options: WriteOptions,
     ) -> ApiResult<(Draft, Vec<String>)> {
         let kind = request.kind;
-        let draft = decode::object(kind, incoming.format()?, &incoming.body)?;
-        let validation = options.field_validation;
-        let warnings = self.check_fields(kind, &draft, &incoming.body, validation)?;
+        let format = incoming.format()?;
+        let draft = decode::object(kind, format, &incoming.body)?;
+        let text = match format {
+            BodyFormat::Json => String::from_utf8_lossy(&incoming.body),
+            BodyFormat::Yaml => draft.to_value().to_string().into(),
+        };
+        let warnings = self.check_fields(kind, &text, options.field_validation)?;
         Ok((draft, warnings))
     }
 }

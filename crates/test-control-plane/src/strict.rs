@@ -1,22 +1,25 @@
 //! Unknown and repeated members of a body, for `fieldValidation`.
 
-use std::collections::BTreeSet;
-use std::fmt;
+mod walk;
 
-use kube_apimachinery::schema;
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, json};
 
 use crate::config::UnknownFields;
+use crate::events;
 use crate::kinds::Kind;
 use crate::object::Draft;
 use crate::options::FieldValidation;
+use crate::patch::Patch;
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
+use crate::validation::FieldError;
+
+use self::walk::{Finding, walk};
 
 impl ApiServer {
-    /// Looks for members of a body that the server would drop: warnings, or an error if the client
-    /// wants to be strict.
+    /// Looks for repeated members of a POST or PUT and for those that the schema doesn't know:
+    /// warnings, or an error if the client wants to be strict.
     ///
     /// # Errors
     ///
@@ -24,135 +27,117 @@ impl ApiServer {
     pub(crate) fn check_fields(
         &self,
         kind: &Kind,
-        draft: &Draft,
-        body: &[u8],
+        text: &str,
         validation: FieldValidation,
     ) -> ApiResult<Vec<String>> {
         if validation == FieldValidation::Ignore {
             return Ok(Vec::new());
         }
-        let mut found = repeated(body);
-        if self.config().unknown_fields == UnknownFields::Prune {
-            found.extend(unknown(kind, draft));
-        }
-        if validation == FieldValidation::Warn || found.is_empty() {
+        let reports_unknown = self.reports_unknown(validation);
+        let found: Vec<String> = walk(kind, text)
+            .into_iter()
+            .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
+            .map(|finding| finding.to_string())
+            .collect();
+        if validation != FieldValidation::Strict || found.is_empty() {
             return Ok(found);
         }
         Err(ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+            "{} in version {:?} cannot be handled as a {}: {}",
             kind.kind,
             kind.version,
             kind.kind,
-            found.join(", ")
+            strict_error(&found)
         )))
     }
-}
 
-fn unknown(kind: &Kind, draft: &Draft) -> Vec<String> {
-    let mut found = Vec::new();
-    for (pointer, type_name, at) in crate::normalize::typed_parts(kind) {
-        let Some(part) = draft.value.pointer(pointer) else {
-            continue;
+    /// Looks for members that occur twice in a patch, and for those that it brings into the object
+    /// and the schema doesn't know.
+    ///
+    /// # Errors
+    ///
+    /// 422 for a strict client.
+    pub(crate) fn check_patch(
+        &self,
+        request: &ResourceRequest,
+        patch: &Patch,
+        text: &str,
+        validation: FieldValidation,
+    ) -> ApiResult<Vec<String>> {
+        if validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
+        }
+        let prefix = match patch {
+            Patch::Json(_) => "json patch ",
+            Patch::Merge(_) | Patch::Strategic(_) => "",
         };
-        for (path, _) in schema::unknown_members(type_name, part) {
-            let path = path.to_string();
-            let dot = if at.is_empty() { "" } else { "." };
-            found.push(format!("unknown field {:?}", format!("{at}{dot}{path}")));
+        let mut found: Vec<String> = walk::repeated(text)
+            .iter()
+            .map(|finding| format!("{prefix}{finding}"))
+            .collect();
+        let patched = self.patched(request, patch);
+        if let Some((old, new)) = &patched
+            && self.reports_unknown(validation)
+        {
+            // What the object holds already was let in before.
+            let known = walk(request.kind, &old.to_string());
+            let unknown = walk(request.kind, &new.to_string());
+            let brought = unknown.into_iter().filter(|found| !known.contains(found));
+            found.extend(brought.map(|finding| finding.to_string()));
+        }
+        if validation != FieldValidation::Strict || found.is_empty() {
+            return Ok(found);
+        }
+        let value = match (patch, &patched) {
+            (Patch::Strategic(patch), _) => go_text(patch),
+            (_, Some((_, new))) => new.to_string(),
+            (_, None) => text.to_owned(),
+        };
+        let value = json!(value).to_string();
+        let error = FieldError::invalid_text("patch", &value, &strict_error(&found));
+        Err(ApiError::invalid_kind("", "", "", &[error]))
+    }
+
+    /// The object before and after the patch; none if it isn't there or the patch doesn't fit,
+    /// which the update itself reports.
+    fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
+        let current = self.store().get(&Self::key(request))?;
+        let mut old = Draft::clone(&current.draft());
+        events::to_served(request.kind, &mut old.value);
+        let new = patch.apply(request.kind, &old).ok()?;
+        Some((old.to_value(), new.to_value()))
+    }
+
+    /// Whether unknown members are worth a word: a client that doesn't ask for it is told only of
+    /// those that get lost, as a newer server, which keeps them, knows them.
+    fn reports_unknown(&self, validation: FieldValidation) -> bool {
+        match validation {
+            FieldValidation::Strict | FieldValidation::Warn => true,
+            FieldValidation::Unasked => self.config().unknown_fields == UnknownFields::Prune,
+            FieldValidation::Ignore => false,
         }
     }
-    found
 }
 
-/// Members that occur twice in one object of a JSON text; none if it isn't JSON.
-fn repeated(body: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
-    let seed = Walk {
-        path: String::new(),
-        found: &mut found,
-    };
-    let mut parser = serde_json::Deserializer::from_slice(body);
-    // Text that doesn't parse is reported elsewhere.
-    let _ = seed.deserialize(&mut parser);
-    found
+fn strict_error(found: &[String]) -> String {
+    format!("strict decoding error: {}", found.join(", "))
 }
 
-struct Walk<'a> {
-    path: String,
-    found: &'a mut Vec<String>,
-}
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = BTreeSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let path = if self.path.is_empty() {
-                key.clone()
-            } else {
-                format!("{}.{key}", self.path)
-            };
-            if !seen.insert(key) {
-                self.found.push(format!("duplicate field {path:?}"));
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            map.next_value_seed(Walk {
-                path,
-                found: self.found,
-            })?;
+/// A JSON value as Go prints it with `%v`.
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_text).collect();
+            format!("[{}]", items.join(" "))
         }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut index = 0;
-        loop {
-            let walk = Walk {
-                path: format!("{}[{index}]", self.path),
-                found: self.found,
-            };
-            if list.next_element_seed(walk)?.is_none() {
-                return Ok(());
-            }
-            index += 1;
+        Value::Object(members) => {
+            let member = |(name, value)| format!("{name}:{}", go_text(value));
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("map[{}]", members.join(" "))
         }
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
     }
 }
 
@@ -161,10 +146,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_members_are_found_at_any_depth() {
-        let body = br#"{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":null}],"e":"x"}"#;
-        let expected = ["duplicate field \"a.b\"", "duplicate field \"c[1].d\""];
-        assert_eq!(repeated(body), expected);
-        assert!(repeated(b"no json").is_empty());
+    fn values_are_printed_as_go_prints_them() {
+        let value = json!({"b": [1, "x", null], "a": {"c": true}});
+        assert_eq!(go_text(&value), "map[a:map[c:true] b:[1 x <nil>]]");
     }
 }

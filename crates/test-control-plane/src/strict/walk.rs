@@ -1,0 +1,274 @@
+//! The walk over a body's text that finds unknown and repeated members, in the text's order.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use kube_apimachinery::schema::{self, Shape};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::kinds::Kind;
+use crate::normalize::typed_parts;
+
+/// What is wrong with a member, with its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// The schema doesn't know it.
+    Unknown(String),
+    /// It occurs twice in one object.
+    Repeated(String),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(path) => write!(f, "unknown field {path:?}"),
+            Self::Repeated(path) => write!(f, "duplicate field {path:?}"),
+        }
+    }
+}
+
+/// What is wrong with an object's members; nothing if the text isn't JSON, which is reported
+/// elsewhere.
+pub(super) fn walk(kind: &Kind, text: &str) -> Vec<Finding> {
+    let root = match typed_parts(kind) {
+        [("", type_name, _)] => Expect::Object(type_name),
+        _ => Expect::Root(kind),
+    };
+    run(root, text)
+}
+
+/// Members that occur twice in any JSON text.
+pub(super) fn repeated(text: &str) -> Vec<Finding> {
+    run(Expect::Anything, text)
+}
+
+fn run(expect: Expect<'_>, text: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let walk = Walk {
+        path: String::new(),
+        expect,
+        found: &mut found,
+    };
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let _ = walk.deserialize(&mut parser);
+    found
+}
+
+/// What is known about a value.
+#[derive(Clone, Copy, Debug)]
+enum Expect<'a> {
+    /// It is an object of a kind of which only parts are described.
+    Root(&'a Kind),
+    /// It is an object of this type.
+    Object(&'a str),
+    /// It is a list of objects of this type.
+    List(&'a str),
+    /// It is a map to objects of this type.
+    Map(&'a str),
+    /// Nothing.
+    Anything,
+}
+
+impl Expect<'_> {
+    /// What is known about a member; none if there is no such member.
+    fn member(self, name: &str) -> Option<Self> {
+        match self {
+            Self::Root(kind) => root_member(kind, name),
+            Self::Object(type_name) => {
+                let Some(fields) = schema::fields(type_name) else {
+                    return Some(Self::Anything);
+                };
+                let field = fields.iter().find(|field| field.name == name)?;
+                let schema::Kind::Struct(inner) = field.kind else {
+                    return Some(Self::Anything);
+                };
+                Some(match field.shape {
+                    Shape::Plain | Shape::Pointer => Self::Object(inner),
+                    Shape::List => Self::List(inner),
+                    Shape::Map => Self::Map(inner),
+                })
+            }
+            Self::Map(type_name) => Some(Self::Object(type_name)),
+            Self::List(_) | Self::Anything => Some(Self::Anything),
+        }
+    }
+
+    /// What is known about each element of a list.
+    fn element(self) -> Self {
+        match self {
+            Self::List(type_name) => Self::Object(type_name),
+            _ => Self::Anything,
+        }
+    }
+}
+
+fn root_member<'a>(kind: &Kind, name: &str) -> Option<Expect<'a>> {
+    let mut parts = typed_parts(kind).iter();
+    if let Some((_, type_name, _)) = parts.find(|(_, _, path)| *path == name) {
+        return Some(Expect::Object(type_name));
+    }
+    let known = matches!(name, "apiVersion" | "kind")
+        || other_members(kind).is_none_or(|others| others.contains(&name));
+    known.then_some(Expect::Anything)
+}
+
+/// The members of an object beside its type and metadata; none if they are not listed.
+fn other_members(kind: &Kind) -> Option<&'static [&'static str]> {
+    match kind.storage {
+        "namespaces"
+        | "nodes"
+        | "persistentvolumes"
+        | "poddisruptionbudgets"
+        | "pods"
+        | "services" => Some(&["spec", "status"]),
+        "leases" => Some(&["spec"]),
+        "configmaps" => Some(&["binaryData", "data", "immutable"]),
+        "secrets" => Some(&["data", "immutable", "stringData", "type"]),
+        "serviceaccounts" => Some(&[
+            "automountServiceAccountToken",
+            "imagePullSecrets",
+            "secrets",
+        ]),
+        "controllerrevisions" => Some(&["data", "revision"]),
+        _ => None,
+    }
+}
+
+struct Walk<'a, 'k> {
+    path: String,
+    expect: Expect<'k>,
+    found: &'a mut Vec<Finding>,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let path = if self.path.is_empty() {
+                key.clone()
+            } else {
+                format!("{}.{key}", self.path)
+            };
+            let expect = self.expect.member(&key);
+            if !seen.insert(key) {
+                self.found.push(Finding::Repeated(path));
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Some(expect) = expect else {
+                self.found.push(Finding::Unknown(path));
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            map.next_value_seed(Walk {
+                path,
+                expect,
+                found: self.found,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        loop {
+            let walk = Walk {
+                path: format!("{}[{index}]", self.path),
+                expect: self.expect.element(),
+                found: self.found,
+            };
+            if list.next_element_seed(walk)?.is_none() {
+                return Ok(());
+            }
+            index += 1;
+        }
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(kind: &str, text: &str) -> Vec<String> {
+        let version = if kind == "StatefulSet" {
+            "apps/v1"
+        } else {
+            "v1"
+        };
+        let kind = crate::kinds::by_kind(version, kind).unwrap();
+        walk(kind, text).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn repeated_members_are_found_at_any_depth() {
+        let text = r#"{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":null}],"e":"x"}"#;
+        let found: Vec<String> = repeated(text).iter().map(Finding::to_string).collect();
+        let expected = ["duplicate field \"a.b\"", "duplicate field \"c[1].d\""];
+        assert_eq!(found, expected);
+        assert!(repeated("no json").is_empty());
+    }
+
+    #[test]
+    fn unknown_members_are_found_in_the_order_of_the_text() {
+        let text = r#"{"kind":"StatefulSet","spec":{"template":{"spec":{"containers":[
+            {"name":"c","imagee":{"x":1},"resources":{"limits":{"any":1}}}]}},"replica":3,
+            "replicas":1,"replicas":2},"metadata":{"labels":{"any":"x"}},"Spec":{}}"#;
+        let expected = [
+            "unknown field \"spec.template.spec.containers[0].imagee\"",
+            "unknown field \"spec.replica\"",
+            "duplicate field \"spec.replicas\"",
+            "unknown field \"Spec\"",
+        ];
+        assert_eq!(found("StatefulSet", text), expected);
+    }
+
+    #[test]
+    fn of_other_kinds_the_metadata_and_the_top_are_known() {
+        let text = r#"{"dat":{},"data":{"a":"b"},"metadata":{"label":{}}}"#;
+        let expected = ["unknown field \"dat\"", "unknown field \"metadata.label\""];
+        assert_eq!(found("ConfigMap", text), expected);
+        let text = r#"{"spec":{"container":[]},"status":{"any":1},"stat":1}"#;
+        let expected = ["unknown field \"spec.container\"", "unknown field \"stat\""];
+        assert_eq!(found("Pod", text), expected);
+        assert!(found("Event", r#"{"any":1}"#).is_empty());
+    }
+}
