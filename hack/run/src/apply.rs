@@ -1,10 +1,10 @@
 //! Creates the objects of a manifest through the API.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error};
 
 use anyhow::Context as _;
-use http::Request;
-use kube::{Client, core::Status};
+use http::{HeaderMap, Request, StatusCode, header};
+use kube::{Client, client::Body, core::Status};
 use serde_json::Value;
 
 use crate::{
@@ -30,6 +30,15 @@ struct Resource {
 pub(crate) struct Applier {
     client: Client,
     served: BTreeMap<String, BTreeMap<String, Resource>>,
+    warnings: Vec<String>,
+}
+
+/// What the server says to a POST.
+struct Answer {
+    /// What was created, or why nothing was.
+    outcome: Result<Value, Box<Status>>,
+    /// What the server warns of.
+    warnings: Vec<String>,
 }
 
 impl Applier {
@@ -38,17 +47,27 @@ impl Applier {
         Self {
             client,
             served: BTreeMap::new(),
+            warnings: Vec::new(),
         }
     }
 
-    /// Creates one object; returns its key if it is a StatefulSet.
+    /// What the server has warned of since the last call: one line each, with file and object.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Creates one object; returns its key if it is a StatefulSet. Warnings are kept for
+    /// [`Applier::take_warnings`], also when it is refused.
     ///
     /// # Errors
     /// One line with file, object, field and reason.
     pub(crate) async fn create(&mut self, document: &Document) -> anyhow::Result<Option<Key>> {
         let resource = self.resource(document).await?;
         let path = collection_path(document, &resource);
-        match self.post(document, &path, &document.value, "").await? {
+        let Answer { outcome, warnings } = self.post(document, &path, &document.value, "").await?;
+        let lines = warnings.iter().map(|text| document.problem("", text));
+        self.warnings.extend(lines.map(|line| line.to_string()));
+        match outcome {
             Ok(created) => Ok(set_key(document, &created)),
             Err(status) => {
                 let (mut field, reason) = explain(&status);
@@ -60,25 +79,33 @@ impl Applier {
         }
     }
 
-    /// Posts a body; the inner error is the server's refusal.
+    /// Posts a body. The server is asked to warn of fields that it doesn't know, not to refuse
+    /// them, so that a manifest for a newer version can be tried.
     async fn post(
         &self,
         document: &Document,
         path: &str,
         body: &Value,
         parameters: &str,
-    ) -> anyhow::Result<Result<Value, Box<Status>>> {
+    ) -> anyhow::Result<Answer> {
         let body = serde_json::to_vec(body).context("encode the object")?;
-        let target = format!("{path}?fieldManager=run&fieldValidation=Strict{parameters}");
+        let target = format!("{path}?fieldManager=run&fieldValidation=Warn{parameters}");
         let request = Request::post(target)
-            .header(http::header::CONTENT_TYPE, "application/json")
-            .body(body)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body))
             .map_err(|error| document.problem("metadata", &error.to_string()))?;
-        match self.client.request::<Value>(request).await {
-            Ok(created) => Ok(Ok(created)),
-            Err(kube::Error::Api(status)) => Ok(Err(status)),
-            Err(error) => Err(document.problem("", &one_line(&error.to_string())).into()),
-        }
+        let problem = |error: &dyn Error| document.problem("", &one_line(&error.to_string()));
+        let reply = self.client.send(request).await;
+        let reply = reply.map_err(|error| problem(&error))?;
+        let (code, warnings) = (reply.status(), warnings(reply.headers()));
+        let body = reply.into_body().collect_bytes().await;
+        let body = body.map_err(|error| problem(&error))?;
+        let outcome = if code.is_success() {
+            Ok(serde_json::from_slice(&body).map_err(|error| problem(&error))?)
+        } else {
+            Err(refusal(code, &body))
+        };
+        Ok(Answer { outcome, warnings })
     }
 
     /// The field that the server cannot read, if leaving out one alone changes its answer.
@@ -91,7 +118,8 @@ impl Applier {
         for leaf in culprit::leaves(&document.value) {
             let body = culprit::without(&document.value, &leaf);
             let answer = self.post(document, path, &body, "&dryRun=All").await?;
-            if answer.map_or_else(|status| status.message != refusal.message, |_| true) {
+            let outcome = answer.outcome;
+            if outcome.map_or_else(|status| status.message != refusal.message, |_| true) {
                 return Ok(leaf.to_string());
             }
         }
@@ -177,6 +205,28 @@ fn kinds(list: &Value) -> BTreeMap<String, Resource> {
             (!plural.contains('/')).then(|| (kind.to_owned(), whole))
         })
         .collect()
+}
+
+/// What a server warns of in the headers of its answer.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    let lines = headers.get_all(header::WARNING).iter();
+    lines
+        .map(|line| {
+            // `299 - "text"`: a code, who warns, and the text, quoted as in JSON.
+            let line = String::from_utf8_lossy(line.as_bytes());
+            let text = line.splitn(3, ' ').last().unwrap_or_default();
+            serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
+        })
+        .collect()
+}
+
+/// A refusal from its body, which may be no `Status` if something else than the server answers.
+fn refusal(code: StatusCode, body: &[u8]) -> Box<Status> {
+    let status = serde_json::from_slice(body).unwrap_or_else(|_| {
+        let text = one_line(&String::from_utf8_lossy(body));
+        Status::failure(&format!("{code} {text}"), "Unknown").with_code(code.as_u16())
+    });
+    Box::new(status)
 }
 
 /// Field and reason of a refusal. Several causes are joined; the first one's field leads.

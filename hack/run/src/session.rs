@@ -178,7 +178,11 @@ impl<'a> Session<'a> {
         let mut applier = Applier::new(client.clone());
         let mut sets = Vec::new();
         for document in documents {
-            sets.extend(applier.create(document).await?);
+            let created = applier.create(document).await;
+            for warning in applier.take_warnings() {
+                writeln!(std::io::stderr(), "warning: {warning}")?;
+            }
+            sets.extend(created?);
         }
         self.screen
             .say(&format!("{:<14} {} objects", "applied", documents.len()))?;

@@ -84,13 +84,21 @@ async fn refusal(text: &str) -> String {
 }
 
 async fn apply(text: &str) -> anyhow::Result<Vec<Key>> {
+    apply_with_warnings(text).await.0
+}
+
+/// The sets, or the first refusal; and the warnings until then.
+async fn apply_with_warnings(text: &str) -> (anyhow::Result<Vec<Key>>, Vec<String>) {
     let plane = TestControlPlane::builder().start().await;
     let mut applier = Applier::new(plane.client());
     let mut sets = Vec::new();
-    for document in manifest::parse("m.yaml", text)? {
-        sets.extend(applier.create(&document).await?);
+    for document in manifest::parse("m.yaml", text).expect("the manifest can be read") {
+        match applier.create(&document).await {
+            Ok(set) => sets.extend(set),
+            Err(error) => return (Err(error), applier.take_warnings()),
+        }
     }
-    Ok(sets)
+    (Ok(sets), applier.take_warnings())
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +126,9 @@ async fn a_server_accepts_the_shipped_manifests() {
         ),
     ];
     for (set, text) in manifests {
-        let sets = apply(text).await.expect("the manifest is good");
+        let (sets, warnings) = apply_with_warnings(text).await;
+        assert_eq!(warnings, [""; 0]);
+        let sets = sets.expect("the manifest is good");
         assert_eq!(sets.iter().map(Key::to_string).collect::<Vec<_>>(), [set]);
     }
 }
@@ -175,4 +185,40 @@ async fn what_exists_already_is_refused() {
         line,
         "m.yaml:51: document 3, Service web: services \"web\" already exists"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_the_server_does_not_know_is_a_warning() {
+    let web = include_str!("../../../../docs/examples/web.yaml");
+    let typos = web
+        .replace("  replicas: 3", "  replica: 3")
+        .replace("  serviceName: web", "  serviceName: web\n  zone: {a: b}");
+    let (sets, warnings) = apply_with_warnings(&typos).await;
+    assert_eq!(sets.expect("unknown fields don't matter").len(), 1);
+    let of = "m.yaml:16: document 2, StatefulSet web: unknown field";
+    let expected = ["spec.replica", "spec.zone"].map(|field| format!("{of} {field:?}"));
+    assert_eq!(warnings, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_comes_with_its_warnings_and_still_names_the_field() {
+    let web = include_str!("../../../../docs/examples/web.yaml");
+    let both = web
+        .replace("storage: 1Gi", "storage: lots")
+        .replace("  replicas: 3", "  replica: 3");
+    let (refusal, warnings) = apply_with_warnings(&both).await;
+    let refusal = refusal.expect_err("the quantity is none").to_string();
+    let field = ": spec.volumeClaimTemplates[0].spec.resources.requests.storage: StatefulSet in";
+    assert!(refusal.contains(field), "{refusal}");
+    let expected = "m.yaml:16: document 2, StatefulSet web: unknown field \"spec.replica\"";
+    assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn warnings_are_read_from_headers_in_any_form() {
+    let mut headers = HeaderMap::new();
+    for line in [r#"299 - "a \"b\"""#, "299 - plain text", "odd"] {
+        headers.append(header::WARNING, line.parse().expect("it is a header"));
+    }
+    assert_eq!(warnings(&headers), ["a \"b\"", "plain text", "odd"]);
 }

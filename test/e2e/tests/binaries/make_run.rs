@@ -138,6 +138,23 @@ fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
 }
 
 #[test]
+fn a_misspelt_field_is_a_warning_with_file_object_and_field() {
+    let web = include_str!("../../../../docs/examples/web.yaml");
+    let typo = web.replace("  replicas: 3", "  replica: 3");
+    assert_ne!(typo, web);
+    let finished = run(&Programs::build(), &typo, &[]);
+    assert_eq!(finished.code, Some(0), "{finished:#?}");
+    let [warning] = finished.stderr.as_slice() else {
+        panic!("{finished:#?}");
+    };
+    let expected = "/bad.yaml:16: document 2, StatefulSet web: unknown field \"spec.replica\"";
+    assert!(warning.starts_with("warning: /"), "{warning}");
+    assert!(warning.ends_with(expected), "{warning}");
+    let last = finished.stdout.last().unwrap();
+    assert!(last.starts_with("complete after "), "{last}");
+}
+
+#[test]
 fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
     let Finished {
         code,
@@ -154,10 +171,15 @@ fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
 }
 
 #[test]
-fn a_manifest_that_is_not_there_is_told_in_one_line() {
-    let Finished { code, stderr, .. } =
-        Session::start(&Programs::build(), &["/no/such.yaml"]).wait();
-    assert_eq!(code, Some(1));
+fn a_manifest_that_is_not_there_is_told_before_anything_starts() {
+    let web = root().join("docs/examples/web.yaml");
+    let manifests = [web.to_str().unwrap(), "/no/such.yaml"];
+    let Finished {
+        code,
+        stdout,
+        stderr,
+    } = Session::start(&Programs::build(), &manifests).wait();
+    assert_eq!((code, stdout.len()), (Some(1), 0));
     let expected = "run: read /no/such.yaml: No such file or directory (os error 2)";
     assert_eq!(stderr, [expected]);
 }
