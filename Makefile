@@ -8,12 +8,13 @@ MANIFEST ?= docs/examples/web.yaml
 RUN_FLAGS ?=
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BINARIES := $(TARGET_DIR)/debug
-CRATES := $(notdir $(wildcard crates/*))
+CRATES := $(wildcard crates/*)
 
 # A target whose content has not landed says so and fails.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
-.PHONY: help run build test test-integration test-e2e lint bench simulate fmt
+.PHONY: help run build test test-integration test-e2e lint check-crates check-embedding bench \
+	simulate fmt
 
 help: ## Show what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -26,7 +27,8 @@ build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
 
-test: ## Run all tests; with cargo-nextest where it is installed
+# The end-to-end tests start the shipped binaries.
+test: build ## Run all tests; with cargo-nextest where it is installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --workspace --locked; \
 	else \
@@ -41,16 +43,23 @@ else
 	@$(call empty,the ported integration tests have not landed yet)
 endif
 
-test-e2e: ## Run the end-to-end tests, with the shipped binaries
+test-e2e: build ## Run the end-to-end tests, with the shipped binaries
 	@$(CARGO) test --locked -p e2e
 
-lint: ## Formatting, clippy, documentation, and each crate alone
+lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
-	@for folder in $(CRATES); do \
-		(cd crates/$$folder && $(CARGO) check --all-targets --locked --quiet); \
+	@$(MAKE) --no-print-directory check-crates check-embedding
+
+# A crate that compiles in the workspace may still lack a feature that another one switches on.
+check-crates:
+	@for crate in $(CRATES); do \
+		$(CARGO) check --manifest-path $$crate/Cargo.toml --all-targets --locked --quiet; \
 	done
+
+check-embedding:
+	@CARGO='$(CARGO)' hack/embed-other-version.sh
 
 bench: ## Run the benchmarks
 ifneq ($(wildcard hack/bench/src/main.rs),)
