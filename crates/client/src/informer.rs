@@ -31,6 +31,8 @@ const WATCH_SECONDS_SPREAD: u32 = 60;
 /// A watch that is silent for so long is opened anew: servers send a bookmark about every minute, so
 /// the connection may be dead.
 const WATCH_SILENCE_MAX: Duration = Duration::from_secs(120);
+/// The longest resync period, about as good as none; longer ones would overflow the clock.
+const RESYNC_PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A watch that ends sooner than this with nothing to show is not opened again at once.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
@@ -113,7 +115,9 @@ impl<K: CachedObject> Informer<K> {
     pub fn new(client: RestClient, resource: Resource, config: &InformerConfig) -> Self {
         let mut rng = StdRng::seed_from_u64(config.seed);
         let resync = config.resync_period.map(|period| {
-            let period = period.mul_f64(rng.random_range(1.0..2.0));
+            let period = period
+                .min(RESYNC_PERIOD_MAX)
+                .mul_f64(rng.random_range(1.0..2.0));
             Resync {
                 period,
                 next: Instant::now() + period,

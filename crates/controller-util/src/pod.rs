@@ -9,7 +9,7 @@ use serde::Deserialize;
 use statefulset_client::indexer::{CachedObject, IndexKey};
 
 use crate::decode::{RawMeta, or_default, time};
-use crate::index::controller_index_key;
+use crate::index::pod_index_key;
 
 /// The label with a pod's own name, which a StatefulSet gives its pods.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
@@ -17,6 +17,14 @@ pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
 pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
 /// The label with the name of the ControllerRevision that a pod was made from.
 pub const REVISION_LABEL: &str = "controller-revision-hash";
+
+/// Splits a pod's name at its last dash into the name of its set and the digits of its ordinal;
+/// nothing where no digits follow the dash.
+pub fn split_name(name: &str) -> Option<(&str, &str)> {
+    let (set, digits) = name.rsplit_once('-')?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some((set, digits))
+}
 
 /// A stored pod, cut down to the members that decisions need.
 ///
@@ -209,8 +217,9 @@ impl CachedObject for Pod {
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {
-        out.push(controller_index_key(
+        out.extend(pod_index_key(
             &self.namespace,
+            &self.name,
             self.controller.as_deref(),
         ));
     }

@@ -9,7 +9,6 @@ use kube_apimachinery::selector::Selector;
 use statefulset_client::backoff::Jitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::indexer::IndexKey;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{
@@ -18,7 +17,7 @@ use statefulset_controller_util::consistency::{
 use statefulset_controller_util::controller_ref_manager::{
     PodControllerRefManager, SetReader, can_adopt,
 };
-use statefulset_controller_util::index::controller_index_key;
+use statefulset_controller_util::index::{controller_index_key, orphan_pods_index_key};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
@@ -190,8 +189,8 @@ impl SetSyncer {
             .await?)
     }
 
-    /// The pods that the set controls. Only its own pods and those without a controller are
-    /// looked at.
+    /// The pods that the set controls. Only its own pods, and those without a controller that it
+    /// could have named, are looked at.
     ///
     /// Upstream: `getPodsForStatefulSet`.
     async fn claim_pods(
@@ -202,7 +201,7 @@ impl SetSyncer {
         let pods = &self.0.caches.pods;
         let owner = set.controller_reference();
         let mut candidates = pods.by_index(&controller_index_key(set.namespace(), Some(&owner)));
-        candidates.extend(pods.by_index(&IndexKey::orphans(set.namespace())));
+        candidates.extend(pods.by_index(&orphan_pods_index_key(set.namespace(), set.name())));
         let membership = |pod: &Pod| membership(set, pod);
         let (pod_control, reader) = (&*self.0.pod_control, &*self.0.reader);
         let manager = PodControllerRefManager::new(set, selector, &membership, pod_control, reader);

@@ -147,7 +147,7 @@ impl History for RealHistory {
             let stored = match answer {
                 Ok(answer) => self.written(set, &answer)?,
                 Err(error) if error.is_already_exists() => {
-                    let existing = decode(&self.read(&key).await?)?;
+                    let existing = self.written(set, &self.read(&key).await?)?;
                     if existing.data != revision.data {
                         collision_count = collision_count.wrapping_add(1);
                         continue;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use statefulset_controller_util::controller_ref_manager::Membership;
-use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod};
+use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, split_name};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 #[cfg(test)]
@@ -56,10 +56,7 @@ impl From<i32> for Ordinal {
 ///
 /// Upstream: `getParentNameAndOrdinal`.
 pub fn parent_name_and_ordinal(pod_name: &str) -> Option<(&str, Option<Ordinal>)> {
-    let (parent, digits) = pod_name.rsplit_once('-')?;
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
+    let (parent, digits) = split_name(pod_name)?;
     Some((parent, digits.parse::<i32>().ok().map(Ordinal::from)))
 }
 

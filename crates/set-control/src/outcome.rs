@@ -95,6 +95,8 @@ pub enum Waiting {
     },
     /// As many pods are unavailable as may be.
     UnavailableBudget {
+        /// The first that isn't available.
+        pod: Box<str>,
         /// How many are.
         unavailable: usize,
         /// How many may be.
@@ -121,11 +123,9 @@ impl Waiting {
             | Self::ScaleDownBlocked { pod, .. }
             | Self::PodUpdated { pod }
             | Self::UpdatedPodUnavailable { pod }
+            | Self::UnavailableBudget { pod, .. }
             | Self::PodDeletionByUser { pod } => Some(pod),
-            Self::SetGone
-            | Self::SelectorMended { .. }
-            | Self::SetDeleted
-            | Self::UnavailableBudget { .. } => None,
+            Self::SetGone | Self::SelectorMended { .. } | Self::SetDeleted => None,
         }
     }
 }
@@ -161,14 +161,13 @@ impl fmt::Display for Waiting {
             Self::PodUpdated { pod } => write!(f, "pod {pod} was deleted to be updated"),
             Self::UpdatedPodUnavailable { pod } => write!(f, "pod {pod} is not available yet"),
             Self::UnavailableBudget {
+                pod,
                 unavailable,
                 max_unavailable,
-            } => {
-                write!(
-                    f,
-                    "{unavailable} pods are unavailable, {max_unavailable} may be"
-                )
-            }
+            } => write!(
+                f,
+                "{unavailable} pods are unavailable, {pod} the first, {max_unavailable} may be"
+            ),
             Self::PodDeletionByUser { pod } => {
                 write!(
                     f,

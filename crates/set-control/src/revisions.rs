@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32};
 use statefulset_client::lru::LruCache;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -29,8 +30,10 @@ pub(crate) struct CurrentAndUpdate {
     pub(crate) collision_count: i32,
 }
 
-/// The uid and generation of a set, and the resource version of a revision that matched it.
-type MatchKey = (Box<str>, i64, Box<str>);
+/// The uid and generation of a set, the hash of what its template would be recorded as (a server
+/// upgrade may change a stored template without a new generation), and the resource version of a
+/// revision that matched it.
+type MatchKey = (Box<str>, i64, u32, Box<str>);
 
 /// Remembers which revisions matched which sets, as comparing them anew is expensive.
 pub(crate) struct SemanticMatches(Mutex<LruCache<MatchKey, ()>>);
@@ -54,6 +57,7 @@ impl SemanticMatches {
         let key = (
             set.uid().into(),
             set.metadata.generation,
+            fnv1_32(data.recorded().as_bytes(), FNV1_32_OFFSET),
             revision.resource_version.clone(),
         );
         if self.lock().get(&key).is_some() {

@@ -153,7 +153,9 @@ impl Update<'_> {
             .filter(|slot| self.is_unavailable(slot))
             .count();
         if unavailable >= max_unavailable {
+            let first = self.replicas.iter().find(|slot| self.is_unavailable(slot));
             let waiting = Waiting::UnavailableBudget {
+                pod: first.map_or("", |slot| slot.name()).into(),
                 unavailable,
                 max_unavailable,
             };

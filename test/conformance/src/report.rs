@@ -19,6 +19,17 @@ pub struct Verdict {
     pub deviations: Vec<&'static str>,
 }
 
+impl Verdict {
+    /// A case in which the product can't even read what it is given.
+    pub fn broken(id: String, error: &anyhow::Error) -> Self {
+        Self {
+            id,
+            differences: vec![format!("the case can't be run: {error:#}")],
+            deviations: Vec::new(),
+        }
+    }
+}
+
 /// How all cases went.
 #[derive(Debug, Default)]
 pub struct Report {

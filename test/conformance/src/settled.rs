@@ -59,11 +59,13 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         .enable_time()
         .start_paused(true)
         .build()?;
-    let differences = runtime.block_on(start_on(&cluster))?;
-    Ok(Verdict {
-        id: cluster.id,
-        differences,
-        deviations: Vec::new(),
+    Ok(match runtime.block_on(start_on(&cluster)) {
+        Ok(differences) => Verdict {
+            id: cluster.id,
+            differences,
+            deviations: Vec::new(),
+        },
+        Err(error) => Verdict::broken(cluster.id, &error),
     })
 }
 

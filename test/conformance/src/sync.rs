@@ -19,8 +19,11 @@ pub use case::Case;
 /// The line is no case of this form.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let case = Case::parse(line).context("no case of a sync")?;
-    let actual = cluster::sync(&case)?;
-    Ok(judge(&case, case.expected()?, &actual))
+    let expected = case.expected()?;
+    Ok(match cluster::sync(&case) {
+        Ok(actual) => judge(&case, expected, &actual),
+        Err(error) => Verdict::broken(case.id, &error),
+    })
 }
 
 /// Compares an outcome with what is expected of the case, altered by the deviations.

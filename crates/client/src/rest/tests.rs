@@ -110,9 +110,8 @@ async fn a_refusal_becomes_a_classified_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_without_an_answer_ends() {
-    let service = service_fn(|_: Request<Body>| {
-        std::future::pending::<Result<Response<Body>, BoxError>>()
-    });
+    let service =
+        service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, BoxError>>());
     let client = crate::config::layered(service, &crate::config::ClientOptions::default());
     let err = client.get(&PODS, "ns", "x").await.unwrap_err();
     assert_eq!(

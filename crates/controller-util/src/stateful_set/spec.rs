@@ -111,13 +111,6 @@ impl StatefulSetSpec {
     pub fn allows_burst(&self) -> bool {
         self.pod_management_policy == PodManagementPolicy::Parallel
     }
-
-    /// Whether `ordinal` is one that the set wants a pod for. Computed in 64 bits, so that a start
-    /// close to the largest ordinal doesn't overflow.
-    pub fn has_ordinal(&self, ordinal: i32) -> bool {
-        let (ordinal, start) = (i64::from(ordinal), i64::from(self.start_ordinal));
-        start <= ordinal && ordinal < start + i64::from(self.replicas)
-    }
 }
 
 #[derive(Deserialize)]

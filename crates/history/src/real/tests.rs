@@ -130,7 +130,10 @@ async fn a_revision_that_was_there_with_the_same_data_is_only_read() {
         setup.requests(),
         [format!("create {name}"), format!("get {name}")]
     );
-    assert!(setup.log.take().is_empty());
+    // The cache may not show it yet, so the next sync waits until it does.
+    let version = there.build().resource_version;
+    let awaited = format!("ns/web web-uid controllerrevisions.apps {version}");
+    assert_eq!(setup.log.take(), [awaited]);
 }
 
 #[tokio::test]

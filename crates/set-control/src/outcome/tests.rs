@@ -34,9 +34,13 @@ fn each_reason_names_its_pod() {
     }
     assert_eq!(Waiting::SetDeleted.pod(), None);
     let budget = Waiting::UnavailableBudget {
+        pod: about("web-1"),
         unavailable: 3,
         max_unavailable: 2,
     };
-    assert_eq!(budget.pod(), None);
-    assert_eq!(budget.to_string(), "3 pods are unavailable, 2 may be");
+    assert_eq!(budget.pod(), Some("web-1"));
+    assert_eq!(
+        budget.to_string(),
+        "3 pods are unavailable, web-1 the first, 2 may be"
+    );
 }

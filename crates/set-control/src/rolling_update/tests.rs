@@ -141,8 +141,9 @@ fn on_delete_names_the_first_old_pod_and_deletes_none() {
 
 #[test]
 fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
-    let budget = |unavailable, max_unavailable| {
+    let budget = |pod: &str, unavailable, max_unavailable| {
         Some(Waiting::UnavailableBudget {
+            pod: pod.into(),
             unavailable,
             max_unavailable,
         })
@@ -165,10 +166,10 @@ fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
         (set(2), "Noooo", vec!["web-4"], updated("web-4")),
         (set(2), "ooooO", vec!["web-4"], updated("web-4")),
         (set(2), "Ooooo", vec!["web-4"], updated("web-4")),
-        (set(2), "NoooN", vec![], budget(2, 2)),
-        (set(2), "NNNoo", vec![], budget(3, 2)),
-        (set(1), "ooomo", vec![], budget(1, 1)),
-        (set(2), "ooomt", vec![], budget(2, 2)),
+        (set(2), "NoooN", vec![], budget("web-0", 2, 2)),
+        (set(2), "NNNoo", vec![], budget("web-0", 3, 2)),
+        (set(1), "ooomo", vec![], budget("web-3", 1, 1)),
+        (set(2), "ooomt", vec![], budget("web-3", 2, 2)),
         // Those on their way out aren't deleted again.
         (set(3), "ooott", vec!["web-2"], updated("web-2")),
         (set(2), "nnnnn", vec![], None),

@@ -94,16 +94,18 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
 /// cache. What is written is compared all the same.
 fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     for resource in [CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS] {
-        let mut frozen = BTreeMap::new();
+        let mut frozen: BTreeMap<(String, String), String> = BTreeMap::new();
         for object in &case.objects {
             let value: Value = serde_json::from_str(object.get())?;
             if value["kind"] == resource.kind {
-                let name = value["metadata"]["name"].as_str().unwrap_or("").to_owned();
-                frozen.insert(name, object.get().to_owned());
+                let text =
+                    |member: &str| value["metadata"][member].as_str().unwrap_or("").to_owned();
+                frozen.insert((text("namespace"), text("name")), object.get().to_owned());
             }
         }
         api.react(Verb::Get, resource.plural, move |read| {
-            frozen.get(&read.name).cloned().map(Ok)
+            let key = (read.namespace.clone(), read.name.clone());
+            frozen.get(&key).cloned().map(Ok)
         });
     }
     Ok(())

@@ -146,6 +146,7 @@ async fn with_the_gate_the_budget_is_shared_with_whatever_is_unavailable() {
     cluster.put(&pod(&set, 1).terminating());
     let outcome = cluster.sync().await;
     let waiting = Waiting::UnavailableBudget {
+        pod: "web-0".into(),
         unavailable: 2,
         max_unavailable: 2,
     };
