@@ -36,12 +36,8 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 	fi
 	@$(CARGO) test --workspace --locked --doc
 
-test-integration: ## Run the ported integration tests
-ifneq ($(wildcard test/integration/tests/*.rs),)
+test-integration: ## Run the whole controller against the test control plane, in process
 	@$(CARGO) test --locked -p integration
-else
-	@$(call empty,the ported integration tests have not landed yet)
-endif
 
 test-e2e: build ## Run the end-to-end tests, with the shipped binaries
 	@$(CARGO) test --locked -p e2e

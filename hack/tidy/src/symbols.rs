@@ -15,8 +15,12 @@ const ITEMS: [&str; 9] = [
     "macro_rules! ",
 ];
 
+/// Where the rules are, as pairs of a name and what it switches.
+const RULES: &str = "test/conformance/src/deviations.rs";
+
 /// Checks column `column` (from 0) of every table row of a page: each name in backquotes there
-/// must be an item of the crate that it begins with, or of any crate.
+/// must be an item of the crate that it begins with, or of any crate; one with a dash must be a
+/// rule of the conformance runners.
 pub fn check(page: &SourceFile, column: usize, files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     for (index, line) in page.text.lines().enumerate() {
@@ -41,6 +45,12 @@ fn symbols(line: &str, column: usize) -> impl Iterator<Item = &str> {
 
 /// Whether an item (or an enum's variant or a struct's field) of that name stands in the crate.
 fn exists(symbol: &str, files: &[SourceFile]) -> bool {
+    if symbol.contains('-') {
+        let rule = format!("({symbol:?}, ");
+        return files
+            .iter()
+            .any(|file| file.path == RULES && file.text.contains(&rule));
+    }
     let path = symbol.trim_end_matches("()");
     let (scope, name) = path.rsplit_once("::").unwrap_or(("", path));
     let scope: Vec<&str> = scope.split("::").filter(|part| !part.is_empty()).collect();
@@ -91,6 +101,10 @@ mod tests {
                 "//! H.\npub(crate) const fn hash_controller_revision() {}\n/// fn ghost()\n",
             ),
             SourceFile::new("crates/client/src/queue.rs", "pub struct WorkQueue<K> {\n"),
+            SourceFile::new(
+                RULES,
+                "const RULES: [Rule; 1] = [(\"a-rule\", |rules| {})];\n",
+            ),
         ]
     }
 
@@ -105,7 +119,8 @@ mod tests {
     fn existing_symbols_pass() {
         let page = page(
             "| `HashX` | `statefulset_history::hash_controller_revision` |\n\
-             | `queue` | `WorkQueue`, `statefulset_client::queue::WorkQueue` |\n| `x` | none |\n",
+             | `queue` | `WorkQueue`, `statefulset_client::queue::WorkQueue` |\n| `x` | none |\n\
+             | `y` | rule `a-rule` |\n",
         );
         assert_eq!(check(&page, 1, &files()), Findings::new());
     }
@@ -114,7 +129,7 @@ mod tests {
     fn a_symbol_that_is_gone_or_lives_elsewhere_is_found() {
         let page = page(
             "| `A` | `ghost` |\n| `B` | `statefulset_client::hash_controller_revision` |\n\
-             | `C` | `hash_controller` |\n",
+             | `C` | `hash_controller` |\n| `D` | `no-rule` |\n",
         );
         assert_eq!(
             check(&page, 1, &files()),
@@ -122,6 +137,7 @@ mod tests {
                 "docs/deviations.md:3: there is no ghost",
                 "docs/deviations.md:4: there is no statefulset_client::hash_controller_revision",
                 "docs/deviations.md:5: there is no hash_controller",
+                "docs/deviations.md:6: there is no no-rule",
             ]
         );
     }
