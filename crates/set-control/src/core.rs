@@ -96,6 +96,17 @@ pub(crate) async fn run_pass(
     let (waiting, error) = match flow {
         Err(error) => (noted, Some(error)),
         Ok(Flow::Exit(waiting)) => (Some(waiting), None),
+        Ok(Flow::Continue) if !layout.is_complete => {
+            // The rest is made by the next sync; updates come after that.
+            let made = layout
+                .replicas
+                .iter()
+                .rfind(|slot| slot.existing().is_none());
+            let created = made.map(|slot| Waiting::PodCreated {
+                pod: slot.name().into(),
+            });
+            (noted.or(created), None)
+        }
         Ok(Flow::Continue) => {
             let plan = plan(
                 set,

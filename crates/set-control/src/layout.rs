@@ -1,5 +1,6 @@
 //! Where the pods of a set stand: the places that it wants filled, and the pods to be removed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,6 +11,10 @@ use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
 
 #[cfg(test)]
 mod tests;
+
+/// How many missing pods one sync of a `Parallel` set creates at most: more than a cluster holds,
+/// and little enough that a set of two thousand million pods takes no more memory than others.
+const MISSING_PODS_MAX: usize = 100_000;
 
 /// A set as of one of its revisions.
 #[derive(Clone)]
@@ -22,8 +27,11 @@ pub(crate) struct SetRevision {
 
 /// The pods of a set, laid out.
 pub(crate) struct Layout {
-    /// One place for each wanted pod, by index.
+    /// One place for each wanted pod, by index; where many pods are missing, without those that
+    /// this sync can't come to.
     pub(crate) replicas: Vec<PodSlot>,
+    /// Whether every wanted pod has its place.
+    pub(crate) is_complete: bool,
     /// Pods that are no longer wanted, from the highest ordinal to the lowest.
     pub(crate) condemned: Vec<PodSlot>,
     /// The name of the first pod that isn't available: replicas from the lowest ordinal, then
@@ -42,7 +50,7 @@ impl Layout {
         now: Timestamp,
     ) -> Self {
         let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
-        let mut places: Vec<Option<PodSlot>> = vec![None; replica_count];
+        let mut places: BTreeMap<usize, PodSlot> = BTreeMap::new();
         let mut condemned = Vec::new();
         for pod in pods {
             let Some(ordinal) = ordinal(&pod.name) else {
@@ -50,14 +58,27 @@ impl Layout {
             };
             let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
             match ordinal.index_in(set) {
-                Some(index) => places[index] = Some(slot).filter(|_| pod.is_created()),
+                Some(index) if pod.is_created() => drop(places.insert(index, slot)),
+                Some(index) => drop(places.remove(&index)),
                 None => condemned.push(slot),
             }
         }
-        let fill = |(index, place): (usize, Option<PodSlot>)| {
-            place.unwrap_or_else(|| new_pod(set, current, update, Ordinal::of_index(set, index)))
+        // In order, a sync ends at the first missing pod, whatever comes of it.
+        let missing_max = if set.spec.allows_burst() {
+            MISSING_PODS_MAX
+        } else {
+            1
         };
-        let replicas: Vec<PodSlot> = places.into_iter().enumerate().map(fill).collect();
+        let is_missing = |index: &usize| !places.contains_key(index);
+        let missing: Vec<usize> = (0..replica_count)
+            .filter(is_missing)
+            .take(missing_max)
+            .collect();
+        for index in missing {
+            let ordinal = Ordinal::of_index(set, index);
+            places.insert(index, new_pod(set, current, update, ordinal));
+        }
+        let replicas: Vec<PodSlot> = places.into_values().collect();
         condemned.sort_by_key(|slot| std::cmp::Reverse(slot.ordinal()));
         let first_unavailable = replicas
             .iter()
@@ -65,6 +86,7 @@ impl Layout {
             .find(|slot| slot.is_unavailable(set.spec.min_ready_seconds, now))
             .map(|slot| slot.name().into());
         Self {
+            is_complete: replicas.len() == replica_count,
             replicas,
             condemned,
             first_unavailable,

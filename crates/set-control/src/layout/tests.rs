@@ -169,7 +169,8 @@ fn a_missing_pod_is_of_the_current_revision_below_the_partition() {
             [current, update, update],
         ),
     ] {
-        assert_eq!(revisions(&set.replicas(3)), expected);
+        // In order, a layout has the first missing pod alone.
+        assert_eq!(revisions(&set.replicas(3).parallel()), expected);
     }
 }
 
@@ -178,6 +179,7 @@ fn without_parameters_of_a_rolling_update_the_recorded_count_decides() {
     let (current, update) = ("web-1", "web-2");
     let set = |strategy: &str| {
         web()
+            .parallel()
             .replicas(3)
             .start(4)
             .with("spec.updateStrategy", json!({"type": strategy}))
@@ -199,4 +201,15 @@ fn ordinals_past_the_largest_get_their_places() {
     );
     assert_eq!(names(&layout.condemned), ["web-0"]);
     assert_eq!(layout.replicas[1].revision(), "web-2");
+}
+
+#[test]
+fn a_set_of_two_thousand_million_pods_takes_no_memory_for_them() {
+    let layout = lay_out(&web().replicas(i32::MAX), vec![pod(0), pod(7)]);
+    assert_eq!(names(&layout.replicas), ["web-0", "(web-1)", "web-7"]);
+    assert!(!layout.is_complete);
+
+    let layout = lay_out(&web().parallel().replicas(i32::MAX), vec![pod(0)]);
+    assert_eq!(layout.replicas.len(), MISSING_PODS_MAX + 1);
+    assert!(!layout.is_complete);
 }
