@@ -165,8 +165,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A set with `own` pods among `others` pods of other sets, each with its claim and each set
-    /// with its revision. Needs a running tokio runtime.
+    /// A set with `own` pods among `others` pods named after other sets, every second of them
+    /// without a controller; each pod has its claim and each set its revision. Needs a running
+    /// tokio runtime.
     pub(crate) fn new(own: usize, others: usize) -> anyhow::Result<Self> {
         let recorded = Recorded::read()?;
         let set = recorded.set_of(own)?;
@@ -191,7 +192,14 @@ impl World {
             sets.push(renamed_set(&set, &other));
             revisions.push(renamed_revision(&revision, &other));
         }
-        pods.extend((0..others).map(|number| renamed_pod(&first, number)));
+        pods.extend((0..others).map(|number| {
+            let mut pod = renamed_pod(&first, number);
+            if number % 2 == 1 {
+                // Every second one has no controller, and could be adopted by its set.
+                pod.controller = None;
+            }
+            pod
+        }));
         let claims = pods.iter().map(|pod| claim_of(&claim, pod)).collect();
 
         let caches = Caches {
