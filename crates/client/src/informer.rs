@@ -328,7 +328,9 @@ impl<K: CachedObject> Informer<K> {
     fn decode(&self, json: &RawValue) -> ControlFlow<Ended, K> {
         match K::decode(json.get()) {
             Ok(object) => ControlFlow::Continue(object),
-            Err(source) => ControlFlow::Break(self.undecodable(source)),
+            Err(source) => {
+                ControlFlow::Break(Ended::Lost(list::undecodable(&self.resource, json, source)))
+            }
         }
     }
 

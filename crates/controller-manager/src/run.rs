@@ -95,7 +95,7 @@ pub(crate) async fn run(
         resync_period: options.resync_period,
         seed: seeds.controller,
     });
-    let result = run_controller(controller, stop).await;
+    let result = run_controller(controller, &mut events, stop).await;
     // The controller held the only recorder: without it the sink ends when nothing waits.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
         tracing::warn!("some events could not be sent in time");
@@ -104,8 +104,11 @@ pub(crate) async fn run(
     result
 }
 
+/// Runs the controller until it is told to stop. Events are part of what it does: if their task
+/// ends before, so does the program.
 async fn run_controller(
     controller: StatefulSetController,
+    events: &mut JoinSet<()>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let too_late = async {
@@ -113,8 +116,10 @@ async fn run_controller(
         sleep(SHUTDOWN_MAX).await;
     };
     tokio::select! {
+        biased;
         () = controller.run(stop.clone()) => Ok(()),
         () = too_late => bail!("controller shutdown timeout reached"),
+        _ = events.join_next() => bail!("the task that sends events has ended"),
     }
 }
 

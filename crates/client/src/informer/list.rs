@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
@@ -109,7 +110,21 @@ fn read_page<K: CachedObject>(
     };
     let page: Page<'_> = serde_json::from_str(text).map_err(decode_error)?;
     for item in page.items.unwrap_or_default() {
-        objects.push(Arc::new(K::decode(item.get()).map_err(decode_error)?));
+        let object = K::decode(item.get()).map_err(|source| undecodable(resource, item, source))?;
+        objects.push(Arc::new(object));
     }
     Ok(page.metadata)
+}
+
+/// The error for an object that can't be read, with its name as far as that can be.
+pub(super) fn undecodable(
+    resource: &Resource,
+    object: &RawValue,
+    source: serde_json::Error,
+) -> Error {
+    let value: Value = serde_json::from_str(object.get()).unwrap_or_default();
+    let text = |member: &str| value["metadata"][member].as_str().unwrap_or("?");
+    let (namespace, name) = (text("namespace"), text("name"));
+    let action = format!("read {} {namespace}/{name}", resource.kind);
+    Error::Decode { action, source }
 }

@@ -47,6 +47,8 @@ fn line(verb: &str, resource: GroupResource, err: &Error) -> String {
         format!("check that the server serves {resource}")
     } else if err.is_transport() {
         "check that the API server is up and that its address is right".to_owned()
+    } else if matches!(err, Error::Decode { .. }) {
+        "mend or delete what cannot be read; nothing is synced from an incomplete cache".to_owned()
     } else {
         "see the API server's log".to_owned()
     };
@@ -71,6 +73,20 @@ mod tests {
             line("watch", PODS.group_resource(), &err),
             "cannot watch pods, trying again: Unauthorized; \
              check the token or client certificate of this process"
+        );
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_named() {
+        let object = r#"{"metadata":{"namespace":"ns","name":"web"},"spec":7}"#;
+        let object: &serde_json::value::RawValue = serde_json::from_str(object).unwrap();
+        let source = serde_json::from_str::<u8>("{}").unwrap_err();
+        let err = crate::informer::list::undecodable(&STATEFUL_SETS, object, source);
+        let line = line("list", STATEFUL_SETS.group_resource(), &err);
+        assert!(line.contains("read StatefulSet ns/web: "), "{line}");
+        assert!(
+            line.contains("; mend or delete what cannot be read"),
+            "{line}"
         );
     }
 }
