@@ -69,11 +69,6 @@ impl FakeClientset {
         RestClient::from_service(self.clone())
     }
 
-    /// A client of this API. Needs a running tokio runtime.
-    pub fn kube_client(&self) -> kube::Client {
-        kube::Client::new(self.clone(), "default")
-    }
-
     /// Puts an object in, replacing one of the same name, without recording anything. Its text is
     /// kept as it is.
     pub fn load(&self, resource: &Resource, json: impl Into<String>) {
@@ -136,14 +131,6 @@ impl FakeClientset {
             Box::new(reaction) as Reaction,
         );
         self.state().reactions.insert(0, entry);
-    }
-
-    /// Lets a GET of one object see another one, or none, while everything else works on the
-    /// object that is there.
-    pub fn set_live(&self, resource: &Resource, namespace: &str, name: &str, live: Option<String>) {
-        self.state()
-            .tracker
-            .set_live(resource.plural, namespace, name, live);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

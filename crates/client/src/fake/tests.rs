@@ -204,37 +204,6 @@ async fn faults_have_the_texts_of_the_reference() {
 }
 
 #[tokio::test]
-async fn a_live_read_can_see_another_object_or_none() {
-    let fake = FakeClientset::new();
-    let client = fake.rest_client();
-    fake.load(&STATEFUL_SETS, pod("web"));
-    fake.set_live(
-        &STATEFUL_SETS,
-        "ns",
-        "web",
-        Some("{\"other\":1}".to_owned()),
-    );
-    assert_eq!(
-        client.get(&STATEFUL_SETS, "ns", "web").await.unwrap(),
-        "{\"other\":1}"
-    );
-    fake.set_live(&STATEFUL_SETS, "ns", "web", None);
-    assert!(
-        client
-            .get(&STATEFUL_SETS, "ns", "web")
-            .await
-            .unwrap_err()
-            .is_not_found()
-    );
-    assert!(
-        client
-            .replace_status(&STATEFUL_SETS, "ns", "web", pod("web"))
-            .await
-            .is_ok()
-    );
-}
-
-#[tokio::test]
 async fn a_reaction_answers_in_place_of_the_tracker() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();

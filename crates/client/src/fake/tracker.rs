@@ -19,8 +19,6 @@ type Key = (String, String, String);
 #[derive(Default)]
 pub(super) struct Tracker {
     objects: BTreeMap<Key, String>,
-    /// What a GET sees instead.
-    live: BTreeMap<Key, Option<String>>,
 }
 
 impl Tracker {
@@ -38,16 +36,6 @@ impl Tracker {
         self.objects.remove(&key(resource, namespace, name));
     }
 
-    pub(super) fn set_live(
-        &mut self,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-        live: Option<String>,
-    ) {
-        self.live.insert(key(resource, namespace, name), live);
-    }
-
     pub(super) fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<String> {
         self.objects.get(&key(resource, namespace, name)).cloned()
     }
@@ -63,12 +51,7 @@ impl Tracker {
         let key = key(&action.resource, &action.namespace, &action.name);
         let missing = || not_found(&action.group_resource(), &action.name);
         match action.verb {
-            Verb::Get => {
-                let live = self.live.get(&key).unwrap_or(&None).clone();
-                let hidden = self.live.contains_key(&key);
-                let stored = self.objects.get(&key).filter(|_| !hidden).cloned();
-                live.or(stored).ok_or_else(missing)
-            }
+            Verb::Get => self.objects.get(&key).cloned().ok_or_else(missing),
             Verb::List => {
                 let items = self.list(&action.resource, &action.namespace).join(",");
                 Ok(format!(
