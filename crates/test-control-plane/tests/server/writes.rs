@@ -1,16 +1,9 @@
 //! Rules of creates, updates, patches and subresources that the recorded exchanges don't show.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
+use crate::support::{Plane, pod};
 use http::Method;
 use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::{Value, json};
-use support::{Plane, pod};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -234,7 +227,7 @@ async fn revision_data_is_immutable_to_the_byte() {
     let plane = plane().await;
     let post = |data: &str| {
         let text = format!(r#"{{"metadata":{{"name":"a"}},"revision":1,"data":{data}}}"#);
-        support::raw(
+        crate::support::raw(
             plane.0.server(),
             Method::POST,
             REVISIONS,
@@ -247,7 +240,7 @@ async fn revision_data_is_immutable_to_the_byte() {
     let path = format!("{REVISIONS}/a");
     let put = |data: &str, revision: u32| {
         let text = format!(r#"{{"metadata":{{"name":"a"}},"revision":{revision},"data":{data}}}"#);
-        support::raw(
+        crate::support::raw(
             plane.0.server(),
             Method::PUT,
             &path,
@@ -258,7 +251,8 @@ async fn revision_data_is_immutable_to_the_byte() {
     assert_eq!(put(r#"{"z":1,"a":{"y":2}}"#, 2).await.0, 200);
     assert_eq!(put(r#"{"a":{"y":2},"z":1}"#, 3).await.0, 422);
     assert_eq!(put(r#"{"z": 1,"a":{"y":2}}"#, 3).await.0, 422);
-    let (_, text) = support::raw(plane.0.server(), Method::GET, &path, "", String::new()).await;
+    let (_, text) =
+        crate::support::raw(plane.0.server(), Method::GET, &path, "", String::new()).await;
     assert!(text.contains(r#""data":{"z":1,"a":{"y":2}}"#), "{text}");
     // A strategic patch sorts the data, which is not what is stored.
     assert_eq!(
@@ -270,7 +264,7 @@ async fn revision_data_is_immutable_to_the_byte() {
     );
     let merge = "application/merge-patch+json";
     let body = r#"{"revision":4}"#.to_owned();
-    let (code, _) = support::raw(plane.0.server(), Method::PATCH, &path, merge, body).await;
+    let (code, _) = crate::support::raw(plane.0.server(), Method::PATCH, &path, merge, body).await;
     assert_eq!(code, 200);
 }
 
@@ -282,7 +276,7 @@ async fn unknown_fields_are_kept_or_pruned_as_configured() {
         let mut body = pod("p");
         body["spec"]["containers"][0]["new"] = json!({"x": 1});
         plane.create(PODS, &body).await;
-        let mut claim = support::claim("data");
+        let mut claim = crate::support::claim("data");
         claim["spec"]["new"] = json!("x");
         plane
             .create("/api/v1/namespaces/default/persistentvolumeclaims", &claim)
@@ -322,7 +316,7 @@ async fn unknown_fields_are_kept_or_pruned_as_configured() {
 async fn bodies_may_be_yaml() {
     let plane = plane().await;
     let text = "kind: ConfigMap\nmetadata: {name: yam}\ndata:\n  a: \"1\"\n".to_owned();
-    let (code, _) = support::raw(
+    let (code, _) = crate::support::raw(
         plane.0.server(),
         Method::POST,
         MAPS,
@@ -332,7 +326,7 @@ async fn bodies_may_be_yaml() {
     .await;
     assert_eq!(code, 201);
     assert_eq!(plane.get(&format!("{MAPS}/yam")).await["data"]["a"], "1");
-    let (code, _) = support::raw(
+    let (code, _) = crate::support::raw(
         plane.0.server(),
         Method::POST,
         MAPS,

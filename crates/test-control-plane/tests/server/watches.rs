@@ -1,20 +1,13 @@
 //! Lists, watches and the log behind them.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::Plane;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::{Value, json};
-use support::Plane;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

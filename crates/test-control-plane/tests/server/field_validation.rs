@@ -1,13 +1,6 @@
 //! `fieldValidation`: what clients are told of members that the schema doesn't know or that occur
 //! twice.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
 use bytes::Bytes;
 use http::header::WARNING;
 use http::{Method, Request};
@@ -15,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::Value;
 
-use support::Plane;
+use crate::support::Plane;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE: &str = "application/merge-patch+json";

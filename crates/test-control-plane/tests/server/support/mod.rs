@@ -1,5 +1,4 @@
 //! What the tests share.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::future::Future;
 use std::time::Duration;

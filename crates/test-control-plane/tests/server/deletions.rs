@@ -1,16 +1,9 @@
 //! Grace periods, finalizers, preconditions and propagation policies.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
+use crate::support::Plane;
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
-use support::Plane;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -21,7 +14,7 @@ async fn plane() -> Plane {
 
 /// A pod on a node that nobody runs.
 async fn scheduled(plane: &Plane, name: &str) -> String {
-    let mut pod = support::pod(name);
+    let mut pod = crate::support::pod(name);
     pod["spec"]["nodeName"] = json!("n");
     plane.create(PODS, &pod).await;
     format!("{PODS}/{name}")
@@ -69,7 +62,9 @@ async fn a_grace_period_begins_shortens_and_never_grows() {
 #[tokio::test(start_paused = true)]
 async fn pods_that_do_not_run_go_at_once() {
     let plane = plane().await;
-    plane.create(PODS, &support::pod("unscheduled")).await;
+    plane
+        .create(PODS, &crate::support::pod("unscheduled"))
+        .await;
     delete(&plane, &format!("{PODS}/unscheduled"), json!({})).await;
     assert_eq!(plane.code(&format!("{PODS}/unscheduled")).await, 404);
     for phase in ["Succeeded", "Failed"] {

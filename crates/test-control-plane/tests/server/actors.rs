@@ -1,19 +1,12 @@
 //! What kubelet, scheduler, volume binder, garbage collector and namespace controller do.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{Plane, eventually};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{KubeletConfig, Outcome, PodBehaviour};
 use serde_json::json;
-use support::{Plane, eventually};
 
 fn slow() -> KubeletConfig {
     KubeletConfig::new(PodBehaviour {
@@ -29,15 +22,15 @@ async fn a_pod_is_bound_then_runs_then_is_ready_then_stops() {
     let plane = Plane::new(TestControlPlane::builder().kubelet(slow()).start().await);
     let started = tokio::time::Instant::now();
     plane
-        .create("/api/v1/namespaces/default/pods", &support::pod("p"))
+        .create("/api/v1/namespaces/default/pods", &crate::support::pod("p"))
         .await;
     let path = "/api/v1/namespaces/default/pods/p";
     eventually(|| async { plane.get(path).await["spec"]["nodeName"].is_string() }).await;
     assert_eq!(plane.get(path).await["status"]["phase"], "Pending");
     eventually(|| async { plane.get(path).await["status"]["phase"] == "Running" }).await;
     assert_eq!(started.elapsed().as_secs(), 2);
-    assert!(!support::is_ready(&plane.get(path).await));
-    eventually(|| async { support::is_ready(&plane.get(path).await) }).await;
+    assert!(!crate::support::is_ready(&plane.get(path).await));
+    eventually(|| async { crate::support::is_ready(&plane.get(path).await) }).await;
     assert_eq!(started.elapsed().as_secs(), 5);
     let (code, pod) = plane.call(Method::DELETE, path, &json!({})).await;
     assert_eq!(
@@ -60,19 +53,19 @@ async fn annotations_decide_on_the_outcome_of_a_pod() {
     );
     let path = "/api/v1/namespaces/default/pods/p";
     let key = "kubelet.test-control-plane/outcome";
-    let mut pod = support::pod("p");
+    let mut pod = crate::support::pod("p");
     pod["metadata"]["annotations"] = json!({key: "never-ready"});
     plane.create("/api/v1/namespaces/default/pods", &pod).await;
     eventually(|| async { plane.get(path).await["status"]["phase"] == "Running" }).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(!support::is_ready(&plane.get(path).await));
+    assert!(!crate::support::is_ready(&plane.get(path).await));
     let annotate = |outcome: &str| json!({"metadata": {"annotations": {key: outcome}}});
     plane.call(Method::PATCH, path, &annotate("ready")).await;
-    eventually(|| async { support::is_ready(&plane.get(path).await) }).await;
+    eventually(|| async { crate::support::is_ready(&plane.get(path).await) }).await;
     plane
         .call(Method::PATCH, path, &annotate("never-ready"))
         .await;
-    eventually(|| async { !support::is_ready(&plane.get(path).await) }).await;
+    eventually(|| async { !crate::support::is_ready(&plane.get(path).await) }).await;
     plane.call(Method::PATCH, path, &annotate("fails")).await;
     eventually(|| async { plane.get(path).await["status"]["phase"] == "Failed" }).await;
     plane.stop().await;
@@ -82,15 +75,15 @@ async fn annotations_decide_on_the_outcome_of_a_pod() {
 async fn a_pod_waits_until_its_claims_are_bound() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let plane = Plane::new(builder.volume_binder().start().await);
-    let mut pod = support::pod("p");
+    let mut pod = crate::support::pod("p");
     pod["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
     plane.create("/api/v1/namespaces/default/pods", &pod).await;
     let path = "/api/v1/namespaces/default/pods/p";
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(plane.get(path).await["status"]["phase"], "Pending");
     let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
-    let claim = plane.create(claims, &support::claim("data")).await;
-    eventually(|| async { support::is_ready(&plane.get(path).await) }).await;
+    let claim = plane.create(claims, &crate::support::claim("data")).await;
+    eventually(|| async { crate::support::is_ready(&plane.get(path).await) }).await;
     let claim_path = format!("{claims}/data");
     let bound = plane.get(&claim_path).await;
     assert_eq!(bound["status"]["phase"], "Bound");
@@ -247,10 +240,10 @@ async fn a_deleted_namespace_is_emptied_first() {
         )
         .await;
     plane
-        .create("/api/v1/namespaces/n/pods", &support::pod("p"))
+        .create("/api/v1/namespaces/n/pods", &crate::support::pod("p"))
         .await;
     let pod = "/api/v1/namespaces/n/pods/p";
-    eventually(|| async { support::is_ready(&plane.get(pod).await) }).await;
+    eventually(|| async { crate::support::is_ready(&plane.get(pod).await) }).await;
     let (_, namespace) = plane
         .call(Method::DELETE, "/api/v1/namespaces/n", &json!({}))
         .await;

@@ -1,10 +1,5 @@
 //! The loopback port: TLS, certificates, tokens.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
 use std::net::{Ipv4Addr, SocketAddr};
 
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,14 +1,8 @@
 //! Fault rules and the audit log.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod support;
-
 use std::time::Duration;
 
+use crate::support::Plane;
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::audit::AuditEntry;
@@ -16,7 +10,6 @@ use kube_test_control_plane::faults::{FaultAction, RequestMatcher};
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::status::ApiError;
 use serde_json::json;
-use support::Plane;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 

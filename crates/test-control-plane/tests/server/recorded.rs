@@ -3,13 +3,6 @@
 //! Cases that need parts of the server that don't exist yet are listed, each with the part that is
 //! missing; a listed case that passes fails the test, so that the list stays true.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
-mod replay;
-
 use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
 use serde_json::Value;
 
@@ -48,7 +41,7 @@ async fn recorded_exchanges_are_answered_alike() {
             .server_config(config)
             .start()
             .await;
-        let result = replay::case(plane.server(), case).await;
+        let result = crate::replay::case(plane.server(), case).await;
         let open = OPEN.iter().any(|(open, _)| *open == name);
         match result {
             Ok(()) if open => wrong.push(format!("{name}: passes now, take it off the list")),

@@ -1,0 +1,18 @@
+//! The API server and its actors, as clients see them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail by panicking, in helpers too"
+)]
+
+mod actors;
+mod client;
+mod deletions;
+mod faults;
+mod field_validation;
+mod recorded;
+mod replay;
+mod support;
+mod tls;
+mod watches;
+mod writes;
