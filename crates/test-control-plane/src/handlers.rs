@@ -1,5 +1,6 @@
 //! One handler per verb, the same for every kind.
 
+mod connect;
 mod create;
 mod delete;
 mod discovery;
@@ -8,6 +9,7 @@ mod pods;
 mod read;
 mod scale;
 mod update;
+mod virtual_resources;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
 pub(crate) use discovery::discover;

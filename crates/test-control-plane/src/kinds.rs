@@ -1,11 +1,15 @@
 //! The kinds that the server knows, as data: adding a kind is adding a row.
 
+mod subresource;
 mod table;
+mod verb;
 
+pub use subresource::Subresource;
 pub use table::KINDS;
+pub use verb::Verb;
 
 /// One resource of one group version.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The API group, empty for core.
     pub group: &'static str,
@@ -25,7 +29,9 @@ pub struct Kind {
     pub short_names: &'static [&'static str],
     /// Groups of kinds for kubectl, such as `all`.
     pub categories: &'static [&'static str],
-    /// What is served below an object.
+    /// What can be done with objects and collections, in the order in which discovery lists it.
+    pub verbs: &'static [Verb],
+    /// What is served below an object, in the same order.
     pub subresources: &'static [Subresource],
     /// Deviations from the common behaviour.
     pub traits: &'static [Trait],
@@ -33,21 +39,6 @@ pub struct Kind {
     pub fields: &'static [(&'static str, &'static str)],
     /// What names must look like.
     pub name_rule: NameRule,
-}
-
-/// What is served below an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subresource {
-    /// `/status`.
-    Status,
-    /// `/scale`.
-    Scale,
-    /// `/binding` of pods.
-    Binding,
-    /// `/eviction` of pods.
-    Eviction,
-    /// `/finalize` of namespaces.
-    Finalize,
 }
 
 /// A deviation of a kind from the common behaviour.
@@ -69,6 +60,8 @@ pub enum Trait {
     RawData,
     /// Is the second form of objects that another row stores.
     View,
+    /// Is answered to and never stored (reviews, bindings, component statuses).
+    Virtual,
 }
 
 /// What names must look like.
@@ -76,14 +69,23 @@ pub enum Trait {
 pub enum NameRule {
     /// At most 63 characters of lower case letters, digits and dashes.
     Label,
+    /// As `Label`, but starts with a letter.
+    LetterLabel,
     /// Labels joined by dots, at most 253 characters.
     Subdomain,
+    /// Anything that can be a segment of a path.
+    PathSegment,
 }
 
 impl Kind {
     /// Whether the kind has the trait.
     pub fn has(&self, wanted: Trait) -> bool {
         self.traits.contains(&wanted)
+    }
+
+    /// Whether the verb is allowed on objects or collections.
+    pub fn allows(&self, wanted: Verb) -> bool {
+        self.verbs.contains(&wanted)
     }
 
     /// Whether the subresource is served.
@@ -130,19 +132,6 @@ impl Kind {
     }
 }
 
-impl Subresource {
-    /// The last segment of the URL.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Binding => "binding",
-            Self::Eviction => "eviction",
-            Self::Finalize => "finalize",
-        }
-    }
-}
-
 fn with_group(name: &str, group: &str) -> String {
     if group.is_empty() {
         name.to_owned()
@@ -171,6 +160,14 @@ pub fn by_storage(storage: &str) -> Option<&'static Kind> {
     KINDS
         .iter()
         .find(|k| k.storage == storage && !k.has(Trait::View))
+}
+
+/// The group version, if the server serves it; without a version, the group's first.
+pub fn group_version(group: &str, version: Option<&str>) -> Option<(&'static str, &'static str)> {
+    KINDS
+        .iter()
+        .find(|k| k.group == group && version.is_none_or(|version| version == k.version))
+        .map(|k| (k.group, k.version))
 }
 
 /// Every group version in the order of the table, core first.

@@ -44,6 +44,11 @@ pub fn plain(code: StatusCode, text: &'static str) -> Reply {
     with_type(code, "text/plain; charset=utf-8", text)
 }
 
+/// Plain text without a charset, as logs are.
+pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    with_type(code, "text/plain", text)
+}
+
 fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
     let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
     let mut reply = Response::new(body);

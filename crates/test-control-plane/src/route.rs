@@ -2,46 +2,42 @@
 
 use http::Method;
 
+pub use crate::kinds::Verb;
 use crate::kinds::{self, Kind, Subresource};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
-/// Which part of an object a request is about.
+/// Which part of an object a request is about; each but the first is a [`Subresource`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The object itself, or its collection.
     Object,
-    /// A subresource that shows or changes a part of the object.
-    Status,
-    /// See [`Subresource::Scale`].
-    Scale,
+    /// See [`Subresource::Attach`].
+    Attach,
     /// See [`Subresource::Binding`].
     Binding,
+    /// See [`Subresource::EphemeralContainers`].
+    EphemeralContainers,
     /// See [`Subresource::Eviction`].
     Eviction,
+    /// See [`Subresource::Exec`].
+    Exec,
     /// See [`Subresource::Finalize`].
     Finalize,
-}
-
-/// What a request does, in the words of authorization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
-    /// Read one object.
-    Get,
-    /// Read a collection.
-    List,
-    /// Follow a collection.
-    Watch,
-    /// Create an object.
-    Create,
-    /// Replace an object.
-    Update,
-    /// Change parts of an object.
-    Patch,
-    /// Delete an object.
-    Delete,
-    /// Delete a collection.
-    DeleteCollection,
+    /// See [`Subresource::Log`].
+    Log,
+    /// See [`Subresource::PortForward`].
+    PortForward,
+    /// See [`Subresource::Proxy`].
+    Proxy,
+    /// See [`Subresource::Resize`].
+    Resize,
+    /// See [`Subresource::Scale`].
+    Scale,
+    /// See [`Subresource::Status`].
+    Status,
+    /// See [`Subresource::Token`].
+    Token,
 }
 
 /// A request about resources.
@@ -85,44 +81,48 @@ pub enum Route {
 }
 
 impl Target {
-    fn of(subresource: &str, kind: &Kind) -> Option<Self> {
-        let (target, needed) = match subresource {
-            "status" => (Self::Status, Subresource::Status),
-            "scale" => (Self::Scale, Subresource::Scale),
-            "binding" => (Self::Binding, Subresource::Binding),
-            "eviction" => (Self::Eviction, Subresource::Eviction),
-            "finalize" => (Self::Finalize, Subresource::Finalize),
-            _ => return None,
-        };
-        kind.serves(needed).then_some(target)
+    /// The subresource as a target.
+    pub fn of(subresource: Subresource) -> Self {
+        match subresource {
+            Subresource::Attach => Self::Attach,
+            Subresource::Binding => Self::Binding,
+            Subresource::EphemeralContainers => Self::EphemeralContainers,
+            Subresource::Eviction => Self::Eviction,
+            Subresource::Exec => Self::Exec,
+            Subresource::Finalize => Self::Finalize,
+            Subresource::Log => Self::Log,
+            Subresource::PortForward => Self::PortForward,
+            Subresource::Proxy => Self::Proxy,
+            Subresource::Resize => Self::Resize,
+            Subresource::Scale => Self::Scale,
+            Subresource::Status => Self::Status,
+            Subresource::Token => Self::Token,
+        }
+    }
+
+    /// The subresource, if it is one.
+    pub fn part(self) -> Option<Subresource> {
+        Some(match self {
+            Self::Object => return None,
+            Self::Attach => Subresource::Attach,
+            Self::Binding => Subresource::Binding,
+            Self::EphemeralContainers => Subresource::EphemeralContainers,
+            Self::Eviction => Subresource::Eviction,
+            Self::Exec => Subresource::Exec,
+            Self::Finalize => Subresource::Finalize,
+            Self::Log => Subresource::Log,
+            Self::PortForward => Subresource::PortForward,
+            Self::Proxy => Subresource::Proxy,
+            Self::Resize => Subresource::Resize,
+            Self::Scale => Subresource::Scale,
+            Self::Status => Subresource::Status,
+            Self::Token => Subresource::Token,
+        })
     }
 
     /// The subresource's name in URLs; empty for the object itself.
     pub fn subresource(self) -> &'static str {
-        match self {
-            Self::Object => "",
-            Self::Status => Subresource::Status.name(),
-            Self::Scale => Subresource::Scale.name(),
-            Self::Binding => Subresource::Binding.name(),
-            Self::Eviction => Subresource::Eviction.name(),
-            Self::Finalize => Subresource::Finalize.name(),
-        }
-    }
-}
-
-impl Verb {
-    /// The verb as audit logs and roles spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-        }
+        self.part().map_or("", Subresource::name)
     }
 }
 
@@ -148,7 +148,9 @@ pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
         ["openapi", "v3", "apis", group, version] => Ok(open_api(group, version)),
         ["api"] => Ok(Route::CoreVersions),
         ["apis"] => Ok(Route::Groups),
-        ["apis", group] => Ok(served(group, None).map_or(Route::Unknown, |(g, _)| Route::Group(g))),
+        ["apis", group] => {
+            Ok(kinds::group_version(group, None).map_or(Route::Unknown, |(g, _)| Route::Group(g)))
+        }
         ["api", version, rest @ ..] => below("", version, rest, method, query),
         ["apis", group, version, rest @ ..] => below(group, version, rest, method, query),
         _ => Ok(Route::Unknown),
@@ -156,13 +158,7 @@ pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
 }
 
 fn open_api(group: &str, version: &str) -> Route {
-    served(group, Some(version)).map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
-}
-
-fn served(group: &str, version: Option<&str>) -> Option<(&'static str, &'static str)> {
-    kinds::group_versions()
-        .into_iter()
-        .find(|(g, v)| *g == group && version.is_none_or(|version| version == *v))
+    kinds::group_version(group, Some(version)).map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
 }
 
 fn below(
@@ -172,7 +168,7 @@ fn below(
     method: &Method,
     query: &Query,
 ) -> ApiResult<Route> {
-    let Some((group, version)) = served(group, Some(version)) else {
+    let Some((group, version)) = kinds::group_version(group, Some(version)) else {
         return Ok(Route::Unknown);
     };
     let (namespace, rest) = match rest {
@@ -185,10 +181,12 @@ fn below(
         [plural] => (*plural, "", ""),
         [plural, name] => (*plural, *name, ""),
         [plural, name, subresource] => (*plural, *name, *subresource),
+        [plural, name, "proxy", ..] => (*plural, *name, Subresource::Proxy.name()),
         _ => return Err(ApiError::no_such_resource()),
     };
     let kind = kinds::by_resource(group, version, plural).ok_or_else(ApiError::no_such_resource)?;
-    if kind.namespaced && namespace.is_empty() && !name.is_empty()
+    let all_namespaces = kind.namespaced && namespace.is_empty();
+    if all_namespaces && (!name.is_empty() || !kind.allows(Verb::List))
         || !kind.namespaced && !namespace.is_empty()
     {
         return Err(ApiError::no_such_resource());
@@ -196,10 +194,18 @@ fn below(
     let target = if subresource.is_empty() {
         Target::Object
     } else {
-        Target::of(subresource, kind).ok_or_else(ApiError::no_such_resource)?
+        let mut served = kind.subresources.iter();
+        let found = served.find(|s| s.name() == subresource);
+        Target::of(*found.ok_or_else(ApiError::no_such_resource)?)
     };
-    let all_namespaces = kind.namespaced && namespace.is_empty();
-    let verb = verb(method, target, name, all_namespaces, query)?;
+    let verb = verb(method, target, name.is_empty(), query)?;
+    let allowed = match target.part() {
+        Some(part) => part.verbs().contains(&verb),
+        None => kind.allows(verb) && !(all_namespaces && is_write(verb)),
+    };
+    if !allowed {
+        return Err(ApiError::method_not_allowed());
+    }
     Ok(Route::Resource(ResourceRequest {
         kind,
         target,
@@ -209,29 +215,22 @@ fn below(
     }))
 }
 
-fn verb(
-    method: &Method,
-    target: Target,
-    name: &str,
-    all_namespaces: bool,
-    query: &Query,
-) -> ApiResult<Verb> {
-    let collection = name.is_empty();
-    let posted = matches!(target, Target::Binding | Target::Eviction);
-    let verb = match (method.as_str(), collection) {
+/// What a method means; whether it is allowed is another question.
+fn verb(method: &Method, target: Target, collection: bool, query: &Query) -> ApiResult<Verb> {
+    Ok(match (method.as_str(), collection) {
         ("GET", true) if query.flag("watch") => Verb::Watch,
         ("GET", true) => Verb::List,
-        ("GET", false) if !posted => Verb::Get,
-        ("POST", true) if !all_namespaces => Verb::Create,
-        ("POST", false) if posted => Verb::Create,
-        ("PUT", false) if !posted => Verb::Update,
-        ("PATCH", false) if !posted => Verb::Patch,
-        ("DELETE", false) if target == Target::Object => Verb::Delete,
-        ("DELETE", true) if !all_namespaces => Verb::DeleteCollection,
+        ("GET", false) => Verb::Get,
+        ("POST", true) => Verb::Create,
+        ("POST", false) if target != Target::Object => Verb::Create,
+        ("PUT", false) => Verb::Update,
+        ("PATCH", false) => Verb::Patch,
+        ("DELETE", false) => Verb::Delete,
+        ("DELETE", true) => Verb::DeleteCollection,
         _ => return Err(ApiError::method_not_allowed()),
-    };
-    if target == Target::Finalize && verb != Verb::Update {
-        return Err(ApiError::method_not_allowed());
-    }
-    Ok(verb)
+    })
+}
+
+fn is_write(verb: Verb) -> bool {
+    !matches!(verb, Verb::Get | Verb::List | Verb::Watch)
 }

@@ -22,6 +22,7 @@ use crate::decode::{self, BodyFormat};
 use crate::faults::{FaultAction, Faults};
 use crate::handlers::{Source, discover};
 use crate::incoming::Incoming;
+use crate::kinds::Trait;
 use crate::object::Draft;
 use crate::options::WriteOptions;
 use crate::patch::Patch;
@@ -206,6 +207,13 @@ impl ApiServer {
         let query = &incoming.query;
         let representation = Representation::parse(incoming.header(ACCEPT), query)?;
         let reply = match (request.verb, request.target) {
+            (_, Target::Log) => self.pod_log(request, query),
+            (_, Target::Attach | Target::Exec | Target::PortForward | Target::Proxy) => {
+                Err(self.connect(request, query))
+            }
+            (Verb::List, _) if request.kind.storage == "componentstatuses" => Ok(
+                reply::json_value(StatusCode::OK, &Self::component_statuses()),
+            ),
             (Verb::Get, Target::Scale) => {
                 Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
             }
@@ -245,6 +253,10 @@ impl ApiServer {
             Target::Eviction => {
                 let body = decode::value(format, &incoming.body)?;
                 self.evict(request, &incoming.query, &body)
+            }
+            Target::Token => self.post_virtual(request, incoming),
+            Target::Object if request.kind.has(Trait::Virtual) => {
+                self.post_virtual(request, incoming)
             }
             _ => {
                 let (draft, warnings) = self.decode(request, incoming, options)?;

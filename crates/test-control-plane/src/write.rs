@@ -160,6 +160,17 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     }
     match target {
         Target::Status => keep_all_but_status(kind, new, old),
+        Target::EphemeralContainers => {
+            let containers = new.value.pointer("/spec/ephemeralContainers").cloned();
+            keep_all(new, old);
+            let spec = object_mut(&mut new.value, "spec");
+            set_or_remove(spec, "ephemeralContainers", containers);
+        }
+        Target::Resize => {
+            let sizes = new.value.get("spec").cloned().unwrap_or(Value::Null);
+            keep_all(new, old);
+            take_sizes(&mut new.value, &sizes);
+        }
         Target::Finalize => {
             let finalizers = new.value.pointer("/spec/finalizers").cloned();
             keep_all_but_status(kind, new, old);
@@ -190,6 +201,34 @@ pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
 fn keep(new: &mut Draft, old: &Draft, member: &str) {
     if let Some(map) = new.value.as_object_mut() {
         set_or_remove(map, member, old.value.get(member).cloned());
+    }
+}
+
+fn keep_all(new: &mut Draft, old: &Draft) {
+    let uid = new.value.pointer("/metadata/uid").cloned();
+    *new = old.clone();
+    set_or_remove(new.metadata_mut(), "uid", uid);
+}
+
+/// Takes the sizes of a pod's containers over from `spec`, container by container.
+fn take_sizes(pod: &mut Value, spec: &Value) {
+    for list in ["containers", "initContainers"] {
+        let wanted = spec.get(list).and_then(Value::as_array);
+        let found = pod
+            .pointer_mut(&format!("/spec/{list}"))
+            .and_then(Value::as_array_mut);
+        for container in found.into_iter().flatten() {
+            let same = |c: &&Value| c.get("name") == container.get("name");
+            let Some(wanted) = wanted.and_then(|wanted| wanted.iter().find(same)) else {
+                continue;
+            };
+            let sizes = ["resources", "resizePolicy"].map(|m| (m, wanted.get(m).cloned()));
+            if let Some(container) = container.as_object_mut() {
+                for (member, value) in sizes {
+                    set_or_remove(container, member, value);
+                }
+            }
+        }
     }
 }
 

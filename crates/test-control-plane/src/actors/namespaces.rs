@@ -25,7 +25,7 @@ impl NamespaceController {
         let mut is_empty = true;
         let stored = kinds::KINDS
             .iter()
-            .filter(|k| k.namespaced && !k.has(Trait::View));
+            .filter(|k| k.namespaced && !k.has(Trait::View) && !k.has(Trait::Virtual));
         for kind in stored {
             let (_, objects) = self.client.server.store().list(kind.storage, namespace);
             if objects.iter().any(|object| !object.deleting) {

@@ -3,7 +3,7 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::kinds::{self, Kind, Subresource};
+use crate::kinds::{self, Kind, Subresource, Verb};
 use crate::reply::{self, Reply};
 use crate::route::Route;
 use crate::status::{ApiError, ApiResult};
@@ -114,25 +114,12 @@ fn resources(group: &str, version: &str) -> Value {
 }
 
 fn resource(kind: &Kind) -> Value {
-    let mut verbs = vec![
-        "create",
-        "delete",
-        "deletecollection",
-        "get",
-        "list",
-        "patch",
-        "update",
-        "watch",
-    ];
-    if kind.storage == "namespaces" {
-        verbs.retain(|verb| *verb != "deletecollection");
-    }
     let mut value = json!({
         "name": kind.plural,
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": verbs,
+        "verbs": names(kind.verbs),
     });
     if !kind.short_names.is_empty() {
         value["shortNames"] = json!(kind.short_names);
@@ -144,30 +131,21 @@ fn resource(kind: &Kind) -> Value {
 }
 
 fn subresource(kind: &Kind, subresource: Subresource) -> Value {
+    let (group, version, responds) = subresource.responds(kind);
     let mut value = json!({
         "name": format!("{}/{}", kind.plural, subresource.name()),
         "singularName": "",
         "namespaced": kind.namespaced,
-        "kind": kind.kind,
-        "verbs": ["get", "patch", "update"],
+        "kind": responds,
+        "verbs": names(subresource.verbs()),
     });
-    let (group, version, other, verbs) = match subresource {
-        Subresource::Status => return value,
-        Subresource::Scale => (
-            "autoscaling",
-            "v1",
-            "Scale",
-            json!(["get", "patch", "update"]),
-        ),
-        Subresource::Eviction => ("policy", "v1", "Eviction", json!(["create"])),
-        Subresource::Binding => ("", "", "Binding", json!(["create"])),
-        Subresource::Finalize => ("", "", "Namespace", json!(["update"])),
-    };
-    value["kind"] = json!(other);
-    value["verbs"] = verbs;
-    if !group.is_empty() {
+    if (group, version) != (kind.group, kind.version) {
         value["group"] = json!(group);
         value["version"] = json!(version);
     }
     value
+}
+
+fn names(verbs: &[Verb]) -> Vec<&'static str> {
+    verbs.iter().map(|verb| verb.name()).collect()
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds;
+use crate::kinds::{self, Verb};
 
 /// The documents by group version.
 pub(super) fn index() -> Value {
@@ -27,7 +27,7 @@ pub(super) fn document(group: &str, version: &str) -> Value {
     let mut paths = Map::new();
     for kind in kinds::KINDS
         .iter()
-        .filter(|k| k.group == group && k.version == version)
+        .filter(|k| k.group == group && k.version == version && k.allows(Verb::Patch))
     {
         let namespace = if kind.namespaced { "{namespace}" } else { "" };
         let patch = json!({

@@ -135,7 +135,7 @@ impl ApiServer {
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &request.name, &errors));
         }
-        if request.target == Target::Object {
+        if !matches!(request.target, Target::Status | Target::Finalize) {
             count_generation(kind, &mut new, old);
         }
         if options.dry_run {

@@ -1,17 +1,69 @@
-//! The rows.
+//! The rows, by group.
 
-use super::{Kind, NameRule, Subresource, Trait};
+mod apps;
+mod authentication;
+mod authorization;
+mod coordination;
+mod core;
+mod events;
+mod policy;
+mod rbac;
 
+use super::{Kind, NameRule, Trait, Verb};
+
+/// The groups in the order in which discovery lists them.
+const GROUPS: &[&[Kind]] = &[
+    core::KINDS,
+    apps::KINDS,
+    events::KINDS,
+    authentication::KINDS,
+    authorization::KINDS,
+    policy::KINDS,
+    rbac::KINDS,
+    coordination::KINDS,
+];
+
+static ALL: [Kind; count()] = flatten();
+
+/// Every resource that the server knows.
+pub static KINDS: &[Kind] = &ALL;
+
+const fn count() -> usize {
+    let mut sum = 0;
+    let mut group = 0;
+    while group < GROUPS.len() {
+        sum += GROUPS[group].len();
+        group += 1;
+    }
+    sum
+}
+
+const fn flatten() -> [Kind; count()] {
+    let mut all = [core::KINDS[0]; count()];
+    let (mut group, mut row, mut at) = (0, 0, 0);
+    while at < all.len() {
+        if row == GROUPS[group].len() {
+            group += 1;
+            row = 0;
+        } else {
+            all[at] = GROUPS[group][row];
+            row += 1;
+            at += 1;
+        }
+    }
+    all
+}
+
+/// A row of a namespaced kind without anything special; each group has its version `v1`.
 const fn namespaced(
     group: &'static str,
-    version: &'static str,
     kind: &'static str,
     plural: &'static str,
     singular: &'static str,
 ) -> Kind {
     Kind {
         group,
-        version,
+        version: "v1",
         kind,
         plural,
         singular,
@@ -19,6 +71,7 @@ const fn namespaced(
         namespaced: true,
         short_names: &[],
         categories: &[],
+        verbs: Verb::ALL,
         subresources: &[],
         traits: &[],
         fields: &[],
@@ -26,202 +79,29 @@ const fn namespaced(
     }
 }
 
+/// As [`namespaced`], for a kind without namespaces.
 const fn cluster(
-    version: &'static str,
+    group: &'static str,
     kind: &'static str,
     plural: &'static str,
     singular: &'static str,
 ) -> Kind {
     Kind {
         namespaced: false,
-        ..namespaced("", version, kind, plural, singular)
+        ..namespaced(group, kind, plural, singular)
     }
 }
 
-const POD_FIELDS: &[(&str, &str)] = &[
-    ("spec.nodeName", "/spec/nodeName"),
-    ("spec.host", "/spec/nodeName"),
-    ("spec.restartPolicy", "/spec/restartPolicy"),
-    ("spec.schedulerName", "/spec/schedulerName"),
-    ("spec.serviceAccountName", "/spec/serviceAccountName"),
-    ("spec.hostNetwork", "/spec/hostNetwork"),
-    ("status.phase", "/status/phase"),
-    ("status.podIP", "/status/podIP"),
-    ("status.podIPs", "/status/podIP"),
-    ("status.nominatedNodeName", "/status/nominatedNodeName"),
-];
-
-/// Every event field is read from the core/v1 form, which is the stored one.
-const EVENT_FIELDS: &[(&str, &str)] = &[
-    ("involvedObject.kind", "/involvedObject/kind"),
-    ("involvedObject.namespace", "/involvedObject/namespace"),
-    ("involvedObject.name", "/involvedObject/name"),
-    ("involvedObject.uid", "/involvedObject/uid"),
-    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-    (
-        "involvedObject.resourceVersion",
-        "/involvedObject/resourceVersion",
-    ),
-    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingComponent", "/reportingComponent"),
-    ("source", "/source/component"),
-    ("type", "/type"),
-];
-
-const NEW_EVENT_FIELDS: &[(&str, &str)] = &[
-    ("regarding.kind", "/involvedObject/kind"),
-    ("regarding.namespace", "/involvedObject/namespace"),
-    ("regarding.name", "/involvedObject/name"),
-    ("regarding.uid", "/involvedObject/uid"),
-    ("regarding.apiVersion", "/involvedObject/apiVersion"),
-    (
-        "regarding.resourceVersion",
-        "/involvedObject/resourceVersion",
-    ),
-    ("regarding.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingController", "/reportingComponent"),
-    ("type", "/type"),
-];
-
-/// Every resource that the server knows.
-pub static KINDS: &[Kind] = &[
+/// A question that is answered at once, and not stored.
+const fn review(
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    singular: &'static str,
+) -> Kind {
     Kind {
-        short_names: &["cm"],
-        ..namespaced("", "v1", "ConfigMap", "configmaps", "configmap")
-    },
-    Kind {
-        short_names: &["ev"],
-        traits: &[Trait::CreateOnUpdate, Trait::OwnFieldLabels],
-        fields: EVENT_FIELDS,
-        ..namespaced("", "v1", "Event", "events", "event")
-    },
-    Kind {
-        short_names: &["ns"],
-        subresources: &[Subresource::Finalize, Subresource::Status],
-        fields: &[("status.phase", "/status/phase")],
-        traits: &[Trait::OwnFieldLabels],
-        name_rule: NameRule::Label,
-        ..cluster("v1", "Namespace", "namespaces", "namespace")
-    },
-    Kind {
-        short_names: &["no"],
-        subresources: &[Subresource::Status],
-        fields: &[("spec.unschedulable", "/spec/unschedulable")],
-        traits: &[Trait::OwnFieldLabels],
-        ..cluster("v1", "Node", "nodes", "node")
-    },
-    Kind {
-        short_names: &["pvc"],
-        subresources: &[Subresource::Status],
-        traits: &[Trait::ReturnsDeleted],
-        ..namespaced(
-            "",
-            "v1",
-            "PersistentVolumeClaim",
-            "persistentvolumeclaims",
-            "persistentvolumeclaim",
-        )
-    },
-    Kind {
-        short_names: &["pv"],
-        subresources: &[Subresource::Status],
-        traits: &[Trait::ReturnsDeleted],
-        ..cluster(
-            "v1",
-            "PersistentVolume",
-            "persistentvolumes",
-            "persistentvolume",
-        )
-    },
-    Kind {
-        short_names: &["po"],
-        categories: &["all"],
-        subresources: &[
-            Subresource::Binding,
-            Subresource::Eviction,
-            Subresource::Status,
-        ],
-        traits: &[
-            Trait::Generation,
-            Trait::ReturnsDeleted,
-            Trait::Graceful,
-            Trait::OwnFieldLabels,
-        ],
-        fields: POD_FIELDS,
-        ..namespaced("", "v1", "Pod", "pods", "pod")
-    },
-    Kind {
-        fields: &[("type", "/type")],
-        traits: &[Trait::OwnFieldLabels],
-        ..namespaced("", "v1", "Secret", "secrets", "secret")
-    },
-    Kind {
-        short_names: &["sa"],
-        traits: &[Trait::ReturnsDeleted],
-        ..namespaced(
-            "",
-            "v1",
-            "ServiceAccount",
-            "serviceaccounts",
-            "serviceaccount",
-        )
-    },
-    Kind {
-        short_names: &["svc"],
-        categories: &["all"],
-        subresources: &[Subresource::Status],
-        traits: &[
-            Trait::CreateOnUpdate,
-            Trait::ReturnsDeleted,
-            Trait::OwnFieldLabels,
-        ],
-        fields: &[
-            ("spec.clusterIP", "/spec/clusterIP"),
-            ("spec.type", "/spec/type"),
-        ],
-        name_rule: NameRule::Label,
-        ..namespaced("", "v1", "Service", "services", "service")
-    },
-    Kind {
-        traits: &[Trait::RawData],
-        ..namespaced(
-            "apps",
-            "v1",
-            "ControllerRevision",
-            "controllerrevisions",
-            "controllerrevision",
-        )
-    },
-    Kind {
-        short_names: &["sts"],
-        categories: &["all"],
-        subresources: &[Subresource::Scale, Subresource::Status],
-        traits: &[Trait::Generation],
-        name_rule: NameRule::Label,
-        ..namespaced("apps", "v1", "StatefulSet", "statefulsets", "statefulset")
-    },
-    Kind {
-        short_names: &["ev"],
-        traits: &[Trait::CreateOnUpdate, Trait::OwnFieldLabels, Trait::View],
-        fields: NEW_EVENT_FIELDS,
-        ..namespaced("events.k8s.io", "v1", "Event", "events", "event")
-    },
-    Kind {
-        traits: &[Trait::NoUnconditionalUpdate, Trait::CreateOnUpdate],
-        ..namespaced("coordination.k8s.io", "v1", "Lease", "leases", "lease")
-    },
-    Kind {
-        short_names: &["pdb"],
-        subresources: &[Subresource::Status],
-        traits: &[Trait::Generation, Trait::NoUnconditionalUpdate],
-        ..namespaced(
-            "policy",
-            "v1",
-            "PodDisruptionBudget",
-            "poddisruptionbudgets",
-            "poddisruptionbudget",
-        )
-    },
-];
+        verbs: &[Verb::Create],
+        traits: &[Trait::Virtual],
+        ..cluster(group, kind, plural, singular)
+    }
+}

@@ -41,6 +41,8 @@ fn name(subject: Subject<'_>, metadata: MetadataRef<'_>, errors: &mut Vec<FieldE
     }
     let found = match subject.kind.name_rule {
         NameRule::Label => names::dns_label(name),
+        NameRule::LetterLabel => names::letter_label(name),
+        NameRule::PathSegment => names::path_segment(name),
         NameRule::Subdomain => names::dns_subdomain(name),
     };
     for message in found {

@@ -5,6 +5,12 @@ const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower ca
      characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  \
      or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
+/// What clients are told about DNS labels that start with a letter.
+const LETTER_LABEL_MESSAGE: &str = "a DNS-1035 label must consist of lower case alphanumeric \
+     characters or '-', start with an alphabetic character, and end with an alphanumeric character \
+     (e.g. 'my-name',  or 'abc-123', regex used for validation is \
+     '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
 /// What clients are told about DNS subdomains.
 const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
      alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
@@ -41,6 +47,35 @@ pub(super) fn dns_label(text: &str) -> Vec<&'static str> {
     }
     if !is_label(text) {
         found.push(LABEL_MESSAGE);
+    }
+    found
+}
+
+/// What is wrong with a DNS-1035 label.
+pub(super) fn letter_label(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 63 {
+        found.push("must be no more than 63 characters");
+    }
+    if !is_label(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
+        found.push(LETTER_LABEL_MESSAGE);
+    }
+    found
+}
+
+/// What is wrong with a name that only has to fit into a path.
+pub(super) fn path_segment(text: &str) -> Vec<&'static str> {
+    match text {
+        "." => return vec!["may not be '.'"],
+        ".." => return vec!["may not be '..'"],
+        _ => {}
+    }
+    let mut found = Vec::new();
+    if text.contains('/') {
+        found.push("may not contain '/'");
+    }
+    if text.contains('%') {
+        found.push("may not contain '%'");
     }
     found
 }
@@ -117,6 +152,13 @@ mod tests {
         assert!(dns_label("web-0").is_empty());
         assert_eq!(dns_label("Web_1"), [LABEL_MESSAGE]);
         assert_eq!(dns_label(&"a".repeat(64)).len(), 1);
+        assert!(letter_label("web-0").is_empty());
+        assert_eq!(letter_label("0-web"), [LETTER_LABEL_MESSAGE]);
+        assert!(path_segment("system:node").is_empty());
+        assert_eq!(
+            path_segment("a/b%"),
+            ["may not contain '/'", "may not contain '%'"]
+        );
         assert!(dns_subdomain("a.b-c.d").is_empty());
         assert_eq!(dns_subdomain("a..b"), [SUBDOMAIN_MESSAGE]);
         assert!(qualified_name("example.com/My_name").is_empty());

@@ -12,6 +12,7 @@ mod faults;
 mod field_validation;
 mod recorded;
 mod replay;
+mod resources;
 mod support;
 mod tls;
 mod watches;

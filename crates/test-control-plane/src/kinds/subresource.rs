@@ -1,0 +1,98 @@
+//! What is served below an object, as data.
+
+use super::{Kind, Verb};
+
+/// What is served below an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    /// `/attach` of pods.
+    Attach,
+    /// `/binding` of pods.
+    Binding,
+    /// `/ephemeralcontainers` of pods.
+    EphemeralContainers,
+    /// `/eviction` of pods.
+    Eviction,
+    /// `/exec` of pods.
+    Exec,
+    /// `/finalize` of namespaces.
+    Finalize,
+    /// `/log` of pods.
+    Log,
+    /// `/portforward` of pods.
+    PortForward,
+    /// `/proxy` of nodes, pods and services, with any path below it.
+    Proxy,
+    /// `/resize` of pods.
+    Resize,
+    /// `/scale`.
+    Scale,
+    /// `/status`.
+    Status,
+    /// `/token` of service accounts.
+    Token,
+}
+
+impl Subresource {
+    /// The last segment of the URL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Attach => "attach",
+            Self::Binding => "binding",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Eviction => "eviction",
+            Self::Exec => "exec",
+            Self::Finalize => "finalize",
+            Self::Log => "log",
+            Self::PortForward => "portforward",
+            Self::Proxy => "proxy",
+            Self::Resize => "resize",
+            Self::Scale => "scale",
+            Self::Status => "status",
+            Self::Token => "token",
+        }
+    }
+
+    /// What it can be asked for, in the order in which discovery lists it.
+    pub fn verbs(self) -> &'static [Verb] {
+        match self {
+            Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],
+            Self::Binding | Self::Eviction | Self::Token => &[Verb::Create],
+            Self::EphemeralContainers | Self::Resize | Self::Scale | Self::Status => {
+                &[Verb::Get, Verb::Patch, Verb::Update]
+            }
+            Self::Finalize => &[Verb::Update],
+            Self::Log => &[Verb::Get],
+            Self::Proxy => &[
+                Verb::Create,
+                Verb::Delete,
+                Verb::Get,
+                Verb::Patch,
+                Verb::Update,
+            ],
+        }
+    }
+
+    /// Group, version and kind of what it answers with below an object of `kind`.
+    pub fn responds(self, kind: &Kind) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Attach => ("", "v1", "PodAttachOptions"),
+            Self::Binding => ("", "v1", "Binding"),
+            Self::Eviction => ("policy", "v1", "Eviction"),
+            Self::Exec => ("", "v1", "PodExecOptions"),
+            Self::PortForward => ("", "v1", "PodPortForwardOptions"),
+            Self::Proxy => match kind.storage {
+                "nodes" => ("", "v1", "NodeProxyOptions"),
+                "pods" => ("", "v1", "PodProxyOptions"),
+                _ => ("", "v1", "ServiceProxyOptions"),
+            },
+            Self::Scale => ("autoscaling", "v1", "Scale"),
+            Self::Token => ("authentication.k8s.io", "v1", "TokenRequest"),
+            Self::EphemeralContainers
+            | Self::Finalize
+            | Self::Log
+            | Self::Resize
+            | Self::Status => (kind.group, kind.version, kind.kind),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `authentication.k8s.io/v1`.
+
+use super::review;
+use crate::kinds::Kind;
+
+const GROUP: &str = "authentication.k8s.io";
+
+pub(super) const KINDS: &[Kind] = &[
+    review(
+        GROUP,
+        "SelfSubjectReview",
+        "selfsubjectreviews",
+        "selfsubjectreview",
+    ),
+    review(GROUP, "TokenReview", "tokenreviews", "tokenreview"),
+];

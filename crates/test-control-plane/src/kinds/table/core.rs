@@ -1,0 +1,194 @@
+//! `v1`, the core group.
+
+use super::{cluster, namespaced};
+use crate::kinds::{Kind, NameRule, Subresource, Trait, Verb};
+
+const POD_FIELDS: &[(&str, &str)] = &[
+    ("spec.nodeName", "/spec/nodeName"),
+    ("spec.host", "/spec/nodeName"),
+    ("spec.restartPolicy", "/spec/restartPolicy"),
+    ("spec.schedulerName", "/spec/schedulerName"),
+    ("spec.serviceAccountName", "/spec/serviceAccountName"),
+    ("spec.hostNetwork", "/spec/hostNetwork"),
+    ("status.phase", "/status/phase"),
+    ("status.podIP", "/status/podIP"),
+    ("status.podIPs", "/status/podIP"),
+    ("status.nominatedNodeName", "/status/nominatedNodeName"),
+];
+
+/// Every event field is read from the core/v1 form, which is the stored one.
+const EVENT_FIELDS: &[(&str, &str)] = &[
+    ("involvedObject.kind", "/involvedObject/kind"),
+    ("involvedObject.namespace", "/involvedObject/namespace"),
+    ("involvedObject.name", "/involvedObject/name"),
+    ("involvedObject.uid", "/involvedObject/uid"),
+    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
+    (
+        "involvedObject.resourceVersion",
+        "/involvedObject/resourceVersion",
+    ),
+    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
+    ("reason", "/reason"),
+    ("reportingComponent", "/reportingComponent"),
+    ("source", "/source/component"),
+    ("type", "/type"),
+];
+
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        verbs: &[Verb::Create],
+        traits: &[Trait::Virtual],
+        ..namespaced("", "Binding", "bindings", "binding")
+    },
+    Kind {
+        short_names: &["cs"],
+        verbs: &[Verb::Get, Verb::List],
+        traits: &[Trait::Virtual],
+        ..cluster(
+            "",
+            "ComponentStatus",
+            "componentstatuses",
+            "componentstatus",
+        )
+    },
+    Kind {
+        short_names: &["cm"],
+        ..namespaced("", "ConfigMap", "configmaps", "configmap")
+    },
+    Kind {
+        short_names: &["ep"],
+        traits: &[Trait::CreateOnUpdate],
+        ..namespaced("", "Endpoints", "endpoints", "endpoints")
+    },
+    Kind {
+        short_names: &["ev"],
+        traits: &[Trait::CreateOnUpdate, Trait::OwnFieldLabels],
+        fields: EVENT_FIELDS,
+        ..namespaced("", "Event", "events", "event")
+    },
+    Kind {
+        short_names: &["limits"],
+        traits: &[Trait::CreateOnUpdate],
+        ..namespaced("", "LimitRange", "limitranges", "limitrange")
+    },
+    Kind {
+        short_names: &["ns"],
+        verbs: &[
+            Verb::Create,
+            Verb::Delete,
+            Verb::Get,
+            Verb::List,
+            Verb::Patch,
+            Verb::Update,
+            Verb::Watch,
+        ],
+        subresources: &[Subresource::Finalize, Subresource::Status],
+        fields: &[("status.phase", "/status/phase")],
+        traits: &[Trait::OwnFieldLabels],
+        name_rule: NameRule::Label,
+        ..cluster("", "Namespace", "namespaces", "namespace")
+    },
+    Kind {
+        short_names: &["no"],
+        subresources: &[Subresource::Proxy, Subresource::Status],
+        fields: &[("spec.unschedulable", "/spec/unschedulable")],
+        traits: &[Trait::OwnFieldLabels],
+        ..cluster("", "Node", "nodes", "node")
+    },
+    Kind {
+        short_names: &["pvc"],
+        subresources: &[Subresource::Status],
+        traits: &[Trait::ReturnsDeleted],
+        ..namespaced(
+            "",
+            "PersistentVolumeClaim",
+            "persistentvolumeclaims",
+            "persistentvolumeclaim",
+        )
+    },
+    Kind {
+        short_names: &["pv"],
+        subresources: &[Subresource::Status],
+        traits: &[Trait::ReturnsDeleted],
+        ..cluster(
+            "",
+            "PersistentVolume",
+            "persistentvolumes",
+            "persistentvolume",
+        )
+    },
+    Kind {
+        short_names: &["po"],
+        categories: &["all"],
+        subresources: &[
+            Subresource::Attach,
+            Subresource::Binding,
+            Subresource::EphemeralContainers,
+            Subresource::Eviction,
+            Subresource::Exec,
+            Subresource::Log,
+            Subresource::PortForward,
+            Subresource::Proxy,
+            Subresource::Resize,
+            Subresource::Status,
+        ],
+        traits: &[
+            Trait::Generation,
+            Trait::ReturnsDeleted,
+            Trait::Graceful,
+            Trait::OwnFieldLabels,
+        ],
+        fields: POD_FIELDS,
+        ..namespaced("", "Pod", "pods", "pod")
+    },
+    Kind {
+        traits: &[Trait::Generation, Trait::ReturnsDeleted],
+        ..namespaced("", "PodTemplate", "podtemplates", "podtemplate")
+    },
+    Kind {
+        short_names: &["rc"],
+        categories: &["all"],
+        subresources: &[Subresource::Scale, Subresource::Status],
+        traits: &[Trait::Generation, Trait::OwnFieldLabels],
+        fields: &[("status.replicas", "/status/replicas")],
+        ..namespaced(
+            "",
+            "ReplicationController",
+            "replicationcontrollers",
+            "replicationcontroller",
+        )
+    },
+    Kind {
+        short_names: &["quota"],
+        subresources: &[Subresource::Status],
+        traits: &[Trait::ReturnsDeleted],
+        ..namespaced("", "ResourceQuota", "resourcequotas", "resourcequota")
+    },
+    Kind {
+        fields: &[("type", "/type")],
+        traits: &[Trait::OwnFieldLabels],
+        ..namespaced("", "Secret", "secrets", "secret")
+    },
+    Kind {
+        short_names: &["sa"],
+        subresources: &[Subresource::Token],
+        traits: &[Trait::ReturnsDeleted],
+        ..namespaced("", "ServiceAccount", "serviceaccounts", "serviceaccount")
+    },
+    Kind {
+        short_names: &["svc"],
+        categories: &["all"],
+        subresources: &[Subresource::Proxy, Subresource::Status],
+        traits: &[
+            Trait::CreateOnUpdate,
+            Trait::ReturnsDeleted,
+            Trait::OwnFieldLabels,
+        ],
+        fields: &[
+            ("spec.clusterIP", "/spec/clusterIP"),
+            ("spec.type", "/spec/type"),
+        ],
+        name_rule: NameRule::LetterLabel,
+        ..namespaced("", "Service", "services", "service")
+    },
+];
