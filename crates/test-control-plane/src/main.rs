@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use clap::{ArgAction, Parser};
 use kube_test_control_plane::actors::{
-    ActorsConfig, KubeletConfig, PodBehaviour, SchedulerConfig, parse_duration,
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig, PodBehaviour,
+    SchedulerConfig, parse_duration,
 };
 use kube_test_control_plane::auth::Tokens;
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
@@ -165,8 +166,12 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
             }
             "scheduler" => config.scheduler = Some(SchedulerConfig::default()),
             "volume-binder" => config.volume_binder = true,
-            "garbage-collector" => config.garbage_collector = true,
-            "namespace-controller" => config.namespace_controller = true,
+            "garbage-collector" => {
+                config.garbage_collector = Some(GarbageCollectorConfig::default())
+            }
+            "namespace-controller" => {
+                config.namespace_controller = Some(NamespaceControllerConfig::default());
+            }
             other => bail!("--actors: unknown actor {other:?}, known are {ACTORS}"),
         }
     }

@@ -2,47 +2,64 @@
 //! and orphaning.
 //!
 //! It decides on the newest state of the store, so an owner that isn't there is gone for good.
+//! The index of dependents needs nothing but the uids that the store keeps beside each object;
+//! which of them block a deletion is read only while an owner waits for them.
+
+mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
-use super::{Actor, ActorClient};
+use super::client::{ActorClient, path};
+use super::runner::Actor;
 use crate::handlers::{FOREGROUND, ORPHAN};
-use crate::kinds;
 use crate::object::{Draft, Key, Object};
 use crate::store::{Change, LogEntry};
+use references::Owner;
+
+/// How the garbage collector behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GarbageCollectorConfig {
+    /// From a write to what the collector makes of it. The reference takes around a second.
+    pub delay: Duration,
+}
 
 /// The garbage collector.
 #[derive(Debug)]
 pub(super) struct GarbageCollector {
     client: ActorClient,
+    config: GarbageCollectorConfig,
     /// The dependents of each owner, by the owner's uid.
     dependents: BTreeMap<Box<str>, BTreeSet<Key>>,
     /// Owners that wait for their dependents, by uid.
-    waiting: BTreeMap<Box<str>, Key>,
+    waiting: BTreeMap<Box<str>, Waiting>,
 }
 
-/// What an owner reference points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// An owner that stays, or one of a kind that the server doesn't know.
-    Solid,
-    /// Nothing, or another object of that name.
-    Absent,
-    /// An owner that waits for its dependents to go.
-    Waiting,
+/// An owner that waits for its dependents to go.
+#[derive(Debug)]
+struct Waiting {
+    owner: Key,
+    /// The dependents that keep it.
+    blocking: BTreeSet<Key>,
 }
 
 impl GarbageCollector {
-    pub(super) fn new(client: ActorClient) -> Self {
+    pub(super) fn new(client: ActorClient, config: GarbageCollectorConfig) -> Self {
         Self {
             client,
+            config,
             dependents: BTreeMap::new(),
             waiting: BTreeMap::new(),
         }
+    }
+
+    fn plan(&self, key: &Key, agenda: &mut Agenda) {
+        agenda.after(key, self.config.delay);
     }
 
     fn unlink(&mut self, object: &Object) {
@@ -68,33 +85,28 @@ impl GarbageCollector {
         keys.into_iter().flatten().cloned().collect()
     }
 
-    fn classify(&self, reference: &Value, namespace: &str) -> Owner {
-        let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
-        let Some(kind) = kinds::by_kind(text("apiVersion"), text("kind")) else {
-            return Owner::Solid;
-        };
-        let namespace = if kind.namespaced { namespace } else { "" };
-        let key = Key::new(kind, namespace, text("name"));
-        let Some(owner) = self.client.get(&key).filter(|o| *o.uid == *text("uid")) else {
-            return Owner::Absent;
-        };
-        if owner.deleting && owner.draft().metadata().finalizers().contains(&FOREGROUND) {
-            return Owner::Waiting;
+    /// Keeps the lists of those who wait for this object true; `object` is none once it is gone.
+    fn tell_waiting(&mut self, key: &Key, owners: &[Box<str>], object: Option<&Object>) {
+        for uid in owners {
+            let Some(waiting) = self.waiting.get_mut(uid) else {
+                continue;
+            };
+            if object.is_some_and(|object| references::blocks(object, uid)) {
+                waiting.blocking.insert(key.clone());
+            } else {
+                waiting.blocking.remove(key);
+            }
         }
-        Owner::Solid
     }
 
     /// Deletes an object whose owners are gone, or drops its references to those that are.
     async fn collect(&self, object: &Object, draft: &Draft) -> bool {
-        let namespace = &object.key.namespace;
-        let references: Vec<(&Value, Owner)> = draft
-            .metadata()
-            .owner_references()
-            .map(|reference| (reference, self.classify(reference, namespace)))
-            .collect();
-        let has = |wanted: Owner| references.iter().any(|(_, owner)| *owner == wanted);
+        let Some(owners) = references::classify(&self.client, object, draft) else {
+            return true;
+        };
+        let has = |wanted: Owner| owners.iter().any(|(_, owner)| *owner == wanted);
         if has(Owner::Solid) {
-            let gone: Vec<Value> = references
+            let gone: Vec<Value> = owners
                 .iter()
                 .filter(|(_, owner)| *owner != Owner::Solid)
                 .map(|(r, _)| json!({"$patch": "delete", "uid": r.get("uid")}))
@@ -104,6 +116,12 @@ impl GarbageCollector {
         let finalizers = draft.metadata().finalizers();
         let has_dependents = self.dependents.contains_key(&object.uid);
         let policy = if has(Owner::Waiting) && has_dependents {
+            let blocking = references::unblocked(draft);
+            if !blocking.is_empty() && self.has_waiting_dependent(&object.uid) {
+                // The two may wait for each other. Once nothing here blocks, it goes on.
+                self.drop_references(object, &blocking).await;
+                return false;
+            }
             "Foreground"
         } else if finalizers.contains(&ORPHAN) {
             "Orphan"
@@ -121,22 +139,26 @@ impl GarbageCollector {
             },
             "propagationPolicy": policy,
         });
-        self.client
-            .send(Method::DELETE, &path(&object.key), &body)
-            .await
+        let path = path(&object.key);
+        self.client.send(Method::DELETE, &path, &body).await
     }
 
-    async fn drop_references(&self, object: &Object, gone: &[Value]) -> bool {
-        let patch = json!({"metadata": {"uid": *object.uid, "ownerReferences": gone}});
-        self.client
-            .send(Method::PATCH, &path(&object.key), &patch)
-            .await
+    fn has_waiting_dependent(&self, uid: &str) -> bool {
+        let keys = self.dependents.get(uid).into_iter().flatten();
+        keys.filter_map(|key| self.client.get(key))
+            .any(|dependent| references::is_waiting(&dependent))
+    }
+
+    async fn drop_references(&self, object: &Object, changes: &[Value]) -> bool {
+        let patch = json!({"metadata": {"ownerReferences": changes}});
+        self.client.patch(&object.key, &object.uid, patch).await
     }
 
     async fn orphan_dependents(&self, owner: &Object) -> bool {
         let gone = [json!({"$patch": "delete", "uid": *owner.uid})];
         for key in self.dependents_of(&owner.uid) {
             if let Some(dependent) = self.client.get(&key)
+                && dependent.owners.contains(&owner.uid)
                 && !self.drop_references(&dependent, &gone).await
             {
                 return false;
@@ -145,62 +167,69 @@ impl GarbageCollector {
         self.remove_finalizer(owner, ORPHAN).await
     }
 
-    async fn delete_dependents(&self, owner: &Object, agenda: &mut Agenda) -> bool {
-        let mut blocked = false;
-        for key in self.dependents_of(&owner.uid) {
-            let Some(dependent) = self.client.get(&key) else {
-                continue;
-            };
-            blocked |= dependent.draft().metadata().owner_references().any(|r| {
-                r.get("uid").and_then(Value::as_str) == Some(&owner.uid)
-                    && r.get("blockOwnerDeletion") == Some(&Value::Bool(true))
-            });
-            if !dependent.deleting {
-                agenda.now(&key);
+    /// Deletes an owner's dependents, and lets the owner go once none of them blocks.
+    async fn delete_dependents(&mut self, owner: &Object, agenda: &mut Agenda) -> bool {
+        if !self.waiting.contains_key(&owner.uid) {
+            let mut blocking = BTreeSet::new();
+            for key in self.dependents_of(&owner.uid) {
+                if let Some(dependent) = self.client.get(&key) {
+                    agenda.now(&key);
+                    if references::blocks(&dependent, &owner.uid) {
+                        blocking.insert(key);
+                    }
+                }
             }
+            let owner_key = owner.key.clone();
+            let waiting = Waiting {
+                owner: owner_key,
+                blocking,
+            };
+            self.waiting.insert(owner.uid.clone(), waiting);
         }
-        blocked || self.remove_finalizer(owner, FOREGROUND).await
+        let waiting = self.waiting.get(&owner.uid);
+        waiting.is_some_and(|waiting| !waiting.blocking.is_empty())
+            || self.remove_finalizer(owner, FOREGROUND).await
     }
 
     async fn remove_finalizer(&self, object: &Object, finalizer: &str) -> bool {
-        let patch = json!({"metadata": {
-            "uid": *object.uid,
-            "$deleteFromPrimitiveList/finalizers": [finalizer],
-        }});
-        self.client
-            .send(Method::PATCH, &path(&object.key), &patch)
-            .await
+        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
+        self.client.patch(&object.key, &object.uid, patch).await
     }
 }
 
-fn path(key: &Key) -> String {
-    kinds::by_storage(key.storage)
-        .map(|kind| kind.object_path(&key.namespace, &key.name))
-        .unwrap_or_default()
-}
-
 impl Actor for GarbageCollector {
+    type Order = Infallible;
+
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
+        let deleted = entry.change == Change::Deleted;
+        let mut owners: BTreeSet<Box<str>> = object.owners.iter().cloned().collect();
         if let Some(previous) = &entry.previous {
             self.unlink(previous);
-            for owner in &previous.owners {
-                if let Some(key) = self.waiting.get(owner) {
-                    agenda.now(key);
+            owners.extend(previous.owners.iter().cloned());
+        }
+        if !owners.is_empty() && !self.waiting.is_empty() {
+            let owners: Vec<Box<str>> = owners.into_iter().collect();
+            let left = Some(&**object).filter(|_| !deleted);
+            self.tell_waiting(&object.key, &owners, left);
+            for waiting in owners.iter().filter_map(|uid| self.waiting.get(uid)) {
+                if waiting.blocking.is_empty() {
+                    self.plan(&waiting.owner, agenda);
                 }
             }
         }
-        if entry.change == Change::Deleted {
+        if deleted {
             self.waiting.remove(&object.uid);
             for key in self.dependents_of(&object.uid) {
-                agenda.now(&key);
+                self.plan(&key, agenda);
             }
             return;
         }
         self.link(object);
         let owners_before = entry.previous.as_ref().map(|previous| &previous.owners);
-        if owners_before != Some(&object.owners) && !object.owners.is_empty() || object.deleting {
-            agenda.now(&object.key);
+        let has_new_owners = owners_before != Some(&object.owners) && !object.owners.is_empty();
+        if has_new_owners || object.deleting {
+            self.plan(&object.key, agenda);
         }
     }
 
@@ -214,7 +243,6 @@ impl Actor for GarbageCollector {
             if finalizers.contains(&ORPHAN) {
                 self.orphan_dependents(&object).await
             } else if finalizers.contains(&FOREGROUND) {
-                self.waiting.insert(object.uid.clone(), key.clone());
                 self.delete_dependents(&object, agenda).await
             } else {
                 true
@@ -225,5 +253,14 @@ impl Actor for GarbageCollector {
         if !done {
             agenda.retry(key);
         }
+    }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {
+        self.dependents.clear();
+        self.waiting.clear();
     }
 }

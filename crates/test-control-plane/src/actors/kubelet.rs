@@ -4,6 +4,7 @@ mod behaviour;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::time::Duration;
 
 use http::Method;
@@ -13,8 +14,9 @@ use tokio::time::Instant;
 pub use behaviour::{BehaviourRule, KubeletConfig, Outcome, PodBehaviour, parse_duration};
 
 use super::agenda::Agenda;
+use super::client::ActorClient;
+use super::runner::Actor;
 use super::volume_binder::claims_are_bound;
-use super::{Actor, ActorClient};
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 
@@ -178,6 +180,8 @@ impl Kubelet {
 }
 
 impl Actor for Kubelet {
+    type Order = Infallible;
+
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
         match object.key.storage {
@@ -231,6 +235,12 @@ impl Actor for Kubelet {
             agenda.retry(key);
         }
     }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {}
 }
 
 /// Whether a pod has been stopped before and is held by finalizers only.

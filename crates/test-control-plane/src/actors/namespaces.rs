@@ -1,63 +1,175 @@
 //! The namespace controller: empties a namespace that is deleted, then lets it go.
+//!
+//! Pods go first, with their grace periods; everything else follows once they are gone. What is
+//! left is counted from the writes, so that a namespace is looked at when its last pod or its
+//! last object goes, and not at each.
+
+mod conditions;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
-use super::{Actor, ActorClient};
-use crate::kinds::{self, Trait};
-use crate::object::Key;
+use super::client::{ActorClient, path};
+use super::runner::Actor;
+use crate::kinds::{self, Kind, Trait};
+use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
+use conditions::Remaining;
+
+/// How often a namespace is looked at in which something stays.
+const LOOK_AGAIN: Duration = Duration::from_secs(8);
+
+/// The finalizer in the spec of a namespace that stands for its content.
+const CONTENT_FINALIZER: &str = "kubernetes";
+
+/// How the namespace controller behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceControllerConfig {
+    /// From the deletion of a namespace to that of its content. The reference waits 5 seconds.
+    pub delay: Duration,
+}
+
+/// How many objects there are in a namespace.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    pods: usize,
+    others: usize,
+}
 
 /// Empties namespaces.
 #[derive(Debug)]
 pub(super) struct NamespaceController {
     client: ActorClient,
+    config: NamespaceControllerConfig,
+    content: BTreeMap<Arc<str>, Content>,
 }
 
 impl NamespaceController {
-    pub(super) fn new(client: ActorClient) -> Self {
-        Self { client }
+    pub(super) fn new(client: ActorClient, config: NamespaceControllerConfig) -> Self {
+        Self {
+            client,
+            config,
+            content: BTreeMap::new(),
+        }
     }
 
-    /// Deletes what is left; whether nothing is.
-    async fn empty(&self, namespace: &str) -> bool {
-        let mut is_empty = true;
-        let stored = kinds::KINDS
-            .iter()
-            .filter(|k| k.namespaced && !k.has(Trait::View) && !k.has(Trait::Virtual));
-        for kind in stored {
-            let (_, objects) = self.client.server.store().list(kind.storage, namespace);
-            if objects.iter().any(|object| !object.deleting) {
-                let path = kind.collection_path(namespace);
-                self.client.send(Method::DELETE, &path, &json!({})).await;
-            }
-            let (_, left) = self.client.server.store().list(kind.storage, namespace);
-            is_empty &= left.is_empty();
+    /// Counts an object; whether it was the last pod or the last object.
+    fn count(&mut self, object: &Object, change: Change) -> bool {
+        let key = &object.key;
+        let content = self.content.entry(Arc::clone(&key.namespace)).or_default();
+        let number = if key.storage == "pods" {
+            &mut content.pods
+        } else {
+            &mut content.others
+        };
+        match change {
+            Change::Modified => return false,
+            Change::Added => *number += 1,
+            Change::Deleted => *number = number.saturating_sub(1),
         }
-        is_empty
+        let is_last = change == Change::Deleted && *number == 0;
+        if content.pods + content.others == 0 {
+            self.content.remove(&key.namespace);
+        }
+        is_last
+    }
+
+    /// Deletes what is in a namespace: its pods, then the rest. What is left, and whether every
+    /// deletion was accepted.
+    async fn empty(&self, namespace: &str) -> (Remaining, bool) {
+        let mut remaining = Remaining::default();
+        let mut accepted = true;
+        let (pods, others): (Vec<&Kind>, Vec<&Kind>) = kinds::KINDS
+            .iter()
+            .filter(|k| k.namespaced && !k.has(Trait::View) && !k.has(Trait::Virtual))
+            .partition(|kind| kind.storage == "pods");
+        for group in [pods, others] {
+            for kind in group {
+                accepted &= self.delete_all(kind, namespace).await;
+                remaining.count(kind, &self.client.list(kind.storage, namespace));
+            }
+            if !remaining.is_empty() {
+                break;
+            }
+        }
+        (remaining, accepted)
+    }
+
+    async fn delete_all(&self, kind: &Kind, namespace: &str) -> bool {
+        let objects = self.client.list(kind.storage, namespace);
+        if objects.iter().all(|object| object.deleting) {
+            return true;
+        }
+        let collection = kind.collection_path(namespace);
+        let options = json!({"propagationPolicy": "Background"});
+        let (code, _) = self.client.ask(Method::DELETE, &collection, &options).await;
+        if code != 405 {
+            return code == 200;
+        }
+        let mut accepted = true;
+        for object in objects.iter().filter(|object| !object.deleting) {
+            let path = path(&object.key);
+            accepted &= self.client.send(Method::DELETE, &path, &options).await;
+        }
+        accepted
+    }
+
+    /// Says in the status of a namespace what is left; the namespace as it then is.
+    async fn report(&self, namespace: &Object, remaining: &Remaining) -> Option<Value> {
+        let mut value = namespace.value();
+        let now = self.client.server.now_text();
+        if !conditions::update(&mut value, remaining, &now) {
+            return Some(value);
+        }
+        let path = format!("{}/status", path(&namespace.key));
+        let (code, value) = self.client.ask(Method::PUT, &path, &value).await;
+        (code == 200).then_some(value)
+    }
+
+    /// Takes the finalizer away that stands for the content.
+    async fn finalize(&self, key: &Key, mut namespace: Value) -> bool {
+        let finalizers = namespace.pointer_mut("/spec/finalizers");
+        let Some(list) = finalizers.and_then(Value::as_array_mut) else {
+            return true;
+        };
+        let before = list.len();
+        list.retain(|finalizer| finalizer != CONTENT_FINALIZER);
+        if list.len() == before {
+            return true;
+        }
+        let path = format!("{}/finalize", path(key));
+        self.client.send(Method::PUT, &path, &namespace).await
     }
 }
 
-fn key(name: &str) -> Key {
+fn key(namespace: &Arc<str>) -> Key {
     Key {
         storage: "namespaces",
         namespace: "".into(),
-        name: name.into(),
+        name: Arc::clone(namespace),
     }
 }
 
 impl Actor for NamespaceController {
+    type Order = Infallible;
+
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
         if object.key.storage == "namespaces" {
-            if object.deleting && entry.change != Change::Deleted {
-                agenda.now(&object.key);
+            let was_deleting = entry.previous.as_ref().is_some_and(|p| p.deleting);
+            if object.deleting && !was_deleting && entry.change != Change::Deleted {
+                agenda.after(&object.key, self.config.delay);
             }
-        } else if entry.change == Change::Deleted && !object.key.namespace.is_empty() {
+        } else if !object.key.namespace.is_empty() && self.count(object, entry.change) {
             let namespace = key(&object.key.namespace);
             if self.client.get(&namespace).is_some_and(|n| n.deleting) {
-                agenda.now(&namespace);
+                agenda.after(&namespace, self.config.delay);
             }
         }
     }
@@ -66,22 +178,23 @@ impl Actor for NamespaceController {
         let Some(object) = self.client.get(key).filter(|object| object.deleting) else {
             return;
         };
-        if !self.empty(&key.name).await {
-            // What is left goes away in its own time, and its events bring us back.
+        let (remaining, accepted) = self.empty(&key.name).await;
+        let Some(namespace) = self.report(&object, &remaining).await else {
+            agenda.retry(key);
             return;
-        }
-        let mut namespace = object.value();
-        if namespace
-            .pointer("/spec/finalizers")
-            .and_then(Value::as_array)
-            .is_none_or(Vec::is_empty)
-        {
-            return;
-        }
-        namespace["spec"]["finalizers"] = json!([]);
-        let path = format!("/api/v1/namespaces/{}/finalize", key.name);
-        if !self.client.send(Method::PUT, &path, &namespace).await {
+        };
+        if !remaining.is_empty() {
+            agenda.after(key, LOOK_AGAIN);
+        } else if !accepted || !self.finalize(key, namespace).await {
             agenda.retry(key);
         }
+    }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {
+        self.content.clear();
     }
 }

@@ -1,13 +1,15 @@
 //! A minimal scheduler: pods go to the nodes in turn once their claims are bound.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
+use super::client::ActorClient;
+use super::runner::Actor;
 use super::volume_binder::claims_are_bound;
-use super::{Actor, ActorClient};
 use crate::kinds::{self, Kind};
 use crate::object::Key;
 use crate::store::{Change, LogEntry};
@@ -77,6 +79,8 @@ pub(super) fn pods() -> Option<&'static Kind> {
 }
 
 impl Actor for Scheduler {
+    type Order = Infallible;
+
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
         match key.storage {
@@ -119,6 +123,12 @@ impl Actor for Scheduler {
             agenda.retry(key);
         }
     }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {}
 }
 
 fn wants_node(pod: &Value) -> bool {

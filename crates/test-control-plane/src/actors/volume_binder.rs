@@ -1,10 +1,13 @@
 //! Volumes: a volume is made for each claim and bound to it; claims in use are protected.
 
+use std::convert::Infallible;
+
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
-use super::{Actor, ActorClient};
+use super::client::ActorClient;
+use super::runner::Actor;
 use crate::kinds;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
@@ -118,6 +121,8 @@ impl VolumeBinder {
 }
 
 impl Actor for VolumeBinder {
+    type Order = Infallible;
+
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
         let deleted = entry.change == Change::Deleted;
@@ -152,6 +157,12 @@ impl Actor for VolumeBinder {
             agenda.retry(key);
         }
     }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {}
 }
 
 fn volume_key(name: &str) -> Key {

@@ -76,6 +76,13 @@ impl TestControlPlaneBuilder {
         self
     }
 
+    /// Changes which actors run and how.
+    #[must_use]
+    pub fn configure_actors(mut self, change: impl FnOnce(&mut ActorsConfig)) -> Self {
+        change(&mut self.actors);
+        self
+    }
+
     /// Runs every actor with its defaults: pods become ready at once.
     #[must_use]
     pub fn all_actors(self) -> Self {
@@ -107,14 +114,14 @@ impl TestControlPlaneBuilder {
     /// Runs the garbage collector.
     #[must_use]
     pub fn garbage_collector(mut self) -> Self {
-        self.actors.garbage_collector = true;
+        self.actors.garbage_collector.get_or_insert_default();
         self
     }
 
     /// Runs the namespace controller.
     #[must_use]
     pub fn namespace_controller(mut self) -> Self {
-        self.actors.namespace_controller = true;
+        self.actors.namespace_controller.get_or_insert_default();
         self
     }
 

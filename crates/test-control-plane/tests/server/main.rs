@@ -6,6 +6,8 @@
 )]
 
 mod actors;
+mod actors_garbage_collector;
+mod actors_namespaces;
 mod client;
 mod deletions;
 mod faults;

@@ -1,0 +1,84 @@
+//! How actors read and write: through the same requests as any client.
+
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::ACTOR_AGENT_PREFIX;
+use crate::kinds;
+use crate::object::{Key, Object};
+use crate::server::ApiServer;
+
+/// Sends an actor's requests.
+#[derive(Clone, Debug)]
+pub(super) struct ActorClient {
+    pub(super) server: ApiServer,
+    agent: String,
+}
+
+impl ActorClient {
+    pub(super) fn new(server: &ApiServer, name: &str) -> Self {
+        Self {
+            server: server.clone(),
+            agent: format!("{ACTOR_AGENT_PREFIX}{name}"),
+        }
+    }
+
+    /// The newest version of an object.
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.server.store().get(key)
+    }
+
+    /// The newest versions of a kind's objects, of one namespace or of all (an empty one).
+    pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+        self.server.store().list(storage, namespace).1
+    }
+
+    /// Sends a request; the code of the answer and its body.
+    pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let (code, answer) = self
+            .server
+            .call_json(method.clone(), path, &self.agent, body)
+            .await;
+        if !(200..300).contains(&code) {
+            let message = answer
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            tracing::debug!(actor = %self.agent, %method, path, code, message, "request failed");
+        }
+        (code, answer)
+    }
+
+    /// Sends a request; whether it did what was wanted, or there was nothing left to do it to.
+    pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> bool {
+        let (code, _) = self.ask(method, path, body).await;
+        (200..300).contains(&code) || code == 404
+    }
+
+    /// Patches an object strategically, as long as it is the one with this uid.
+    pub(super) async fn patch(&self, key: &Key, uid: &str, patch: Value) -> bool {
+        let patch = with_uid(patch, uid);
+        self.send(Method::PATCH, &path(key), &patch).await
+    }
+
+    /// Patches the status of an object strategically, as long as it is the one with this uid.
+    pub(super) async fn patch_status(&self, key: &Key, uid: &str, status: &Value) -> bool {
+        let patch = with_uid(json!({"status": status}), uid);
+        let path = format!("{}/status", path(key));
+        self.send(Method::PATCH, &path, &patch).await
+    }
+}
+
+fn with_uid(mut patch: Value, uid: &str) -> Value {
+    patch["metadata"]["uid"] = json!(uid);
+    patch
+}
+
+/// The URL of an object; empty if its kind is unknown.
+pub(super) fn path(key: &Key) -> String {
+    kinds::by_storage(key.storage)
+        .map(|kind| kind.object_path(&key.namespace, &key.name))
+        .unwrap_or_default()
+}
