@@ -1,15 +1,22 @@
-//! Runners that replay recorded behaviour of the reference against the real crates.
+//! Runners that replay recorded behaviour of the reference against the real crates and programs.
 //!
 //! Each runner reads files of one form (plain or gzip), runs every case, prints a diff for each
 //! that differs, and counts. A deliberate deviation is a pure rule from a case to an altered
 //! expectation ([`deviations`]); nothing else is waived.
 
+pub mod apiserver;
 pub mod deviations;
 pub mod diff;
 pub mod files;
+pub mod kubectl;
+pub mod masks;
 pub mod model;
 pub mod outcome;
+pub mod programs;
+pub mod remote;
 pub mod report;
 pub mod revisions;
 pub mod settled;
 pub mod sync;
+
+mod exchange;

@@ -1,12 +1,16 @@
-//! `conformance revisions|sync|settled FILE...`: exit code 0 if all cases pass, 1 if some fail, 2
-//! if a file can't be read.
+//! `conformance revisions|sync|settled|apiserver|kubectl FILE...`: exit code 0 if all cases pass,
+//! 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::ensure;
+use clap::{Args, Parser, Subcommand};
+use conformance::apiserver::Against;
+use conformance::kubectl::Programs;
+use conformance::remote::{Certificates, Remote};
 use conformance::report::Report;
-use conformance::{revisions, settled, sync};
+use conformance::{apiserver, kubectl, revisions, settled, sync};
 
 /// Replays recorded behaviour of the reference.
 #[derive(Parser)]
@@ -36,6 +40,97 @@ enum Form {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Requests and answers of an API server, replayed against the embedded one or another.
+    Apiserver {
+        /// Files with a list of cases, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Sessions of kubectl, replayed against the shipped control plane and controller.
+    Kubectl {
+        /// Files with one session each, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        programs: GivenPrograms,
+    },
+}
+
+/// Another server than the embedded one.
+#[derive(Args)]
+struct Server {
+    /// Ask the server at this URL instead of an embedded one; each case gets a namespace there,
+    /// which is deleted afterwards. The server should run no controllers and no admission plugins
+    /// beyond those of the recordings, and have roles switched on for cases about them.
+    #[arg(long = "server", value_name = "URL", requires = "token")]
+    url: Option<String>,
+
+    /// The bearer token of a user who may do everything, for steps that name no token.
+    #[arg(long, value_name = "TOKEN", requires = "url")]
+    token: Option<String>,
+
+    /// Sent where a recording has the token `stscontrollertoken`: that of the service account
+    /// kube-system/statefulset-controller, bound to the role
+    /// system:controller:statefulset-controller. Without it `stscontrollertoken` itself is sent,
+    /// which a server may know from its token file.
+    #[arg(long, value_name = "TOKEN", requires = "url")]
+    sts_token: Option<String>,
+
+    /// The certificate authorities (PEM) that the server's certificate is checked with. Needed
+    /// for a server on another machine, unless checking is given up; on this machine the
+    /// certificate isn't checked without it.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    ca: Option<PathBuf>,
+
+    /// Don't check the server's certificate, on whatever machine it is.
+    #[arg(long, requires = "url", conflicts_with = "ca")]
+    insecure_skip_tls_verify: bool,
+}
+
+impl Server {
+    fn against(&self) -> anyhow::Result<Against> {
+        let (Some(url), Some(token)) = (&self.url, &self.token) else {
+            return Ok(Against::Embedded);
+        };
+        let certificates = match &self.ca {
+            Some(path) => Certificates::Authority(path.clone()),
+            None => Certificates::Unchecked,
+        };
+        let remote = Remote::new(url, token, &certificates)?;
+        ensure!(
+            self.ca.is_some() || self.insecure_skip_tls_verify || remote.is_loopback(),
+            "{url} is not on this machine: check its certificate by --ca FILE, or pass \
+             --insecure-skip-tls-verify"
+        );
+        Ok(Against::Remote(match &self.sts_token {
+            Some(token) => remote.with_controller_token(token),
+            None => remote,
+        }))
+    }
+}
+
+/// Programs other than those that are found or built.
+#[derive(Args)]
+struct GivenPrograms {
+    /// kubectl; by default $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30.
+    #[arg(long, value_name = "PATH")]
+    kubectl: Option<PathBuf>,
+
+    /// The program kube-test-control-plane; by default it is built.
+    #[arg(long, value_name = "PATH")]
+    control_plane: Option<PathBuf>,
+
+    /// The program statefulset-controller-manager; by default it is built.
+    #[arg(long, value_name = "PATH")]
+    controller: Option<PathBuf>,
+}
+
+impl GivenPrograms {
+    fn find(self) -> anyhow::Result<Programs> {
+        Programs::find(self.kubectl.as_deref(), self.control_plane, self.controller)
+    }
 }
 
 fn main() -> ExitCode {
@@ -43,6 +138,12 @@ fn main() -> ExitCode {
         Form::Revisions { files } => Report::of(&files, revisions::run),
         Form::Sync { files } => Report::of(&files, sync::run),
         Form::Settled { files } => Report::of(&files, settled::run),
+        Form::Apiserver { files, server } => server
+            .against()
+            .and_then(|against| apiserver::run(&files, &against)),
+        Form::Kubectl { files, programs } => programs
+            .find()
+            .and_then(|programs| kubectl::run(&files, &programs)),
     };
     match run {
         Ok(report) => report.print(),

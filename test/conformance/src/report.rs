@@ -61,6 +61,15 @@ impl Report {
         Ok(report)
     }
 
+    /// Puts another report's cases behind these.
+    pub fn append(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        for (name, count) in other.deviations {
+            *self.deviations.entry(name).or_default() += count;
+        }
+    }
+
     fn add(&mut self, verdict: Verdict) {
         if !verdict.differences.is_empty() {
             self.failed.push(verdict);
@@ -91,5 +100,15 @@ impl Report {
         } else {
             ExitCode::from(1)
         }
+    }
+}
+
+impl FromIterator<Verdict> for Report {
+    fn from_iter<T: IntoIterator<Item = Verdict>>(verdicts: T) -> Self {
+        let mut report = Self::default();
+        for verdict in verdicts {
+            report.add(verdict);
+        }
+        report
     }
 }

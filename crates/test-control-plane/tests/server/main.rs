@@ -12,8 +12,6 @@ mod client;
 mod deletions;
 mod faults;
 mod field_validation;
-mod recorded;
-mod replay;
 mod resources;
 mod support;
 mod tls;

@@ -1,0 +1,73 @@
+//! Recorded requests and answers of an API server, replayed against the embedded one or another.
+
+mod case;
+mod projection;
+mod references;
+mod replay;
+mod server;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::files;
+use crate::remote::Remote;
+use crate::report::{Report, Verdict};
+
+pub use case::Case;
+
+/// Which server is asked.
+#[derive(Debug)]
+pub enum Against {
+    /// One in this process for each case, in paused time.
+    Embedded,
+    /// One behind a TLS port, in real time.
+    Remote(Remote),
+}
+
+/// Runs every case of every file.
+///
+/// # Errors
+///
+/// A file can't be read, or isn't a list of cases.
+pub fn run(files: &[PathBuf], against: &Against) -> anyhow::Result<Report> {
+    let mut cases: Vec<Case> = Vec::new();
+    for file in files {
+        cases.extend(files::list(file, "recorded cases of an API server")?);
+    }
+    run_cases(&cases, against)
+}
+
+/// Runs cases, each in a namespace of its own.
+///
+/// # Errors
+///
+/// The runtime can't be started.
+pub fn run_cases(cases: &[Case], against: &Against) -> anyhow::Result<Report> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all();
+    if matches!(against, Against::Embedded) {
+        builder.start_paused(true);
+    }
+    let runtime = builder.build().context("start a runtime")?;
+    let verdicts = cases
+        .iter()
+        .enumerate()
+        .map(|(index, case)| runtime.block_on(judge(case, index, against)));
+    Ok(verdicts.collect())
+}
+
+async fn judge(case: &Case, index: usize, against: &Against) -> Verdict {
+    let result = match against {
+        Against::Embedded => server::in_process(case).await,
+        Against::Remote(remote) => server::over_the_wire(case, index, remote).await,
+    };
+    match result {
+        Ok(differences) => Verdict {
+            id: case.name.clone(),
+            differences,
+            deviations: Vec::new(),
+        },
+        Err(error) => Verdict::broken(case.name.clone(), &error),
+    }
+}

@@ -1,0 +1,101 @@
+//! What a case fills in as it runs: its namespace, and parts of earlier answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context as _;
+use serde_json::{Map, Value};
+
+/// What stands for the namespace.
+const NAMESPACE: &str = "{ns}";
+
+/// The values that a case's texts refer to.
+#[derive(Debug)]
+pub(super) struct References {
+    namespace: String,
+    answers: BTreeMap<String, Value>,
+}
+
+impl References {
+    pub(super) fn new(namespace: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps the answer of a step for later ones.
+    pub(super) fn keep(&mut self, id: &str, answer: &Value) {
+        self.answers.insert(id.to_owned(), answer.clone());
+    }
+
+    /// A value with everything filled in.
+    pub(super) fn fill(&self, value: &Value) -> anyhow::Result<Value> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.fill_text(text)?),
+            Value::Array(items) => {
+                let items = items.iter().map(|item| self.fill(item));
+                Value::Array(items.collect::<anyhow::Result<_>>()?)
+            }
+            Value::Object(members) => {
+                let members = members
+                    .iter()
+                    .map(|(name, member)| Ok((self.fill_text(name)?, self.fill(member)?)));
+                Value::Object(members.collect::<anyhow::Result<Map<_, _>>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    /// A text with everything filled in.
+    pub(super) fn fill_text(&self, text: &str) -> anyhow::Result<String> {
+        let text = text.replace(NAMESPACE, &self.namespace);
+        let mut filled = String::new();
+        let mut rest = text.as_str();
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((reference, after)) = after.split_once("}}") else {
+                break;
+            };
+            filled.push_str(before);
+            filled.push_str(&self.look_up(reference)?);
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    fn look_up(&self, reference: &str) -> anyhow::Result<String> {
+        let (id, path) = reference.split_once('.').unwrap_or((reference, ""));
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let found = self
+            .answers
+            .get(id)
+            .and_then(|answer| answer.pointer(&pointer));
+        let found =
+            found.with_context(|| format!("no answer before this step holds {reference}"))?;
+        Ok(found
+            .as_str()
+            .map_or_else(|| found.to_string(), str::to_owned))
+    }
+}
+
+/// The uids in what is sent: members of that name, and values that a JSON patch puts there.
+pub(super) fn uids(body: &Value, found: &mut BTreeSet<String>) {
+    match body {
+        Value::Array(items) => items.iter().for_each(|item| uids(item, found)),
+        Value::Object(members) => {
+            let sets_uid = members
+                .get("path")
+                .and_then(Value::as_str)
+                .is_some_and(|path| path.ends_with("/uid"));
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if name == "uid" || (sets_uid && name == "value") => {
+                        found.insert(text.clone());
+                    }
+                    other => uids(other, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}

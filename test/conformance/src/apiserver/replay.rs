@@ -1,0 +1,235 @@
+//! Runs the steps of a case and tells what differs.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::case::{Case, Recorded, Step};
+use super::projection::project;
+use super::references::{References, uids};
+use super::server::Server;
+use crate::diff::{Rule, diff_by};
+use crate::exchange::Answer;
+use crate::masks::Masks;
+
+/// How long the client waits where the step doesn't say.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Headers that an answer has only if the recorded one does.
+const COUNTED_HEADERS: [&str; 2] = ["warning", "retry-after"];
+
+/// A case on its way.
+pub(super) struct Replay<'a> {
+    server: &'a Server,
+    references: References,
+    rule: Masked,
+    differences: Vec<String>,
+}
+
+/// Masked texts match, numbers are compared by value, and owners of fields count where told.
+struct Masked {
+    masks: Masks,
+    managed_fields: bool,
+}
+
+impl Rule for Masked {
+    fn alike(&self, expected: &Value, actual: &Value) -> bool {
+        match (expected, actual) {
+            (Value::String(masked), Value::String(text)) => self.masks.match_text(masked, text),
+            (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+            _ => expected == actual,
+        }
+    }
+
+    fn leaves_out(&self, member: &str) -> bool {
+        member == "managedFields" && !self.managed_fields
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// Runs a case in a namespace; tells the differences of every step.
+    pub(super) async fn run(server: &'a Server, namespace: &str, case: &Case) -> Vec<String> {
+        let mut replay = Self {
+            server,
+            references: References::new(namespace),
+            rule: Masked {
+                masks: Masks::default(),
+                managed_fields: case.compares_managed_fields(),
+            },
+            differences: Vec::new(),
+        };
+        for (index, step) in case.steps.iter().enumerate() {
+            replay.step(&format!("step {}", index + 1), step).await;
+        }
+        replay.differences
+    }
+
+    async fn step(&mut self, number: &str, step: &Step) {
+        let place = format!("{number}, {} {}", step.method, step.path);
+        let result = if step.method == "WATCH" {
+            Box::pin(self.watch(number, step)).await
+        } else {
+            self.exchange(step).await
+        };
+        let differences = result.unwrap_or_else(|error| vec![format!("{error:#}")]);
+        self.differences.extend(
+            differences
+                .into_iter()
+                .map(|line| format!("{place}: {line}")),
+        );
+    }
+
+    async fn exchange(&mut self, step: &Step) -> anyhow::Result<Vec<String>> {
+        let patience = step.timeout.map_or(PATIENCE, Duration::from_secs_f64);
+        let exchange = async {
+            let answer = self.send(step, &step.method).await?;
+            let body = answer.body.collect().await;
+            let body = body.map_err(|error| anyhow!("read the answer: {error}"))?;
+            anyhow::Ok((answer.parts, body.to_bytes()))
+        };
+        let (parts, bytes) = timeout(patience, exchange)
+            .await
+            .with_context(|| format!("no answer within {} s", patience.as_secs_f64()))??;
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        if let Some(id) = &step.id {
+            self.references.keep(id, &body);
+        }
+        let recorded = &step.response;
+        let status = parts.status.as_u16();
+        if recorded.status != status {
+            let text = String::from_utf8_lossy(&bytes);
+            return Ok(vec![format!(
+                "status: expected {}, is {status}: {text}",
+                recorded.status
+            )]);
+        }
+        let mut lines = self.head(recorded, &parts.headers);
+        if let Some(text) = &recorded.text {
+            let expected = Value::from(self.references.fill_text(text)?);
+            let actual = Value::from(String::from_utf8_lossy(&bytes));
+            lines.extend(diff_by(&self.rule, &expected, &actual));
+            return Ok(lines);
+        }
+        let expected = self.references.fill(&recorded.body)?;
+        let actual = match &step.project {
+            Some(how) => project(how, &body, &expected)?,
+            None => body,
+        };
+        lines.extend(diff_by(&self.rule, &expected, &actual));
+        Ok(lines)
+    }
+
+    /// What differs in the headers.
+    fn head(&self, recorded: &Recorded, headers: &HeaderMap) -> Vec<String> {
+        let mut lines = Vec::new();
+        let found = header(headers, CONTENT_TYPE.as_str());
+        let essence = found.split(';').next().unwrap_or_default().trim();
+        if let Some(expected) = &recorded.content_type
+            && expected != essence
+        {
+            lines.push(format!("content type: expected {expected:?}, is {found:?}"));
+        }
+        let unrecorded = COUNTED_HEADERS
+            .into_iter()
+            .filter(|name| !recorded.headers.contains_key(*name));
+        let expected = recorded
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()))
+            .chain(unrecorded.map(|name| (name, "")));
+        for (name, expected) in expected {
+            let found = header(headers, name);
+            if !self.rule.masks.match_text(expected, &found) {
+                lines.push(format!("{name}: expected {expected:?}, is {found:?}"));
+            }
+        }
+        lines
+    }
+
+    async fn watch(&mut self, number: &str, step: &Step) -> anyhow::Result<Vec<String>> {
+        let seconds = step.seconds.map_or(PATIENCE, Duration::from_secs_f64);
+        let end = Instant::now() + seconds;
+        let answer = timeout_at(end, self.send(step, "GET"));
+        let answer = answer.await.context("no answer")??;
+        let (status, headers) = (answer.parts.status.as_u16(), &answer.parts.headers);
+        for (index, inner) in step.during.iter().enumerate() {
+            self.step(&format!("{number}.{}", index + 1), inner).await;
+        }
+        let mut text = Vec::new();
+        let mut body = answer.body;
+        // The server ends the stream or the client stops; what came by then counts.
+        while let Ok(Some(frame)) = timeout_at(end, body.frame()).await {
+            let frame = frame.map_err(|error| anyhow!("read the stream: {error}"))?;
+            text.extend(frame.into_data().iter().flatten());
+        }
+        let mut events = Vec::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            let event = serde_json::from_str(line);
+            events.push(summary(
+                &event.with_context(|| format!("no event: {line}"))?,
+            ));
+        }
+        let recorded = &step.response;
+        let mut lines = self.head(recorded, headers);
+        let expected = json!({"status": recorded.status, "events": recorded.events});
+        let expected = self.references.fill(&expected)?;
+        let actual = json!({"status": status, "events": events});
+        lines.extend(diff_by(&self.rule, &expected, &actual));
+        Ok(lines)
+    }
+
+    async fn send(&mut self, step: &Step, method: &str) -> anyhow::Result<Answer> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(self.references.fill_text(&step.path)?);
+        for (name, value) in &step.headers {
+            request = request.header(name, self.references.fill_text(value)?);
+        }
+        if !request
+            .headers_ref()
+            .is_some_and(|headers| headers.contains_key(CONTENT_TYPE))
+        {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let body = match &step.body {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => self.references.fill_text(text)?,
+            Some(other) => {
+                let body = self.references.fill(other)?;
+                uids(&body, &mut self.rule.masks.sent_uids);
+                body.to_string()
+            }
+        };
+        let request = request.body(body.into()).context("make the request")?;
+        self.server.send(request, &step.token).await
+    }
+}
+
+/// The values of a header, as one text; empty if there is none.
+fn header(headers: &HeaderMap, name: &str) -> String {
+    let values: Vec<&str> = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .collect();
+    values.join(", ")
+}
+
+/// What recordings keep of an event: bookmarks and errors whole, of objects what tells them apart.
+fn summary(event: &Value) -> Value {
+    if event["type"] == "BOOKMARK" || event["type"] == "ERROR" {
+        return event.clone();
+    }
+    let metadata = &event["object"]["metadata"];
+    json!({
+        "type": event["type"],
+        "name": metadata["name"],
+        "labels": metadata["labels"],
+        "terminating": metadata.get("deletionTimestamp").is_some(),
+    })
+}

@@ -1,0 +1,113 @@
+//! The servers that cases run against.
+
+use anyhow::{Context as _, ensure};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::Full;
+use kube_test_control_plane::auth::{Identity, Peer, Tokens};
+use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::case::Case;
+use super::replay::Replay;
+use crate::exchange::{Answer, CONTROLLER_TOKEN, Credentials, authorize};
+use crate::remote::Remote;
+
+/// The namespace of a case that has a server of its own.
+const NAMESPACE: &str = "recorded";
+
+/// A server to be asked.
+pub(super) enum Server {
+    Embedded(TestControlPlane),
+    Remote(Remote),
+}
+
+impl Server {
+    /// Sends a request.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        credentials: &Credentials,
+    ) -> anyhow::Result<Answer> {
+        let plane = match self {
+            Self::Remote(remote) => return remote.send(request, credentials).await,
+            Self::Embedded(plane) => plane,
+        };
+        match credentials {
+            Credentials::Administrator => {}
+            Credentials::Nobody => {
+                request.extensions_mut().insert(Peer { certificate: None });
+            }
+            Credentials::Token(token) => authorize(&mut request, token)?,
+        }
+        let reply = plane.server().serve(request).await;
+        let (parts, body) = reply.context("ask the embedded server")?.into_parts();
+        Ok(Answer {
+            parts,
+            body,
+            _connection: JoinSet::new(),
+        })
+    }
+
+    async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let request = Request::post("/api/v1/namespaces")
+            .header("content-type", "application/json")
+            .body(body.to_string().into())?;
+        let answer = self.send(request, &Credentials::Administrator).await?;
+        let status = answer.parts.status;
+        ensure!(status.is_success(), "the server answers {status}");
+        Ok(())
+    }
+}
+
+/// Runs a case against a server of its own: one without controllers, as cases are recorded.
+pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
+    let mut tokens = Tokens::default();
+    tokens.insert(
+        CONTROLLER_TOKEN,
+        Identity {
+            name: "system:serviceaccount:kube-system:statefulset-controller".to_owned(),
+            groups: ["system:serviceaccounts", "system:authenticated"]
+                .map(str::to_owned)
+                .to_vec(),
+        },
+    );
+    let config = ServerConfig {
+        unknown_fields: UnknownFields::Prune,
+        tokens,
+        ..ServerConfig::default()
+    };
+    let plane = TestControlPlane::builder()
+        .server_config(config)
+        .try_start()
+        .await?;
+    let server = Server::Embedded(plane);
+    server.create_namespace(NAMESPACE).await?;
+    let differences = Replay::run(&server, NAMESPACE, case).await;
+    if let Server::Embedded(plane) = server {
+        plane.stop().await;
+    }
+    Ok(differences)
+}
+
+/// Runs a case against a server that others use as well; removes its namespace afterwards.
+pub(super) async fn over_the_wire(
+    case: &Case,
+    index: usize,
+    remote: &Remote,
+) -> anyhow::Result<Vec<String>> {
+    let namespace = format!("conformance-{}-{}", remote.run, index + 1);
+    let server = Server::Remote(remote.clone());
+    let created = server.create_namespace(&namespace).await;
+    created.with_context(|| format!("create the namespace {namespace}"))?;
+    let differences = Replay::run(&server, &namespace, case).await;
+    let request = Request::builder()
+        .method(Method::DELETE)
+        .uri(format!("/api/v1/namespaces/{namespace}"))
+        .body(Full::default())?;
+    let deleted = server.send(request, &Credentials::Administrator).await;
+    deleted.with_context(|| format!("delete the namespace {namespace}"))?;
+    Ok(differences)
+}

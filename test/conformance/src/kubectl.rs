@@ -1,0 +1,110 @@
+//! Recorded sessions of kubectl, replayed against the shipped control plane and controller.
+
+mod client;
+mod cluster;
+mod compare;
+mod session;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::files;
+use crate::programs::{self, CONTROL_PLANE, CONTROLLER};
+use crate::report::{Report, Verdict};
+
+pub use client::find as find_kubectl;
+use cluster::Cluster;
+use compare::compare;
+pub use session::{Session, Step};
+
+/// The programs that take part in a session.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// kubectl.
+    pub kubectl: PathBuf,
+    /// The control plane.
+    pub control_plane: PathBuf,
+    /// The controller.
+    pub controller: PathBuf,
+}
+
+impl Programs {
+    /// Finds kubectl, and builds what isn't given.
+    ///
+    /// # Errors
+    ///
+    /// There is no kubectl that will do, or a program can't be built.
+    pub fn find(
+        kubectl: Option<&Path>,
+        control_plane: Option<PathBuf>,
+        controller: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let kubectl = find_kubectl(kubectl)?;
+        let provide = |given: Option<PathBuf>, program| match given {
+            Some(path) => Ok(path),
+            None => programs::build(program),
+        };
+        Ok(Self {
+            kubectl,
+            control_plane: provide(control_plane, CONTROL_PLANE)?,
+            controller: provide(controller, CONTROLLER)?,
+        })
+    }
+}
+
+/// Runs every session of every file; each command counts.
+///
+/// # Errors
+///
+/// A file can't be read or holds no session, or the programs can't be started.
+pub fn run(files: &[PathBuf], programs: &Programs) -> anyhow::Result<Report> {
+    let sessions: Vec<Session> = files
+        .iter()
+        .map(|file| files::one(file, "session of kubectl"))
+        .collect::<anyhow::Result<_>>()?;
+    let mut report = Report::default();
+    for session in &sessions {
+        report.append(run_session(session, programs)?);
+    }
+    Ok(report)
+}
+
+/// Runs the commands of a session in order, against a control plane of its own.
+///
+/// # Errors
+///
+/// The programs can't be started.
+pub fn run_session(session: &Session, programs: &Programs) -> anyhow::Result<Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start a runtime")?;
+    runtime.block_on(async {
+        let cluster = Cluster::start(session, programs).await?;
+        let mut verdicts = Vec::new();
+        for step in &session.steps {
+            verdicts.push(judge(&cluster, step).await);
+        }
+        cluster.stop().await;
+        Ok(verdicts.into_iter().collect())
+    })
+}
+
+async fn judge(cluster: &Cluster, step: &Step) -> Verdict {
+    let id = step.command.clone();
+    let result = async {
+        if step.settle {
+            cluster.settle().await?;
+        }
+        cluster.kubectl(step).await
+    };
+    match result.await {
+        Ok(finished) => Verdict {
+            id,
+            differences: compare(step, &finished),
+            deviations: Vec::new(),
+        },
+        Err(error) => Verdict::broken(id, &error),
+    }
+}

@@ -1,0 +1,224 @@
+//! Recorded exchanges with an API server, through the runner.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail by panicking, in helpers too"
+)]
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use conformance::apiserver::{self, Against, Case};
+use conformance::files;
+use conformance::remote::{Certificates, Remote};
+use conformance::report::{Report, Verdict};
+use kube_test_control_plane::auth::{Identity, Tokens};
+use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
+
+/// Cases that don't pass yet, each with the part of the server that is missing. A listed case that
+/// passes fails the test, so that the list stays true.
+const OPEN: &[(&str, &str)] = &[
+    ("apply-basic", "server-side apply"),
+    ("field-manager", "managedFields"),
+    (
+        "meta-endpoints",
+        "the other kinds of apps/v1, storage hashes",
+    ),
+    ("patch-owner-adopt", "managedFields"),
+    ("pvc-create", "the textual diff in a message"),
+    ("rbac", "authorization by roles"),
+];
+
+fn cases() -> Vec<Case> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/apiserver.json");
+    files::list(&path, "cases").unwrap()
+}
+
+fn told(verdict: &Verdict) -> String {
+    format!("{}: {}", verdict.id, verdict.differences.join("\n  "))
+}
+
+#[test]
+fn recorded_exchanges_are_answered_alike() {
+    let report = apiserver::run_cases(&cases(), &Against::Embedded).unwrap();
+    assert_eq!(report.passed + report.failed.len(), 68);
+    let (open, wrong): (Vec<&Verdict>, Vec<&Verdict>) = report
+        .failed
+        .iter()
+        .partition(|verdict| OPEN.iter().any(|(name, _)| *name == verdict.id));
+    let wrong: Vec<String> = wrong.into_iter().map(told).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let open: Vec<&str> = open.iter().map(|verdict| verdict.id.as_str()).collect();
+    let listed: Vec<&str> = OPEN.iter().map(|(name, _)| *name).collect();
+    assert!(
+        listed.iter().all(|name| open.contains(name)),
+        "some of {listed:?} pass now, only {open:?} don't: shorten the list"
+    );
+}
+
+/// Runs cases against a control plane behind a port, as the program does.
+fn over_tls(
+    cases: &[Case],
+    certificates: impl FnOnce(&TestControlPlane) -> Certificates,
+) -> Report {
+    let mut tokens = Tokens::default();
+    tokens.insert("administrator's", Identity::admin());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let config = ServerConfig {
+        unknown_fields: UnknownFields::Prune,
+        tokens,
+        ..ServerConfig::default()
+    };
+    let plane = TestControlPlane::builder()
+        .server_config(config)
+        .listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let plane = runtime.block_on(plane.start());
+    let remote = Remote::new(
+        &plane.url().unwrap(),
+        "administrator's",
+        &certificates(&plane),
+    );
+    let report = apiserver::run_cases(cases, &Against::Remote(remote.unwrap()));
+    runtime.block_on(plane.stop());
+    report.unwrap()
+}
+
+/// Cases that wait for nothing.
+fn quick_cases() -> Vec<Case> {
+    let names = [
+        "sts-create-defaults",
+        "auth",
+        "yaml-body",
+        "patch-strategic",
+    ];
+    let mut cases = cases();
+    cases.retain(|case| names.contains(&case.name.as_str()));
+    assert_eq!(cases.len(), names.len());
+    cases
+}
+
+#[test]
+fn a_server_behind_a_port_is_asked_alike() {
+    let report = over_tls(&quick_cases(), |_| Certificates::Unchecked);
+    let failed: Vec<String> = report.failed.iter().map(told).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert_eq!(report.passed, 4);
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.crt");
+    let other = kube_test_control_plane::tls::TlsMaterial::generate().unwrap();
+    std::fs::write(&path, other.ca_pem).unwrap();
+    let report = over_tls(&quick_cases(), |_| Certificates::Authority(path));
+    assert_eq!((report.passed, report.failed.len()), (0, 4));
+    let why = &report.failed[0].differences[0];
+    assert!(why.contains("invalid peer certificate"), "{why}");
+}
+
+#[test]
+fn a_certificate_of_the_given_authority_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.crt");
+    let report = over_tls(&quick_cases(), |plane| {
+        let kubeconfig = plane.kubeconfig().unwrap();
+        let data = kubeconfig
+            .pointer("/clusters/0/cluster/certificate-authority-data")
+            .unwrap();
+        std::fs::write(&path, decode(data.as_str().unwrap())).unwrap();
+        Certificates::Authority(path)
+    });
+    assert_eq!((report.passed, report.failed.len()), (4, 0));
+}
+
+fn decode(base64: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD
+        .decode(base64)
+        .unwrap()
+}
+
+/// A case of one step, with its answer.
+fn case(step: &str) -> Case {
+    let text = format!(r#"{{"case": "made-up", "steps": [{step}]}}"#);
+    serde_json::from_str(&text).unwrap()
+}
+
+fn differences(step: &str) -> Vec<String> {
+    let report = apiserver::run_cases(&[case(step)], &Against::Embedded).unwrap();
+    report
+        .failed
+        .into_iter()
+        .flat_map(|verdict| verdict.differences)
+        .collect()
+}
+
+#[test]
+fn each_part_of_an_answer_counts() {
+    for (step, expected) in [
+        (
+            r#"{"method": "GET", "path": "/healthz", "response": {"status": 200, "text": "ok"}}"#,
+            None,
+        ),
+        (
+            r#"{"method": "GET", "path": "/healthz", "response": {"status": 204, "text": "ok"}}"#,
+            Some("step 1, GET /healthz: status: expected 204, is 200: ok"),
+        ),
+        (
+            r#"{"method": "GET", "path": "/healthz", "response": {"status": 200, "text": "no"}}"#,
+            Some(r#"step 1, GET /healthz: : expected "no", is "ok""#),
+        ),
+        (
+            r#"{"method": "GET", "path": "/healthz",
+                "response": {"status": 200, "text": "ok", "contentType": "application/json"}}"#,
+            Some(
+                "step 1, GET /healthz: content type: expected \"application/json\", \
+                  is \"text/plain; charset=utf-8\"",
+            ),
+        ),
+        (
+            r#"{"method": "GET", "path": "/healthz",
+                "response": {"status": 200, "text": "ok", "retry-after": "1"}}"#,
+            Some(r#"step 1, GET /healthz: retry-after: expected "1", is """#),
+        ),
+        (
+            r#"{"method": "GET", "path": "/api/v1/namespaces/{{no.name}}",
+                "response": {"status": 200}}"#,
+            Some(
+                "step 1, GET /api/v1/namespaces/{{no.name}}: no answer before this step holds \
+                  no.name",
+            ),
+        ),
+        (
+            r#"{"method": "WATCH", "path": "/api/v1/namespaces/{ns}/pods?watch=1&timeoutSeconds=1",
+                "seconds": 1, "response": {"status": 200, "events": [{}]}}"#,
+            Some(
+                "step 1, WATCH /api/v1/namespaces/{ns}/pods?watch=1&timeoutSeconds=1: .events: \
+                  expected [{}], is []",
+            ),
+        ),
+    ] {
+        assert_eq!(differences(step), Vec::from_iter(expected), "{step}");
+    }
+}
+
+#[test]
+fn members_of_an_answer_count_but_for_the_owners_of_fields() {
+    let step = r#"{"method": "POST", "path": "/api/v1/namespaces/{ns}/configmaps",
+        "body": {"metadata": {"name": "c", "uid": "u"}, "data": {"a": "b"}},
+        "response": {"status": 201, "body": {"kind": "ConfigMap", "apiVersion": "v1",
+            "metadata": {"name": "c", "namespace": "{ns}", "uid": "<uid>",
+                "resourceVersion": "<rv>", "creationTimestamp": "<time>", "managedFields": []},
+            "data": {"a": "b"}}}}"#;
+    assert_eq!(differences(step), [""; 0]);
+    let differing = step.replace(r#""data": {"a": "b"}}}}"#, r#""data": {"a": "c"}}}}"#);
+    assert_eq!(
+        differences(&differing),
+        [r#"step 1, POST /api/v1/namespaces/{ns}/configmaps: .data.a: expected "c", is "b""#]
+    );
+}
