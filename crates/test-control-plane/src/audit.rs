@@ -34,9 +34,11 @@ pub struct AuditEntry {
     pub content_type: String,
     /// The body of the request.
     pub body: Bytes,
-    /// The HTTP status code of the answer; 0 if the connection was dropped before the write, and
-    /// what the client would have got if it was dropped after.
+    /// The HTTP status code that the server answered with, also if a fault rule kept it from the
+    /// client; 0 if nothing was done.
     pub code: u16,
+    /// The fault rules that struck it, separated by commas; empty if none did.
+    pub fault: String,
     /// The newest revision of the store once the answer was made.
     pub revision_after: u64,
 }

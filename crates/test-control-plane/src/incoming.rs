@@ -1,15 +1,14 @@
 //! Requests that have been read.
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method};
-use serde::Deserialize;
 
-use crate::auth::Peer;
+use crate::auth::{Identity, Peer};
 use crate::decode::{self, BodyFormat};
+use crate::faults::RequestFacts;
 use crate::options::DeleteOptions;
 use crate::query::Query;
-use crate::route::{ResourceRequest, Verb};
 use crate::status::ApiResult;
 
 /// A request whose body has been read.
@@ -23,27 +22,14 @@ pub(crate) struct Incoming {
     pub(crate) peer: Option<Peer>,
 }
 
-/// As much of a body as tells the name of the object that it creates.
-#[derive(Default, Deserialize)]
-struct NameOnly {
-    #[serde(default)]
-    metadata: MetadataNameOnly,
-}
-
-#[derive(Default, Deserialize)]
-struct MetadataNameOnly {
-    #[serde(default)]
-    name: String,
-}
-
 impl Incoming {
-    /// A create with the name that its body tells, for fault rules and the audit log.
-    pub(crate) fn named(&self, mut request: ResourceRequest) -> ResourceRequest {
-        if request.verb == Verb::Create && request.name.is_empty() {
-            let body: NameOnly = serde_json::from_slice(&self.body).unwrap_or_default();
-            request.name = body.metadata.name;
-        }
-        request
+    /// What fault rules and the audit log see of it.
+    pub(crate) fn facts(&self, identity: &Identity) -> RequestFacts {
+        let mut facts = RequestFacts::new(&self.method, &self.path, &self.query_text);
+        facts.name_from(&self.body);
+        facts.user.clone_from(&identity.name);
+        self.header(USER_AGENT).clone_into(&mut facts.user_agent);
+        facts
     }
 
     pub(crate) fn header(&self, name: http::HeaderName) -> &str {

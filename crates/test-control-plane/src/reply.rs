@@ -69,6 +69,15 @@ pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'stati
     reply
 }
 
+/// An answer whose body is a stream.
+pub(crate) fn streamed(
+    parts: Parts,
+    pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> Reply {
+    let body = StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync();
+    Response::from_parts(parts, body)
+}
+
 /// An error's `Status`.
 pub fn error(error: &ApiError) -> Reply {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,12 +1,13 @@
 //! The API server: one pipeline for every request, as a tower service.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use rand::SeedableRng;
@@ -15,11 +16,11 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditEntry, AuditLog};
-use crate::auth::{self, Peer};
+use crate::auth::{self, Identity, Peer};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
-use crate::faults::{FaultAction, Faults};
+use crate::faults::{Faults, Interrupted};
 use crate::handlers::{Source, discover};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
@@ -65,7 +66,7 @@ impl ApiServer {
             clock,
             random: Mutex::new(StdRng::seed_from_u64(config.seed)),
             audit: AuditLog::new(config.audit_limit),
-            faults: Faults::default(),
+            faults: Faults::new(config.seed),
             stopping: CancellationToken::new(),
             config,
         }))
@@ -134,73 +135,60 @@ impl ApiServer {
             body,
             peer: parts.extensions.get::<Peer>().cloned(),
         };
-        match self.answer(&incoming).await {
-            Ok(reply) => Ok(reply),
-            Err(Failure::Error(err)) => Ok(reply::error(&err)),
-            Err(Failure::Dropped) => Err(ConnectionDropped),
-        }
+        self.answer(&incoming).await
     }
 
-    async fn answer(&self, incoming: &Incoming) -> Result<Reply, Failure> {
-        let Incoming { headers, path, .. } = incoming;
-        let identity = self
+    async fn answer(&self, incoming: &Incoming) -> Result<Reply, ConnectionDropped> {
+        let identity = match self
             .config()
             .tokens
-            .authenticate(headers, incoming.peer.as_ref())?;
-        let route = route(&incoming.method, path, &incoming.query)?;
-        auth::authorize(&identity, &route, path)?;
-        let request = match route {
-            Route::Resource(request) => incoming.named(request),
-            other => return Ok(discover(&other, &incoming.method)?),
+            .authenticate(&incoming.headers, incoming.peer.as_ref())
+        {
+            Ok(identity) => identity,
+            Err(err) => return Ok(reply::error(&err)),
         };
-        let agent = incoming.header(USER_AGENT).to_owned();
-        let fault = self.faults().strike(&request, &agent);
-        let result = self.handle_with_fault(&request, incoming, fault).await;
-        let code = match &result {
-            Ok((reply, _)) => reply.status().as_u16(),
-            Err(Failure::Error(err)) => err.code,
-            Err(Failure::Dropped) => 0,
+        let facts = incoming.facts(&identity);
+        let strike = self.faults().strike(&facts, &incoming.body);
+        let fault = strike.names();
+        let handled = async {
+            let reply = self.dispatch(&identity, incoming).await;
+            Ok::<Reply, Infallible>(reply.unwrap_or_else(|err| reply::error(&err)))
         };
-        self.audit().push(AuditEntry {
-            verb: request.verb,
-            group: request.kind.group.to_owned(),
-            resource: request.kind.plural.to_owned(),
-            subresource: request.target.subresource().to_owned(),
-            namespace: request.namespace,
-            name: request.name,
-            query: incoming.query_text.clone(),
-            user: identity.name,
-            user_agent: agent,
-            content_type: incoming.header(CONTENT_TYPE).to_owned(),
-            body: incoming.body.clone(),
-            code,
-            revision_after: self.store().revision(),
-        });
-        match result? {
-            (reply, None) => Ok(reply),
-            (_, Some(failure)) => Err(failure),
+        let (code, result) = strike.carry_out(&facts, handled).await;
+        if facts.is_resource() {
+            self.audit().push(AuditEntry {
+                verb: facts.verb.unwrap_or(Verb::Get),
+                group: facts.group,
+                resource: facts.resource,
+                subresource: facts.subresource,
+                namespace: facts.namespace,
+                name: facts.name,
+                query: facts.query,
+                user: facts.user,
+                user_agent: facts.user_agent,
+                content_type: incoming.header(CONTENT_TYPE).to_owned(),
+                body: incoming.body.clone(),
+                code,
+                fault,
+                revision_after: self.store().revision(),
+            });
+        }
+        match result {
+            Ok(reply) => Ok(reply),
+            Err(Interrupted::Dropped) => Err(ConnectionDropped),
+            Err(Interrupted::Failed(never)) => match never {},
         }
     }
 
-    /// Handles a request as the fault wants it; a failure beside an answer comes after the commit.
-    async fn handle_with_fault(
-        &self,
-        request: &ResourceRequest,
-        incoming: &Incoming,
-        fault: Option<FaultAction>,
-    ) -> Result<(Reply, Option<Failure>), Failure> {
-        let after = match fault {
-            None => None,
-            Some(FaultAction::Delay(time)) => {
-                tokio::time::sleep(time).await;
-                None
-            }
-            Some(FaultAction::Respond(error)) => return Err(Failure::Error(error)),
-            Some(FaultAction::DropBeforeCommit) => return Err(Failure::Dropped),
-            Some(FaultAction::CommitThenDrop) => Some(Failure::Dropped),
-            Some(FaultAction::CommitThenRespond(error)) => Some(Failure::Error(error)),
-        };
-        Ok((self.handle(request, incoming).await?, after))
+    /// Answers whoever was authenticated.
+    async fn dispatch(&self, identity: &Identity, incoming: &Incoming) -> ApiResult<Reply> {
+        let path = &incoming.path;
+        let route = route(&incoming.method, path, &incoming.query)?;
+        auth::authorize(identity, &route, path)?;
+        match route {
+            Route::Resource(request) => self.handle(&request, incoming).await,
+            other => discover(&other, &incoming.method),
+        }
     }
 
     async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
@@ -323,18 +311,6 @@ impl ApiServer {
         };
         let warnings = self.check_fields(kind, &text, options.field_validation)?;
         Ok((draft, warnings))
-    }
-}
-
-/// Why there is no answer of the handler.
-enum Failure {
-    Error(ApiError),
-    Dropped,
-}
-
-impl From<ApiError> for Failure {
-    fn from(error: ApiError) -> Self {
-        Self::Error(error)
     }
 }
 

@@ -1,7 +1,10 @@
 //! What requests do, in the words of authorization and of discovery.
 
 /// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Read one object.
     Get,

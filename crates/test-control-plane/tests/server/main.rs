@@ -8,6 +8,7 @@
 mod actors;
 mod actors_garbage_collector;
 mod actors_namespaces;
+mod audit;
 mod client;
 mod deletions;
 mod faults;

@@ -1,0 +1,79 @@
+//! Amounts that are fixed or drawn from a range, by the seed of the rule that they belong to.
+
+use std::time::Duration;
+
+use rand::Rng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::duration;
+
+/// A time to wait. In JSON `"50ms"`, or `{"min": "0s", "max": "60ms"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Delay {
+    /// Always the same.
+    Exactly(#[serde(with = "duration")] Duration),
+    /// Anything from `min` to `max`, drawn anew each time.
+    Between {
+        /// The shortest.
+        #[serde(with = "duration")]
+        min: Duration,
+        /// The longest.
+        #[serde(with = "duration")]
+        max: Duration,
+    },
+}
+
+impl Delay {
+    pub(crate) fn draw(self, random: &mut StdRng) -> Duration {
+        match self {
+            Self::Exactly(duration) => duration,
+            Self::Between { min, max } if min < max => random.random_range(min..=max),
+            Self::Between { min, .. } => min,
+        }
+    }
+}
+
+impl From<Duration> for Delay {
+    fn from(duration: Duration) -> Self {
+        Self::Exactly(duration)
+    }
+}
+
+/// A number of things. In JSON `3`, or `{"min": 1, "max": 12}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Count {
+    /// Always the same.
+    Exactly(u32),
+    /// Anything from `min` to `max`, drawn anew each time.
+    Between {
+        /// The smallest.
+        min: u32,
+        /// The largest.
+        max: u32,
+    },
+}
+
+impl Count {
+    pub(crate) fn draw(self, random: &mut StdRng) -> u32 {
+        match self {
+            Self::Exactly(count) => count,
+            Self::Between { min, max } if min < max => random.random_range(min..=max),
+            Self::Between { min, .. } => min,
+        }
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::Exactly(0)
+    }
+}
+
+impl From<u32> for Count {
+    fn from(count: u32) -> Self {
+        Self::Exactly(count)
+    }
+}

@@ -1,0 +1,177 @@
+//! The rules in force.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::action::FaultAction;
+use super::facts::RequestFacts;
+use super::gate::{Gate, GatePoint, GateState};
+use super::matcher::RequestMatcher;
+use super::plan::FaultPlan;
+use super::rule::{FaultRule, RuleId};
+use super::schedule::{Running, Schedule};
+use super::strike::Strike;
+
+/// The rules in force, asked in the order in which they were added. Cloning gives another handle.
+#[derive(Clone, Debug)]
+pub struct Faults(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    seed: u64,
+    next_id: u64,
+    rules: Vec<ActiveRule>,
+    gates: Vec<Arc<GateState>>,
+    hits: BTreeMap<RuleId, u64>,
+}
+
+#[derive(Debug)]
+struct ActiveRule {
+    id: RuleId,
+    rule: FaultRule,
+    running: Running,
+}
+
+impl Faults {
+    /// No rules; those that are added draw by this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            seed,
+            next_id: 0,
+            rules: Vec::new(),
+            gates: Vec::new(),
+            hits: BTreeMap::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a rule for requests.
+    pub fn add(&self, rule: FaultRule) -> RuleId {
+        self.lock().add(rule)
+    }
+
+    /// Adds the rules of a plan; its seed holds for all rules that are added from now on.
+    pub fn load(&self, plan: &FaultPlan) -> Vec<RuleId> {
+        let mut state = self.lock();
+        if let Some(seed) = plan.seed {
+            state.seed = seed;
+        }
+        let rules = plan.requests.iter();
+        rules.map(|rule| state.add(rule.clone())).collect()
+    }
+
+    /// Strikes the next `times` requests that match.
+    pub fn inject(&self, matcher: RequestMatcher, times: u32, action: FaultAction) -> RuleId {
+        self.inject_after(matcher, 0, times, action)
+    }
+
+    /// Lets `skip` matching requests pass, then strikes the next `times`.
+    pub fn inject_after(
+        &self,
+        matcher: RequestMatcher,
+        skip: u32,
+        times: u32,
+        action: FaultAction,
+    ) -> RuleId {
+        self.add(FaultRule::new(matcher, action).when(Schedule::times(times).skip(skip)))
+    }
+
+    /// Strikes every request that matches until the rule is removed.
+    pub fn inject_always(&self, matcher: RequestMatcher, action: FaultAction) -> RuleId {
+        self.add(FaultRule::new(matcher, action))
+    }
+
+    /// Stops the requests that match before anything is done, until they are released.
+    pub fn gate(&self, matcher: RequestMatcher) -> Gate {
+        self.gate_at(GatePoint::BeforeCommit, matcher)
+    }
+
+    /// Stops the requests that match at a point, until they are released.
+    pub fn gate_at(&self, point: GatePoint, matcher: RequestMatcher) -> Gate {
+        let (gate, state) = Gate::new(matcher, point);
+        self.lock().gates.push(state);
+        gate
+    }
+
+    /// How many requests a rule has struck, also when it is no longer in force.
+    pub fn hits(&self, id: RuleId) -> u64 {
+        self.lock().hits.get(&id).copied().unwrap_or_default()
+    }
+
+    /// Removes a rule; whether it was still in force.
+    pub fn remove(&self, id: RuleId) -> bool {
+        let mut state = self.lock();
+        let before = state.rules.len();
+        state.rules.retain(|active| active.id != id);
+        state.rules.len() < before
+    }
+
+    /// Removes every rule and opens every gate.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.rules.clear();
+        let gates = std::mem::take(&mut state.gates);
+        drop(state);
+        for gate in gates {
+            gate.open();
+        }
+    }
+
+    /// What happens to a request.
+    pub(crate) fn strike(&self, facts: &RequestFacts, body: &[u8]) -> Strike {
+        self.lock().strike(facts, body)
+    }
+}
+
+impl State {
+    fn add(&mut self, rule: FaultRule) -> RuleId {
+        let id = RuleId(self.next_id);
+        self.next_id += 1;
+        let own = if rule.name.is_empty() {
+            id.0
+        } else {
+            hash(&rule.name)
+        };
+        let running = Running::start(rule.when, self.seed ^ own.wrapping_mul(SPREAD));
+        self.rules.push(ActiveRule { id, rule, running });
+        id
+    }
+
+    fn strike(&mut self, facts: &RequestFacts, body: &[u8]) -> Strike {
+        let mut strike = Strike::default();
+        if self.rules.is_empty() && self.gates.is_empty() {
+            return strike;
+        }
+        self.gates.retain(|gate| !gate.is_open());
+        let gates = self.gates.iter().filter(|gate| gate.matches(facts, body));
+        strike.gates = gates.map(Arc::clone).collect();
+        let mut exhausted = false;
+        for active in &mut self.rules {
+            if strike.is_decided() {
+                break;
+            }
+            if active.rule.matcher.matches(facts, body) && active.running.strikes() {
+                *self.hits.entry(active.id).or_default() += 1;
+                strike.add(&active.rule, &mut active.running.random);
+            }
+            exhausted |= active.running.is_exhausted();
+        }
+        if exhausted {
+            self.rules.retain(|active| !active.running.is_exhausted());
+        }
+        strike
+    }
+}
+
+/// Spreads consecutive numbers over all seeds.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// FNV-1a: seeds must not depend on the process.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

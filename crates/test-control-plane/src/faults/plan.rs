@@ -1,0 +1,53 @@
+//! Plans: rules as a file, so that a run can be repeated and a generator can make them.
+
+use serde::{Deserialize, Serialize};
+
+use super::rule::FaultRule;
+
+/// Rules as data. In JSON:
+///
+/// ```
+/// # use kube_test_control_plane::faults::FaultPlan;
+/// let plan = FaultPlan::from_json(r#"{
+///   "seed": 7,
+///   "requests": [
+///     {"match": {"verbs": ["create"], "resources": ["pods"], "userAgent": "my-operator"},
+///      "when": {"probability": 0.08, "until": "10m"},
+///      "action": {"respond": {"tooManyRequests": {"retryAfterSeconds": 1}}}},
+///     {"match": {"verbs": ["delete"]}, "when": {"skip": 1, "limit": 1}, "action": "commitThenDrop"}
+///   ]
+/// }"#)?;
+/// assert_eq!(plan.requests.len(), 2);
+/// # Ok::<(), kube_test_control_plane::faults::PlanError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct FaultPlan {
+    /// Seeds what the rules draw by chance; none keeps the seed of the control plane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Rules for requests, the first first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<FaultRule>,
+}
+
+/// A plan that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("reading a fault plan: {0}")]
+pub struct PlanError(#[from] serde_json::Error);
+
+impl FaultPlan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    ///
+    /// The text isn't JSON of a plan; the error names the place.
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// The plan as JSON that [`from_json`](Self::from_json) reads.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,200 @@
+//! How often a rule strikes what it matches.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::duration;
+
+/// How often a rule strikes what it matches; the default is each time, for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Schedule {
+    /// Lets so many pass first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip: u32,
+    /// Then strikes only each k-th: the k-th, the 2k-th and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
+    /// Strikes those with this probability, from 0 to 1, drawn by the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Strikes so many and no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Not before so much time has passed since the rule was added.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub after: Option<Duration>,
+    /// Not once so much time has passed since the rule was added.
+    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
+    pub until: Option<Duration>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference to the member"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Schedule {
+    /// Each time, for ever.
+    pub fn always() -> Self {
+        Self::default()
+    }
+
+    /// The next so many times.
+    pub fn times(limit: u32) -> Self {
+        Self::always().limit(limit)
+    }
+
+    /// Lets so many pass first.
+    #[must_use]
+    pub fn skip(self, skip: u32) -> Self {
+        Self { skip, ..self }
+    }
+
+    /// Strikes only each k-th.
+    #[must_use]
+    pub fn every(self, k: u32) -> Self {
+        Self {
+            every: Some(k),
+            ..self
+        }
+    }
+
+    /// Strikes with this probability, from 0 to 1.
+    #[must_use]
+    pub fn probability(self, probability: f64) -> Self {
+        Self {
+            probability: Some(probability),
+            ..self
+        }
+    }
+
+    /// Strikes so many and no more.
+    #[must_use]
+    pub fn limit(self, limit: u32) -> Self {
+        Self {
+            limit: Some(limit),
+            ..self
+        }
+    }
+
+    /// Strikes only so long after the rule was added, from `after` to before `until`.
+    #[must_use]
+    pub fn between(self, after: Duration, until: Duration) -> Self {
+        Self {
+            after: Some(after),
+            until: Some(until),
+            ..self
+        }
+    }
+}
+
+/// A schedule in force.
+#[derive(Debug)]
+pub(crate) struct Running {
+    schedule: Schedule,
+    started: Instant,
+    seen: u64,
+    hits: u64,
+    pub(crate) random: StdRng,
+}
+
+impl Running {
+    pub(crate) fn start(schedule: Schedule, seed: u64) -> Self {
+        Self {
+            schedule,
+            started: Instant::now(),
+            seen: 0,
+            hits: 0,
+            random: StdRng::seed_from_u64(seed),
+        }
+    }
+
+    /// Counts something that matches; whether the rule strikes it.
+    pub(crate) fn strikes(&mut self) -> bool {
+        let schedule = self.schedule;
+        let elapsed = self.started.elapsed();
+        if self.is_exhausted() || schedule.after.is_some_and(|after| elapsed < after) {
+            return false;
+        }
+        self.seen += 1;
+        let Some(counted) = self.seen.checked_sub(u64::from(schedule.skip) + 1) else {
+            return false;
+        };
+        let every = u64::from(schedule.every.unwrap_or(1).max(1));
+        if counted % every != every - 1 {
+            return false;
+        }
+        let struck = schedule.probability.is_none_or(|probability| {
+            let probability = if probability.is_nan() {
+                0.0
+            } else {
+                probability
+            };
+            self.random.random_bool(probability.clamp(0.0, 1.0))
+        });
+        self.hits += u64::from(struck);
+        struck
+    }
+
+    /// Whether it strikes nothing any more.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let limit = self.schedule.limit;
+        limit.is_some_and(|limit| self.hits >= u64::from(limit))
+            || self
+                .schedule
+                .until
+                .is_some_and(|until| self.started.elapsed() >= until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(schedule: Schedule, count: usize) -> String {
+        let mut running = Running::start(schedule, 7);
+        let mark = |struck| if struck { 'x' } else { '.' };
+        (0..count).map(|_| mark(running.strikes())).collect()
+    }
+
+    #[test]
+    fn what_is_skipped_counted_and_limited() {
+        assert_eq!(pattern(Schedule::always(), 4), "xxxx");
+        assert_eq!(pattern(Schedule::times(2), 4), "xx..");
+        assert_eq!(pattern(Schedule::times(1).skip(2), 5), "..x..");
+        assert_eq!(pattern(Schedule::always().every(3), 7), "..x..x.");
+        assert_eq!(pattern(Schedule::always().every(2).skip(1), 6), "..x.x.");
+        assert_eq!(pattern(Schedule::always().probability(0.0), 3), "...");
+        assert_eq!(pattern(Schedule::always().probability(1.0), 3), "xxx");
+    }
+
+    #[test]
+    fn chance_follows_the_seed() {
+        let schedule = Schedule::always().probability(0.3);
+        let struck = pattern(schedule, 1000);
+        assert_eq!(struck, pattern(schedule, 1000));
+        let hits = struck.matches('x').count();
+        assert!((250..350).contains(&hits), "{hits}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_is_counted_from_the_start() {
+        let second = Duration::from_secs(1);
+        let schedule = Schedule::always().between(second, 3 * second);
+        let mut running = Running::start(schedule, 7);
+        let mut struck = Vec::new();
+        for _ in 0..4 {
+            struck.push(running.strikes());
+            tokio::time::advance(second).await;
+        }
+        assert_eq!(struck, [false, true, true, false]);
+    }
+}

@@ -1,0 +1,141 @@
+//! What the rules want of one request, and the request carried out that way.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use http_body_util::BodyExt;
+use rand::rngs::StdRng;
+use tokio::time::sleep;
+
+use super::action::FaultAction;
+use super::error::FaultError;
+use super::facts::RequestFacts;
+use super::gate::{GatePoint, GateState};
+use super::rule::FaultRule;
+use crate::reply::{self, BoxError, Reply};
+
+/// What the rules want of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Strike {
+    pub(super) gates: Vec<Arc<GateState>>,
+    delay: Duration,
+    delay_answer: Duration,
+    slow_body: Option<(u32, Duration)>,
+    end: Option<End>,
+    names: Vec<String>,
+}
+
+/// The last action of a request.
+#[derive(Debug)]
+enum End {
+    Respond(FaultError),
+    DropBefore,
+    DropAfter,
+    RespondAfter(FaultError),
+}
+
+/// Why a client gets no answer.
+#[derive(Debug)]
+pub(crate) enum Interrupted<E> {
+    /// A rule wants the connection dropped.
+    Dropped,
+    /// Carrying it out failed.
+    Failed(E),
+}
+
+impl Strike {
+    /// Whether no further rule is asked.
+    pub(super) fn is_decided(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(super) fn add(&mut self, rule: &FaultRule, random: &mut StdRng) {
+        self.names.push(if rule.name.is_empty() {
+            rule.action.name().to_owned()
+        } else {
+            rule.name.clone()
+        });
+        match &rule.action {
+            FaultAction::Delay(delay) => self.delay += delay.draw(random),
+            FaultAction::DelayAnswer(delay) => self.delay_answer += delay.draw(random),
+            FaultAction::SlowBody { piece_bytes, pause } => {
+                self.slow_body = Some(((*piece_bytes).max(1), pause.draw(random)));
+            }
+            FaultAction::Respond(error) => self.end = Some(End::Respond(error.clone())),
+            FaultAction::DropBeforeCommit => self.end = Some(End::DropBefore),
+            FaultAction::CommitThenDrop => self.end = Some(End::DropAfter),
+            FaultAction::CommitThenRespond(error) => {
+                self.end = Some(End::RespondAfter(error.clone()));
+            }
+        }
+    }
+
+    /// The names of the rules that struck, separated by commas; empty if none did.
+    pub(crate) fn names(&self) -> String {
+        self.names.join(",")
+    }
+
+    /// Carries a request out as the rules want it. The first part of the result is the code that
+    /// the server answered with, whatever the client got: 0 if nothing was done.
+    pub(crate) async fn carry_out<E>(
+        self,
+        facts: &RequestFacts,
+        apply: impl Future<Output = Result<Reply, E>>,
+    ) -> (u16, Result<Reply, Interrupted<E>>) {
+        if !self.delay.is_zero() {
+            sleep(self.delay).await;
+        }
+        self.pass_gates(GatePoint::BeforeCommit, facts).await;
+        match &self.end {
+            Some(End::Respond(error)) => return (error.code(), Ok(error.reply(facts))),
+            Some(End::DropBefore) => return (0, Err(Interrupted::Dropped)),
+            _ => {}
+        }
+        let reply = match apply.await {
+            Ok(reply) => reply,
+            Err(err) => return (0, Err(Interrupted::Failed(err))),
+        };
+        let code = reply.status().as_u16();
+        self.pass_gates(GatePoint::AfterCommit, facts).await;
+        if !self.delay_answer.is_zero() {
+            sleep(self.delay_answer).await;
+        }
+        let result = match (&self.end, self.slow_body) {
+            (Some(End::DropAfter), _) => Err(Interrupted::Dropped),
+            (Some(End::RespondAfter(error)), _) => Ok(error.reply(facts)),
+            (_, Some((bytes, pause))) => Ok(in_pieces(reply, bytes, pause)),
+            _ => Ok(reply),
+        };
+        (code, result)
+    }
+
+    async fn pass_gates(&self, point: GatePoint, facts: &RequestFacts) {
+        for gate in self.gates.iter().filter(|gate| gate.point() == point) {
+            gate.pass(facts).await;
+        }
+    }
+}
+
+/// An answer whose body comes in pieces, each after a pause.
+fn in_pieces(reply: Reply, bytes: u32, pause: Duration) -> Reply {
+    let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (parts, body) = reply.into_parts();
+    let pieces = stream::unfold(
+        (body, Bytes::new()),
+        move |(mut body, mut rest)| async move {
+            while rest.is_empty() {
+                match body.frame().await? {
+                    Ok(frame) => rest = frame.into_data().unwrap_or_default(),
+                    Err(err) => return Some((Err::<Bytes, BoxError>(err), (body, rest))),
+                }
+            }
+            sleep(pause).await;
+            let piece = rest.split_to(size.min(rest.len()));
+            Some((Ok(piece), (body, rest)))
+        },
+    );
+    reply::streamed(parts, pieces)
+}

@@ -1,0 +1,4 @@
+//! Faults: what clients see of them.
+
+mod gates;
+mod requests;
