@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::{self, Kind};
+use crate::negotiate::MEDIA_TYPES;
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
 
@@ -30,17 +31,14 @@ impl BodyFormat {
         match media_type(content_type) {
             "" | "application/json" => Ok(Self::Json),
             "application/yaml" => Ok(Self::Yaml),
-            other => Err(ApiError {
-                details: Some(json!({})),
-                ..ApiError::new(
-                    415,
-                    "UnsupportedMediaType",
-                    format!(
-                        "the body of the request was in an unknown format - accepted media types \
-                         include: application/json, application/yaml (not {other})"
-                    ),
-                )
-            }),
+            _ => Err(ApiError::new(
+                415,
+                "UnsupportedMediaType",
+                format!(
+                    "the body of the request was in an unknown format - accepted media types \
+                     include: {MEDIA_TYPES}"
+                ),
+            )),
         }
     }
 }

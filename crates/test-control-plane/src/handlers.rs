@@ -12,6 +12,5 @@ mod update;
 mod virtual_resources;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
-pub(crate) use discovery::discover;
 pub(crate) use read::forbidden;
 pub(crate) use update::Source;

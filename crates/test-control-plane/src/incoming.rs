@@ -3,22 +3,28 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method};
+use serde_json::Value;
 
 use crate::auth::{Identity, Peer};
 use crate::decode::{self, BodyFormat};
 use crate::faults::RequestFacts;
 use crate::options::DeleteOptions;
 use crate::query::Query;
-use crate::status::ApiResult;
+use crate::status::{ApiError, ApiResult};
 
 /// A request whose body has been read.
 pub(crate) struct Incoming {
     pub(crate) method: Method,
+    /// The host that the client called, perhaps with a port.
+    pub(crate) host: String,
+    /// The path without its escapes.
     pub(crate) path: String,
     pub(crate) query_text: String,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Why there is no body, if it couldn't be read.
+    pub(crate) unreadable: Option<ApiError>,
     pub(crate) peer: Option<Peer>,
 }
 
@@ -42,7 +48,11 @@ impl Incoming {
     }
 
     pub(crate) fn delete_options(&self) -> ApiResult<DeleteOptions> {
-        let body = decode::value(self.format()?, &self.body)?;
+        let body = if self.body.is_empty() {
+            Value::Null
+        } else {
+            decode::value(self.format()?, &self.body)?
+        };
         DeleteOptions::parse(&self.query, &body)
     }
 }

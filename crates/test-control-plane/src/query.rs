@@ -1,6 +1,10 @@
-//! Query strings.
+//! Query strings, and what is escaped in URLs.
 
+mod duration;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::status::{ApiError, ApiResult};
 
@@ -27,6 +31,11 @@ impl Query {
             .filter(|v| !v.is_empty())
     }
 
+    /// Whether the parameter is there, with or without a value.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// A parameter that is true or false; a missing one is false.
     pub fn flag(&self, key: &str) -> bool {
         self.0
@@ -49,6 +58,30 @@ impl Query {
                 })
             })
             .transpose()
+    }
+
+    /// How long the client wants the server to work on the request at most.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a text that is no duration.
+    pub(crate) fn timeout(&self) -> ApiResult<Option<Duration>> {
+        let parsed = self.get("timeout").map(duration::parse).transpose();
+        parsed.map_err(|why| {
+            ApiError::bad_request(format!(
+                "invalid timeout specified in the request URL - {why}"
+            ))
+        })
+    }
+}
+
+/// The path of a URL without its escapes.
+pub(crate) fn decode_path(path: &str) -> Cow<'_, str> {
+    if path.contains('%') {
+        // A plus sign is an escape in queries only.
+        decode(&path.replace('+', "%2B")).into()
+    } else {
+        path.into()
     }
 }
 
@@ -86,5 +119,23 @@ mod tests {
         assert_eq!(query.get("empty"), None);
         assert_eq!(query.integer("limit").unwrap(), Some(500));
         assert!(Query::parse("limit=x").integer("limit").is_err());
+    }
+
+    #[test]
+    fn paths_keep_their_plus_signs() {
+        assert_eq!(decode_path("/a%3Ab/c+d"), "/a:b/c+d");
+        assert_eq!(decode_path("/a/b+c"), "/a/b+c");
+    }
+
+    #[test]
+    fn a_timeout_is_a_duration_of_go() {
+        let timeout = |text| Query::parse(text).timeout();
+        assert_eq!(timeout("timeout=32s"), Ok(Some(Duration::from_secs(32))));
+        assert_eq!(timeout("timeout="), Ok(None));
+        let message = timeout("timeout=abc").unwrap_err().message;
+        assert_eq!(
+            message,
+            "invalid timeout specified in the request URL - time: invalid duration \"abc\""
+        );
     }
 }

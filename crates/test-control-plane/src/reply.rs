@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures::Stream;
 use futures::TryStreamExt;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
@@ -40,8 +40,11 @@ pub fn json_value(code: StatusCode, value: &Value) -> Reply {
 }
 
 /// Plain text.
-pub fn plain(code: StatusCode, text: &'static str) -> Reply {
-    with_type(code, "text/plain; charset=utf-8", text)
+pub fn plain(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    let mut reply = with_type(code, "text/plain; charset=utf-8", text);
+    let value = HeaderValue::from_static("nosniff");
+    reply.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, value);
+    reply
 }
 
 /// Plain text without a charset, as logs are.
@@ -59,10 +62,15 @@ fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes
     reply
 }
 
+/// Marks the answers whose body goes on as long as the client reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streamed;
+
 /// A stream of JSON lines.
 pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
     let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
     let mut reply = Response::new(body);
+    reply.extensions_mut().insert(Streamed);
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));

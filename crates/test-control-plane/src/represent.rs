@@ -1,140 +1,106 @@
-//! In which form the client wants objects: whole, as table rows, or their metadata only.
+//! The forms of objects in answers: whole, as table rows, or their metadata only.
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
-use crate::query::Query;
-use crate::status::{ApiError, ApiResult};
+use crate::negotiate;
+use crate::status::ApiResult;
 use crate::table::{self, IncludeObject};
 
-/// The form of objects in an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The form of objects in an answer. The versions are those of the form's own kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Representation {
     /// As they are.
+    #[default]
     Whole,
     /// Table rows.
-    Table(IncludeObject),
-    /// Metadata only; a list of kind `PartialObjectMetadataList`.
-    Metadata,
+    Table {
+        /// The `apiVersion` of the table.
+        version: &'static str,
+        /// What a row shows of its object beside the cells.
+        include: IncludeObject,
+    },
+    /// The metadata of one object.
+    Metadata {
+        /// The `apiVersion` of the metadata.
+        version: &'static str,
+    },
+    /// The metadata of every object of a list.
+    MetadataList {
+        /// The `apiVersion` of the list and of its items.
+        version: &'static str,
+    },
 }
 
 impl Representation {
-    /// What the `Accept` header asks for first that can be given.
+    /// The body of an answer in this form. A `Status` stays what it is.
     ///
     /// # Errors
     ///
-    /// 406 if nothing of it can be given.
-    pub(crate) fn parse(accept: &str, query: &Query) -> ApiResult<Self> {
-        let mut clauses: Vec<(f32, &str)> = accept
-            .split(',')
-            .map(str::trim)
-            .filter(|clause| !clause.is_empty())
-            .map(|clause| (quality(clause), clause))
-            .collect();
-        if clauses.is_empty() {
-            return Ok(Self::Whole);
-        }
-        clauses.sort_by(|a, b| b.0.total_cmp(&a.0));
-        clauses
-            .iter()
-            .find_map(|(_, clause)| Self::of_clause(clause, query))
-            .ok_or_else(not_acceptable)
-    }
-
-    fn of_clause(clause: &str, query: &Query) -> Option<Self> {
-        let base = clause.split(';').next().unwrap_or_default().trim();
-        let known = [
-            "application/json",
-            "application/*",
-            "*/*",
-            "application/yaml",
-        ];
-        if !known.contains(&base) {
-            return None;
-        }
-        match (
-            parameter(clause, "as"),
-            parameter(clause, "g"),
-            parameter(clause, "v"),
-        ) {
-            (None, _, _) => Some(Self::Whole),
-            (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Some(Self::Table(
-                IncludeObject::parse(query.get("includeObject")),
-            )),
-            (
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
-                Some("meta.k8s.io"),
-                Some("v1"),
-            ) => Some(Self::Metadata),
-            _ => None,
-        }
-    }
-
-    /// The body of an answer in this form; errors and the like stay what they are.
-    pub(crate) fn body(self, kind: &Kind, body: Bytes, now: Timestamp) -> Bytes {
+    /// 406 for the metadata of one object where the answer is a list, and the other way round.
+    pub(crate) fn body(self, kind: &Kind, body: Bytes, now: Timestamp) -> ApiResult<Bytes> {
         if self == Self::Whole {
-            return body;
+            return Ok(body);
         }
         let Ok(value) = serde_json::from_slice::<Value>(&body) else {
-            return body;
+            return Ok(body);
         };
-        if matches!(
-            value.get("kind").and_then(Value::as_str),
-            Some("Status" | "Scale") | None
-        ) {
-            return body;
-        }
-        let shown = match self {
-            Self::Whole => return body,
-            Self::Table(include) => table::table(kind, &value, include, now),
-            Self::Metadata => metadata(&value),
+        let shown = value.get("kind").and_then(Value::as_str);
+        let Some(shown) = shown.filter(|shown| *shown != "Status") else {
+            return Ok(body);
         };
-        shown.to_string().into()
+        let items = value.get("items").and_then(Value::as_array);
+        let items = items.filter(|_| shown.strip_suffix("List") == Some(kind.kind));
+        let form = match (self, items) {
+            (Self::Whole, _) => return Ok(body),
+            // A scale has no columns here.
+            (Self::Table { .. }, _) if shown == "Scale" && kind.kind != shown => return Ok(body),
+            (Self::Table { version, include }, _) => {
+                let mut table = table::table(kind, &value, include, now);
+                table["apiVersion"] = json!(version);
+                table
+            }
+            (Self::Metadata { version }, None) => metadata(version, &value),
+            (Self::MetadataList { version }, Some(items)) => json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": version,
+                "metadata": value.get("metadata"),
+                "items": items.iter().map(|item| metadata(version, item)).collect::<Vec<_>>(),
+            }),
+            (Self::Metadata { .. }, Some(_)) => {
+                return Err(negotiate::not_acceptable(format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list \
+                     (*{}.{shown})",
+                    go_package(kind)
+                )));
+            }
+            (Self::MetadataList { .. }, None) => {
+                return Err(negotiate::not_acceptable(format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a \
+                     list (*{}.{shown})",
+                    go_package(kind)
+                )));
+            }
+        };
+        Ok(form.to_string().into())
     }
 }
 
-fn quality(clause: &str) -> f32 {
-    parameter(clause, "q")
-        .and_then(|q| q.parse().ok())
-        .unwrap_or(1.0)
-}
-
-fn parameter<'a>(clause: &'a str, name: &str) -> Option<&'a str> {
-    clause
-        .split(';')
-        .skip(1)
-        .filter_map(|p| p.trim().split_once('='))
-        .find_map(|(key, value)| (key == name).then_some(value))
-}
-
-fn not_acceptable() -> ApiError {
-    ApiError {
-        details: Some(json!({})),
-        ..ApiError::new(
-            406,
-            "NotAcceptable",
-            "only the following media types are accepted: application/json, application/yaml",
-        )
+/// The Go package of the kind's internal type, which messages name.
+fn go_package(kind: &Kind) -> &'static str {
+    match kind.group {
+        // Events of either group are the core group's.
+        "" | "events.k8s.io" => "core",
+        group => group.split('.').next().unwrap_or_default(),
     }
 }
 
-fn metadata(value: &Value) -> Value {
-    let one = |object: &Value| {
-        json!({
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": object.get("metadata"),
-        })
-    };
-    match value.get("items").and_then(Value::as_array) {
-        None => one(value),
-        Some(items) => json!({
-            "kind": "PartialObjectMetadataList",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": value.get("metadata"),
-            "items": items.iter().map(one).collect::<Vec<_>>(),
-        }),
-    }
+fn metadata(version: &str, object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": version,
+        "metadata": object.get("metadata"),
+    })
 }

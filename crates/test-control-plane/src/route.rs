@@ -49,7 +49,7 @@ pub struct ResourceRequest {
     pub target: Target,
     /// The namespace; empty for all and for cluster-scoped resources.
     pub namespace: String,
-    /// The object's name; empty for collections.
+    /// The object's name; empty for collections. A watch of one object has it too.
     pub name: String,
     /// What is to be done.
     pub verb: Verb,
@@ -70,6 +70,8 @@ pub enum Route {
     Resources(&'static str, &'static str),
     /// `/healthz`, `/livez`, `/readyz` and what is below them.
     Health,
+    /// `/metrics`.
+    Metrics,
     /// `/version`.
     Version,
     /// `/openapi/v3`, or the document of one group version below it.
@@ -137,12 +139,10 @@ pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
     }
     let trimmed = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = trimmed.split('/').skip(1).collect();
-    if segments.iter().any(|s| s.is_empty()) {
-        return Ok(Route::Unknown);
-    }
     match segments.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health),
         ["version"] => Ok(Route::Version),
+        ["metrics"] => Ok(Route::Metrics),
         ["openapi", "v3"] => Ok(Route::OpenApi(None)),
         ["openapi", "v3", "api", version] => Ok(open_api("", version)),
         ["openapi", "v3", "apis", group, version] => Ok(open_api(group, version)),
@@ -169,8 +169,21 @@ fn below(
     query: &Query,
 ) -> ApiResult<Route> {
     let Some((group, version)) = kinds::group_version(group, Some(version)) else {
-        return Ok(Route::Unknown);
+        // What is below the core group or another that is served has an answer of its own.
+        return match kinds::group_version(group, None) {
+            Some(_) => Err(ApiError::no_such_resource()),
+            None => Ok(Route::Unknown),
+        };
     };
+    if rest.iter().any(|segment| segment.is_empty()) {
+        return Err(ApiError::no_such_resource());
+    }
+    if let ["watch", rest @ ..] = rest
+        && !rest.is_empty()
+    {
+        let route = below(group, version, rest, method, query)?;
+        return watched(route);
+    }
     let (namespace, rest) = match rest {
         [] => return Ok(Route::Resources(group, version)),
         ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", rest),
@@ -213,6 +226,22 @@ fn below(
         name: name.to_owned(),
         verb,
     }))
+}
+
+/// The older form of a watch, with `watch` in the path: of a collection or of one object.
+fn watched(route: Route) -> ApiResult<Route> {
+    match route {
+        Route::Resource(request) if request.target == Target::Object => match request.verb {
+            Verb::Get | Verb::List | Verb::Watch if request.kind.allows(Verb::Watch) => {
+                Ok(Route::Resource(ResourceRequest {
+                    verb: Verb::Watch,
+                    ..request
+                }))
+            }
+            _ => Err(ApiError::method_not_allowed()),
+        },
+        _ => Err(ApiError::no_such_resource()),
+    }
 }
 
 /// What a method means; whether it is allowed is another question.

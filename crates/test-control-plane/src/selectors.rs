@@ -42,6 +42,18 @@ impl Selection {
         Ok(Self { labels, fields })
     }
 
+    /// Only the object of the name, if there is one, among those selected.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        if !name.is_empty() {
+            self.fields.push(FieldTerm {
+                field: Field::Name,
+                value: name.to_owned(),
+                equal: true,
+            });
+        }
+        self
+    }
+
     /// Whether nothing is selected away.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()

@@ -9,10 +9,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Collected};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditEntry, AuditLog};
@@ -21,22 +20,21 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
 use crate::faults::{Faults, Interrupted};
-use crate::handlers::{Source, discover};
+use crate::handlers::Source;
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
+use crate::negotiate;
 use crate::object::Draft;
 use crate::options::WriteOptions;
 use crate::patch::Patch;
-use crate::query::Query;
+use crate::query::{self, Query};
 use crate::reply::{self, BoxError, Reply};
 use crate::represent::Representation;
 use crate::route::{ResourceRequest, Route, Target, Verb, route};
 use crate::selectors::Selection;
-use crate::status::{ApiError, ApiResult};
+use crate::status::ApiResult;
 use crate::store::Store;
-
-/// The largest body that is read, in bytes.
-const BODY_MAX: usize = 3 * 1024 * 1024;
+use crate::transport::{self, Finish, Stamps};
 
 /// The API server. Cloning gives another handle to the same one.
 #[derive(Clone, Debug)]
@@ -50,6 +48,7 @@ struct Inner {
     config: ServerConfig,
     audit: AuditLog,
     faults: Faults,
+    stamps: Stamps,
     stopping: CancellationToken,
 }
 
@@ -67,6 +66,7 @@ impl ApiServer {
             random: Mutex::new(StdRng::seed_from_u64(config.seed)),
             audit: AuditLog::new(config.audit_limit),
             faults: Faults::new(config.seed),
+            stamps: Stamps::new(config.seed),
             stopping: CancellationToken::new(),
             config,
         }))
@@ -121,38 +121,48 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
-        let body = match Limited::new(body, BODY_MAX).collect().await {
-            Ok(collected) => collected.to_bytes(),
-            Err(err) => return Ok(reply::error(&body_error(err.as_ref()))),
-        };
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
+        let query = Query::parse(&query_text);
+        let finish = Finish::new(&parts.method, &parts.headers, &query);
+        let (body, unreadable) = match transport::read_body(body).await {
+            Ok(body) => (body, None),
+            Err(err) => (Bytes::new(), Some(err)),
+        };
         let incoming = Incoming {
             method: parts.method,
-            path: parts.uri.path().to_owned(),
-            query: Query::parse(&query_text),
+            host: transport::host(&parts.uri, &parts.headers),
+            path: query::decode_path(parts.uri.path()).into_owned(),
+            query,
             query_text,
             headers: parts.headers,
             body,
+            unreadable,
             peer: parts.extensions.get::<Peer>().cloned(),
         };
-        self.answer(&incoming).await
+        let reply = self.answer(&incoming, &finish).await?;
+        Ok(finish.stamp(reply, &self.0.stamps))
     }
 
-    async fn answer(&self, incoming: &Incoming) -> Result<Reply, ConnectionDropped> {
+    async fn answer(
+        &self,
+        incoming: &Incoming,
+        finish: &Finish,
+    ) -> Result<Reply, ConnectionDropped> {
         let identity = match self
             .config()
             .tokens
             .authenticate(&incoming.headers, incoming.peer.as_ref())
         {
             Ok(identity) => identity,
-            Err(err) => return Ok(reply::error(&err)),
+            Err(err) => return Ok(finish.encode(reply::error(&err)).await),
         };
         let facts = incoming.facts(&identity);
         let strike = self.faults().strike(&facts, &incoming.body);
         let fault = strike.names();
         let handled = async {
             let reply = self.dispatch(&identity, incoming).await;
-            Ok::<Reply, Infallible>(reply.unwrap_or_else(|err| reply::error(&err)))
+            let reply = reply.unwrap_or_else(|err| reply::error(&err));
+            Ok::<Reply, Infallible>(finish.encode(reply).await)
         };
         let (code, result) = strike.carry_out(&facts, handled).await;
         if facts.is_resource() {
@@ -186,14 +196,21 @@ impl ApiServer {
         let route = route(&incoming.method, path, &incoming.query)?;
         auth::authorize(identity, &route, path)?;
         match route {
-            Route::Resource(request) => self.handle(&request, incoming).await,
-            other => discover(&other, &incoming.method),
+            Route::Resource(request) => match &incoming.unreadable {
+                Some(error) => Err(error.clone()),
+                None => self.handle(&request, incoming).await,
+            },
+            other => self.discover(&other, incoming),
         }
     }
 
     async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
         let query = &incoming.query;
-        let representation = Representation::parse(incoming.header(ACCEPT), query)?;
+        let wanted = negotiate::objects(incoming.header(ACCEPT), request.verb, query)?;
+        let representation = wanted.representation;
+        if request.verb != Verb::Watch {
+            query.timeout()?;
+        }
         let reply = match (request.verb, request.target) {
             (_, Target::Log) => self.pod_log(request, query),
             (_, Target::Attach | Target::Exec | Target::PortForward | Target::Proxy) => {
@@ -216,17 +233,17 @@ impl ApiServer {
                 self.delete_collection(request, &selection, &incoming.delete_options()?)
             }
         }?;
+        let mut reply = reply;
+        reply.extensions_mut().insert(wanted);
         let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
         if is_whole || !reply.status().is_success() {
             return Ok(reply);
         }
         let (parts, body) = reply.into_parts();
-        let body = body
-            .collect()
-            .await
-            .map_err(|err| body_error(err.as_ref()))?
-            .to_bytes();
-        let body = representation.body(request.kind, body, self.clock().now());
+        // The body is whole already, so that collecting it can't fail.
+        let body = body.collect().await.map(Collected::to_bytes);
+        let body = body.unwrap_or_default();
+        let body = representation.body(request.kind, body, self.clock().now())?;
         Ok(reply::with_body(parts, body))
     }
 
@@ -312,20 +329,6 @@ impl ApiServer {
         let warnings = self.check_fields(kind, &text, options.field_validation)?;
         Ok((draft, warnings))
     }
-}
-
-fn body_error(err: &(dyn std::error::Error + 'static)) -> ApiError {
-    if err.is::<http_body_util::LengthLimitError>() {
-        return ApiError {
-            details: Some(json!({})),
-            ..ApiError::new(
-                413,
-                "RequestEntityTooLarge",
-                format!("Request entity too large: limit is {BODY_MAX}"),
-            )
-        };
-    }
-    ApiError::bad_request(format!("reading the body: {err}"))
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
+use crate::status::{ApiError, ApiResult};
 
 /// What a row shows of its object beside the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +25,19 @@ pub(crate) enum IncludeObject {
 
 impl IncludeObject {
     /// Reads the parameter `includeObject`.
-    pub(crate) fn parse(text: Option<&str>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// 400 for a value that isn't known.
+    pub(crate) fn parse(text: Option<&str>) -> ApiResult<Self> {
         match text {
-            Some("None") => Self::None,
-            Some("Object") => Self::Object,
-            _ => Self::Metadata,
+            None | Some("Metadata") => Ok(Self::Metadata),
+            Some("None") => Ok(Self::None),
+            Some("Object") => Ok(Self::Object),
+            Some(other) => Err(ApiError::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: \
+                 {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
         }
     }
 }
@@ -78,17 +87,6 @@ fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> V
         row["conditions"] = conditions;
     }
     row
-}
-
-/// A bookmark as a table: one row that carries the metadata only.
-pub(crate) fn bookmark(object: &Value) -> Value {
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object.get("metadata"),
-        "columnDefinitions": null,
-        "rows": [{"cells": [], "object": object}],
-    })
 }
 
 /// The text of a table that follows another one in a watch.

@@ -79,7 +79,7 @@ impl ApiServer {
         query: &Query,
         representation: Representation,
     ) -> ApiResult<Reply> {
-        let selection = Selection::parse(request.kind, query)?;
+        let selection = Selection::parse(request.kind, query)?.named(&request.name);
         let wants_initial = wants_initial_events(query)?;
         let revision = match query.get("resourceVersion") {
             None => 0,
@@ -192,12 +192,13 @@ impl Follow {
             }
         }
         if with_end {
-            chunk.extend_from_slice(&self.bookmark(true));
+            self.push_bookmark(&mut chunk, true);
         }
         self.pending = Some(Bytes::from(chunk)).filter(|chunk| !chunk.is_empty());
     }
 
-    fn bookmark(&self, initial_end: bool) -> Bytes {
+    /// Adds an empty object that tells the revision.
+    fn push_bookmark(&mut self, chunk: &mut Vec<u8>, initial_end: bool) {
         let kind = self.request.kind;
         let mut object = json!({
             "kind": kind.kind,
@@ -208,12 +209,7 @@ impl Follow {
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
         empty_members(kind, &mut object);
-        if matches!(self.representation, Representation::Table(_)) {
-            object = table::bookmark(&object);
-        }
-        let mut line = json!({"type": "BOOKMARK", "object": object}).to_string();
-        line.push('\n');
-        line.into()
+        self.push(chunk, "BOOKMARK", object.to_string().into());
     }
 
     /// The next chunk of lines; none at the end of the watch.
@@ -238,7 +234,9 @@ impl Follow {
                 Woken::Ended => return None,
                 Woken::BookmarkDue(at) => {
                     self.schedule_bookmark(at);
-                    return Some(self.bookmark(false));
+                    let mut chunk = Vec::new();
+                    self.push_bookmark(&mut chunk, false);
+                    self.pending = Some(chunk.into()).filter(|chunk: &Bytes| !chunk.is_empty());
                 }
             }
         }
@@ -303,12 +301,16 @@ impl Follow {
         self.push(chunk, event, served_text(kind, &entry.object));
     }
 
-    /// Adds one event in the form that the client wants.
+    /// Adds one event in the form that the client wants. The watch ends where no object has it.
     fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: Bytes) {
         let kind = self.request.kind;
         let now = self.server.clock().now();
-        let mut shown = self.representation.body(kind, text, now);
-        if matches!(self.representation, Representation::Table(_)) {
+        let shown = (!self.ended).then(|| self.representation.body(kind, text, now));
+        let Some(Ok(mut shown)) = shown else {
+            self.ended = true;
+            return;
+        };
+        if matches!(self.representation, Representation::Table { .. }) {
             if self.columns_sent {
                 shown = table::without_columns(&shown);
             }

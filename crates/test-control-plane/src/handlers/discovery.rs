@@ -1,55 +1,90 @@
-//! What is served: group versions, their resources, health and version.
+//! What is served beside resources: group versions and what they hold, health, version, metrics,
+//! the paths that there are. All of it follows from the rows.
 
-use http::{Method, StatusCode};
+mod aggregated;
+mod health;
+mod legacy;
+mod metrics;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::kinds::{self, Kind, Subresource, Verb};
+use crate::incoming::Incoming;
+use crate::kinds;
+use crate::negotiate;
+use crate::open_api;
 use crate::reply::{self, Reply};
 use crate::route::Route;
+use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
-/// Answers everything that isn't about resources.
-pub(crate) fn discover(route: &Route, method: &Method) -> ApiResult<Reply> {
-    if matches!(route, Route::Unknown) {
-        return Ok(reply::plain(StatusCode::NOT_FOUND, "404 page not found\n"));
-    }
-    if method != Method::GET && method != Method::HEAD {
-        return Err(ApiError::method_not_allowed());
-    }
-    let value = match route {
-        Route::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
-        Route::Version => version(),
-        Route::CoreVersions => json!({
-            "kind": "APIVersions",
-            "versions": ["v1"],
-            "serverAddressByClientCIDRs": [],
-        }),
-        Route::Groups => json!({
-            "kind": "APIGroupList",
-            "apiVersion": "v1",
-            "groups": kinds::group_versions()
-                .into_iter()
-                .filter(|(group, _)| !group.is_empty())
-                .map(|(group, version)| api_group(group, version))
-                .collect::<Vec<_>>(),
-        }),
-        Route::Group(group) => {
-            let found = kinds::group_versions()
-                .into_iter()
-                .find(|(g, _)| g == group);
-            let (group, version) = found.ok_or_else(ApiError::no_such_resource)?;
-            let mut value = api_group(group, version);
-            value["kind"] = json!("APIGroup");
-            value["apiVersion"] = json!("v1");
-            value
+impl ApiServer {
+    /// Answers everything that isn't about resources.
+    pub(crate) fn discover(&self, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
+        // These answer whatever the method.
+        match route {
+            Route::Unknown => return Ok(unknown_path()),
+            Route::Health => return Ok(self.health(&incoming.path, &incoming.query)),
+            Route::Metrics => return Ok(self.metrics()),
+            Route::OpenApi(document) => {
+                return Ok(super::open_api::answer(
+                    *document,
+                    incoming,
+                    self.clock().now(),
+                ));
+            }
+            Route::Root => return Ok(reply::json_value(StatusCode::OK, &root())),
+            _ => {}
         }
-        Route::Resources(group, version) => resources(group, version),
-        Route::OpenApi(None) => super::open_api::index(),
-        Route::OpenApi(Some((group, version))) => super::open_api::document(group, version),
-        Route::Root => root(),
-        Route::Unknown | Route::Resource(_) => return Err(ApiError::no_such_resource()),
+        if incoming.method != Method::GET {
+            return Err(ApiError::method_not_allowed());
+        }
+        let accept = incoming.header(http::header::ACCEPT);
+        if matches!(route, Route::CoreVersions | Route::Groups)
+            && negotiate::wants_aggregated_discovery(accept)
+        {
+            let is_core = matches!(route, Route::CoreVersions);
+            return Ok(with_etag(&aggregated::discovery(is_core), incoming));
+        }
+        negotiate::check_route(accept, false)?;
+        negotiate::check_plain(accept)?;
+        let value = match route {
+            Route::Version => version(),
+            Route::CoreVersions => legacy::core_versions(&incoming.host),
+            Route::Groups => legacy::groups(),
+            Route::Group(group) => legacy::group(group),
+            Route::Resources(group, version) => legacy::resources(group, version),
+            _ => return Err(ApiError::no_such_resource()),
+        };
+        Ok(reply::json_value(StatusCode::OK, &value))
+    }
+}
+
+/// The answer to paths that nothing serves.
+pub(super) fn unknown_path() -> Reply {
+    reply::plain(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+/// Aggregated discovery, which clients may keep and ask for again by its hash.
+fn with_etag(value: &Value, incoming: &Incoming) -> Reply {
+    let body = value.to_string();
+    let etag = format!("\"{}\"", open_api::hash(body.as_bytes()));
+    let known = incoming.header(IF_NONE_MATCH);
+    let mut reply = if known == etag {
+        reply::plain(StatusCode::NOT_MODIFIED, "")
+    } else {
+        reply::json_text(StatusCode::OK, body)
     };
-    Ok(reply::json_value(StatusCode::OK, &value))
+    let headers = reply.headers_mut();
+    let media_type = HeaderValue::from_static(negotiate::AGGREGATED_DISCOVERY);
+    headers.insert(CONTENT_TYPE, media_type);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if let Ok(value) = HeaderValue::from_str(&etag) {
+        headers.insert(ETAG, value);
+    }
+    reply
 }
 
 /// The version that the server imitates.
@@ -71,81 +106,28 @@ fn version() -> Value {
     })
 }
 
+/// The paths that there are, but for resources.
 fn root() -> Value {
-    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    let mut paths: Vec<String> = [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     for (group, version) in kinds::group_versions() {
         if !group.is_empty() {
             paths.push(format!("/apis/{group}"));
             paths.push(format!("/apis/{group}/{version}"));
         }
     }
-    paths.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(health::paths());
+    paths.sort();
+    paths.dedup();
     json!({"paths": paths})
-}
-
-fn api_group(group: &str, version: &str) -> Value {
-    let version = json!({"groupVersion": format!("{group}/{version}"), "version": version});
-    json!({"name": group, "versions": [version], "preferredVersion": version})
-}
-
-fn resources(group: &str, version: &str) -> Value {
-    let mut list = Vec::new();
-    for kind in kinds::KINDS
-        .iter()
-        .filter(|k| k.group == group && k.version == version)
-    {
-        list.push(resource(kind));
-        list.extend(kind.subresources.iter().map(|s| subresource(kind, *s)));
-    }
-    let group_version = if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    };
-    let mut value = json!({
-        "kind": "APIResourceList",
-        "groupVersion": group_version,
-        "resources": list,
-    });
-    if !group.is_empty() {
-        value["apiVersion"] = json!("v1");
-    }
-    value
-}
-
-fn resource(kind: &Kind) -> Value {
-    let mut value = json!({
-        "name": kind.plural,
-        "singularName": kind.singular,
-        "namespaced": kind.namespaced,
-        "kind": kind.kind,
-        "verbs": names(kind.verbs),
-    });
-    if !kind.short_names.is_empty() {
-        value["shortNames"] = json!(kind.short_names);
-    }
-    if !kind.categories.is_empty() {
-        value["categories"] = json!(kind.categories);
-    }
-    value
-}
-
-fn subresource(kind: &Kind, subresource: Subresource) -> Value {
-    let (group, version, responds) = subresource.responds(kind);
-    let mut value = json!({
-        "name": format!("{}/{}", kind.plural, subresource.name()),
-        "singularName": "",
-        "namespaced": kind.namespaced,
-        "kind": responds,
-        "verbs": names(subresource.verbs()),
-    });
-    if (group, version) != (kind.group, kind.version) {
-        value["group"] = json!(group);
-        value["version"] = json!(version);
-    }
-    value
-}
-
-fn names(verbs: &[Verb]) -> Vec<&'static str> {
-    verbs.iter().map(|verb| verb.name()).collect()
 }

@@ -106,3 +106,53 @@ pub(crate) async fn raw(
     let body = reply.into_body().collect().await.unwrap().to_bytes();
     (code, String::from_utf8(body.to_vec()).unwrap())
 }
+
+/// An answer that has been read.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) bytes: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.bytes.to_vec()).unwrap()
+    }
+
+    /// A header's value; empty if missing.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// Sends a request with headers of its own.
+pub(crate) async fn exchange(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Answer {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Full::new(body.into())).unwrap();
+    let reply = server.serve(request).await.unwrap();
+    let (parts, body) = reply.into_parts();
+    Answer {
+        code: parts.status.as_u16(),
+        headers: parts.headers,
+        bytes: body.collect().await.unwrap().to_bytes(),
+    }
+}
+
+/// Reads with an `Accept` header.
+pub(crate) async fn get_as(server: &ApiServer, path: &str, accept: &str) -> Answer {
+    exchange(server, Method::GET, path, &[("Accept", accept)], "").await
+}

@@ -1,0 +1,40 @@
+//! `/metrics`: which version the server imitates, and how many objects it holds.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+
+use crate::reply::{self, Reply};
+use crate::server::ApiServer;
+
+const CONTENT_TYPE_OF_METRICS: &str =
+    "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+
+impl ApiServer {
+    /// The metrics as text.
+    pub(super) fn metrics(&self) -> Reply {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for object in self.store().all().1 {
+            *counts.entry(object.key.storage).or_default() += 1;
+        }
+        let mut text = "# HELP apiserver_storage_objects [STABLE] Number of stored objects by \
+                        resource.\n# TYPE apiserver_storage_objects gauge\n"
+            .to_owned();
+        for (resource, count) in counts {
+            // Writing to a string can't fail.
+            let _ = writeln!(
+                text,
+                "apiserver_storage_objects{{resource=\"{resource}\"}} {count}"
+            );
+        }
+        text += "# HELP kubernetes_build_info [ALPHA] The version of Kubernetes that is \
+                 imitated.\n# TYPE kubernetes_build_info gauge\n\
+                 kubernetes_build_info{git_version=\"v1.36.2\",major=\"1\",minor=\"36\"} 1\n";
+        let mut reply = reply::text(StatusCode::OK, text);
+        let media_type = HeaderValue::from_static(CONTENT_TYPE_OF_METRICS);
+        reply.headers_mut().insert(CONTENT_TYPE, media_type);
+        reply
+    }
+}
