@@ -5,9 +5,11 @@
 //! [`normalize`] does the same to a JSON value, from a table of the types of v1.36.2 (the files in
 //! `schema/types/`), so that both controllers see the same object.
 
+mod base64;
 mod decode;
 mod error;
 mod go_time;
+mod parse;
 mod path;
 mod table;
 mod unknown;
@@ -20,9 +22,16 @@ pub use self::path::PathStep;
 pub use self::path::get_path;
 pub use self::table::Field;
 pub use self::table::Kind;
+pub use self::table::ListKey;
+pub use self::table::PatchStrategy;
 pub use self::table::Shape;
+pub use self::table::Tag;
+pub use self::table::Topology;
+pub use self::table::Type;
 pub use self::table::fields;
+pub use self::table::find_type;
 pub use self::table::is_known;
+pub use self::table::type_of_kind;
 pub use self::unknown::unknown_members;
 
 /// What becomes of members that the schema does not know.

@@ -3,7 +3,6 @@
 //! Upstream: `strategicpatch.StrategicMergePatch`.
 
 mod directives;
-mod merge_keys;
 mod order;
 
 use serde_json::{Map, Value};
@@ -11,8 +10,8 @@ use serde_json::{Map, Value};
 use self::directives::{
     DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
-use self::merge_keys::{ListKind, is_atomic_map, list_kind};
 use self::order::{Identity, normalize};
+use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, find_type};
 
 /// Why a patch can't be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,22 +26,79 @@ pub enum StrategicMergeError {
 
 type Merged<T> = Result<T, StrategicMergeError>;
 
-/// Applies a strategic patch to a whole object of this kind, or to a part of one that has the same
-/// member names. What isn't an object counts as an empty one.
+/// Applies a strategic patch to an object of the type with this name in the
+/// [schema](crate::schema). Lists that the schema doesn't know are replaced. What isn't an object
+/// counts as an empty one.
 ///
 /// # Errors
 ///
 /// An unknown directive, or an entry without its merge key.
-pub fn apply(kind: &str, old: &Value, patch: &Value) -> Result<Value, StrategicMergeError> {
+pub fn apply(type_name: &str, old: &Value, patch: &Value) -> Result<Value, StrategicMergeError> {
     let empty = Map::new();
     let old = old.as_object().unwrap_or(&empty);
     let patch = patch.as_object().unwrap_or(&empty);
-    Ok(Value::Object(merge_map(kind, old, patch)?))
+    Ok(Value::Object(merge_map(
+        Known::object(type_name),
+        old,
+        patch,
+    )?))
 }
 
 type Object = Map<String, Value>;
 
-fn merge_map(kind: &str, old: &Object, patch: &Object) -> Merged<Object> {
+/// What the schema knows of an object that is being merged.
+#[derive(Clone, Copy)]
+enum Known {
+    /// It is of this type.
+    Object(&'static Type),
+    /// It is a map to objects of this type.
+    Map(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+impl Known {
+    fn object(type_name: &str) -> Self {
+        find_type(type_name).map_or(Self::Nothing, Self::Object)
+    }
+
+    fn field(self, name: &str) -> Option<&'static Field> {
+        match self {
+            Self::Object(found) => found.field(name),
+            Self::Map(_) | Self::Nothing => None,
+        }
+    }
+
+    fn strategy(self, name: &str) -> PatchStrategy {
+        match self.field(name) {
+            Some(field) => field.patch_strategy(),
+            None => PatchStrategy::Replace,
+        }
+    }
+
+    /// What is known of the object in a member, or of the objects in the list in it.
+    fn member(self, name: &str) -> Self {
+        match (self, self.field(name)) {
+            (Self::Map(type_name), _) => Self::object(type_name),
+            (_, Some(field)) => match (field.shape, field.kind) {
+                (Shape::Map, Kind::Struct(inner)) => Self::Map(inner),
+                (_, Kind::Struct(inner)) => Self::object(inner),
+                _ => Self::Nothing,
+            },
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Whether a patch replaces the object in a member as a whole.
+    fn replaces_object(self, name: &str) -> bool {
+        self.field(name).is_some_and(|field| {
+            matches!(field.kind, Kind::Struct(_))
+                && field.patch_strategy() == PatchStrategy::Replace
+        })
+    }
+}
+
+fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
     match patch.get(PATCH).and_then(Value::as_str) {
         Some("replace") => {
             let mut rest = patch.clone();
@@ -74,7 +130,7 @@ fn merge_map(kind: &str, old: &Object, patch: &Object) -> Merged<Object> {
         let order = patch
             .get(&format!("{SET_ORDER}{key}"))
             .and_then(Value::as_array);
-        merge_member(kind, &mut merged, key, value, order)?;
+        merge_member(known, &mut merged, key, value, order)?;
     }
     for (key, order) in patch {
         let Some((name, order)) = key.strip_prefix(SET_ORDER).zip(order.as_array()) else {
@@ -83,7 +139,7 @@ fn merge_map(kind: &str, old: &Object, patch: &Object) -> Merged<Object> {
         if !patch.contains_key(name)
             && let Some(Value::Array(list)) = merged.get(name)
         {
-            let identity = identity(list_kind(kind, name));
+            let identity = identity(known.strategy(name));
             let sorted = normalize(identity, list.clone(), order, list);
             merged.insert(name.to_owned(), Value::Array(sorted));
         }
@@ -91,10 +147,10 @@ fn merge_map(kind: &str, old: &Object, patch: &Object) -> Merged<Object> {
     Ok(merged)
 }
 
-fn identity(list: ListKind) -> Identity {
-    match list {
-        ListKind::Keyed(key) => Identity(Some(key)),
-        ListKind::Atomic | ListKind::Set => Identity(None),
+fn identity(strategy: PatchStrategy) -> Identity {
+    match strategy {
+        PatchStrategy::MergeBy(key) => Identity(Some(key)),
+        PatchStrategy::Replace | PatchStrategy::Merge => Identity(None),
     }
 }
 
@@ -106,7 +162,7 @@ fn delete_values(merged: &mut Object, name: &str, values: &Value) {
 }
 
 fn merge_member(
-    kind: &str,
+    known: Known,
     merged: &mut Object,
     key: &str,
     value: &Value,
@@ -117,14 +173,14 @@ fn merge_member(
         return Ok(());
     }
     let new = match (merged.get(key), value) {
-        (Some(Value::Object(old)), Value::Object(patch)) if !is_atomic_map(kind, key) => {
-            Value::Object(merge_map(kind, old, patch)?)
+        (Some(Value::Object(old)), Value::Object(patch)) if !known.replaces_object(key) => {
+            Value::Object(merge_map(known.member(key), old, patch)?)
         }
         (Some(Value::Array(old)), Value::Array(patch)) => {
-            Value::Array(merge_list(kind, key, old, patch, order)?)
+            Value::Array(merge_list(known, key, old, patch, order)?)
         }
-        (None, Value::Array(patch)) if list_kind(kind, key) != ListKind::Atomic => {
-            Value::Array(merge_list(kind, key, &[], patch, order)?)
+        (None, Value::Array(patch)) if known.strategy(key) != PatchStrategy::Replace => {
+            Value::Array(merge_list(known, key, &[], patch, order)?)
         }
         _ => without_directives(value),
     };
@@ -133,19 +189,20 @@ fn merge_member(
 }
 
 fn merge_list(
-    kind: &str,
+    known: Known,
     name: &str,
     old: &[Value],
     patch: &[Value],
     order: Option<&Vec<Value>>,
 ) -> Merged<Vec<Value>> {
-    let list = list_kind(kind, name);
-    let identity = identity(list);
+    let strategy = known.strategy(name);
+    let elements = known.member(name);
+    let identity = identity(strategy);
     let mut merged: Vec<Value> = old.to_vec();
     let mut added: Vec<Value> = Vec::new();
-    match list {
-        ListKind::Atomic => return Ok(patch.iter().map(without_directives).collect()),
-        ListKind::Set => {
+    match strategy {
+        PatchStrategy::Replace => return Ok(patch.iter().map(without_directives).collect()),
+        PatchStrategy::Merge => {
             added.extend_from_slice(patch);
             for item in patch {
                 if !merged.contains(item) {
@@ -153,7 +210,7 @@ fn merge_list(
                 }
             }
         }
-        ListKind::Keyed(key) => {
+        PatchStrategy::MergeBy(key) => {
             if patch.iter().any(|item| patch_of(item) == Some("replace")) {
                 merged.clear();
             }
@@ -170,19 +227,24 @@ fn merge_list(
                     continue;
                 }
                 added.push(item.clone());
-                merge_item(kind, identity, &mut merged, item)?;
+                merge_item(elements, identity, &mut merged, item)?;
             }
         }
     }
     Ok(normalize(identity, merged, order.unwrap_or(&added), old))
 }
 
-fn merge_item(kind: &str, identity: Identity, merged: &mut Vec<Value>, item: &Value) -> Merged<()> {
+fn merge_item(
+    known: Known,
+    identity: Identity,
+    merged: &mut Vec<Value>,
+    item: &Value,
+) -> Merged<()> {
     let found = identity.position(merged, item);
     match (found.map(|i| &mut merged[i]), item) {
         (Some(slot), Value::Object(patch)) => {
             let old = slot.as_object().cloned().unwrap_or_default();
-            *slot = Value::Object(merge_map(kind, &old, patch)?);
+            *slot = Value::Object(merge_map(known, &old, patch)?);
         }
         (Some(slot), _) => *slot = item.clone(),
         (None, _) => merged.push(without_directives(item)),

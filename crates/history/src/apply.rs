@@ -4,7 +4,7 @@ use kube_apimachinery::schema::{UnknownMembers, normalize};
 use kube_apimachinery::strategic_merge;
 use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::stateful_set::{KIND, PodTemplate, StatefulSet};
+use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 
 use crate::data::{TEMPLATE_PATH, TEMPLATE_TYPE};
 use crate::error::Error;
@@ -76,7 +76,7 @@ pub(crate) fn recorded_template(
             .map(|members| members.remove("$patch"));
         return Ok(Some(template));
     }
-    let merged = strategic_merge::apply(KIND, &set.spec.template.to_value(), &template);
+    let merged = strategic_merge::apply(TEMPLATE_TYPE, &set.spec.template.to_value(), &template);
     merged.map(Some).map_err(|source| Error::Merge {
         revision: revision.key(),
         source,

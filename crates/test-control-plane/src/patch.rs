@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::decode::{self, BodyFormat};
 use crate::kinds::{Kind, Trait};
+use crate::normalize::type_of;
 use crate::object::{Draft, compact};
 use crate::status::{ApiError, ApiResult};
 
@@ -139,7 +140,8 @@ fn apply_json(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
 }
 
 fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
-    strategic_merge::apply(kind.kind, old, patch).map_err(|err| match err {
+    let type_name = type_of(kind).map_or("", |found| found.name);
+    strategic_merge::apply(type_name, old, patch).map_err(|err| match err {
         StrategicMergeError::UnknownDirective(_) => ApiError::bad_request(err.to_string()),
         StrategicMergeError::NoMergeKey(_) => ApiError::internal(err.to_string()),
     })

@@ -9,14 +9,15 @@ use serde_json::Number;
 use serde_json::Value;
 
 use super::UnknownMembers;
+use super::base64;
 use super::error::DecodeError;
 use super::go_time;
 use super::table::Field;
 use super::table::Kind;
 use super::table::Shape;
 use super::table::fields;
-use super::table::find;
 use super::table::find_type;
+use super::table::go_name;
 use crate::json::go_number;
 use crate::quantity::Quantity;
 use crate::quantity::QuantityError;
@@ -67,18 +68,24 @@ impl<'a> Decoder<'a> {
 
     fn object(&mut self, type_name: &str, value: &'a Value) -> Result<Value, DecodeError> {
         let unknown_type = || DecodeError::UnknownType(type_name.to_owned());
-        let (type_name, fields) = find_type(type_name).ok_or_else(unknown_type)?;
+        let found = find_type(type_name).ok_or_else(unknown_type)?;
         let mut decoded = Map::new();
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
-                    self.member(type_name, find(fields, name), name, member, &mut decoded)?;
+                    self.member(
+                        found.go_name(),
+                        found.field(name),
+                        name,
+                        member,
+                        &mut decoded,
+                    )?;
                 }
             }
             Value::Null => {}
-            other => self.note_mismatch(other, &format!("v1.{type_name}")),
+            other => self.note_mismatch(other, &format!("v1.{}", found.go_name())),
         }
-        for field in fields.iter().filter(|field| field.always) {
+        for field in found.fields.iter().filter(|field| field.always) {
             if !decoded.contains_key(field.name) {
                 decoded.insert(field.name.to_owned(), zero(field));
             }
@@ -152,7 +159,10 @@ impl<'a> Decoder<'a> {
             (Kind::Struct(type_name), value) => self.object(type_name, value),
             (Kind::Quantity, value) => quantity(value),
             (Kind::IntOrString, value) => self.int_or_string(value),
-            (Kind::Time, value) => self.time(value),
+            (Kind::Time, value) => self.time(value, go_time::canonical),
+            (Kind::MicroTime, value) => self.time(value, go_time::canonical_micro),
+            (Kind::Bytes, Value::String(text)) => base64::canonical(text).map(Value::from),
+            (Kind::Strings, value) => self.strings(value),
             (Kind::Raw, value)
             | (Kind::String(_), value @ Value::String(_))
             | (Kind::Bool, value @ Value::Bool(_)) => Ok(value.clone()),
@@ -176,14 +186,32 @@ impl<'a> Decoder<'a> {
     }
 
     /// Returns the time in Go's form; the zero time is null.
-    fn time(&mut self, value: &Value) -> Result<Value, DecodeError> {
+    fn time(
+        &mut self,
+        value: &Value,
+        canonical: impl Fn(&str) -> Result<Option<String>, String>,
+    ) -> Result<Value, DecodeError> {
         match value {
             Value::Null => Ok(Value::Null),
             Value::String(text) => {
-                let time = go_time::canonical(text).map_err(DecodeError::Time)?;
+                let time = canonical(text).map_err(DecodeError::Time)?;
                 Ok(time.map_or(Value::Null, Value::String))
             }
             other => Err(self.mismatch_error(other, "string")),
+        }
+    }
+
+    fn strings(&mut self, value: &'a Value) -> Result<Value, DecodeError> {
+        match value {
+            Value::Array(elements) => elements
+                .iter()
+                .map(|element| self.value(Kind::String("string"), element))
+                .collect(),
+            Value::Null => Ok(Value::Null),
+            other => {
+                self.note_mismatch(other, "v1.ExtraValue");
+                Ok(Value::Null)
+            }
         }
     }
 
@@ -223,7 +251,7 @@ fn holder_in_set(path: &str) -> &'static str {
     let (parents, _) = path.rsplit_once('.').unwrap_or(("", path));
     let mut names = parents.split('.').filter(|name| !name.is_empty());
     let holder = names.try_fold("StatefulSet", |holder, name| {
-        match find(fields(holder)?, name)?.kind {
+        match find_type(holder)?.field(name)?.kind {
             Kind::Struct(inner) => Some(inner),
             _ => None,
         }
@@ -253,11 +281,11 @@ fn zero(field: &Field) -> Value {
 /// Returns the zero value of a type that is not an object.
 fn zero_value(kind: Kind) -> Value {
     match kind {
-        Kind::String(_) => Value::from(""),
+        Kind::String(_) | Kind::Bytes => Value::from(""),
         Kind::Int32 | Kind::Int64 | Kind::IntOrString => Value::from(0),
         Kind::Bool => Value::from(false),
         Kind::Quantity => Value::from("0"),
-        Kind::Time | Kind::Raw | Kind::Struct(_) => Value::Null,
+        Kind::Time | Kind::MicroTime | Kind::Raw | Kind::Strings | Kind::Struct(_) => Value::Null,
     }
 }
 
@@ -310,8 +338,11 @@ fn go_scalar(kind: Kind) -> &'static str {
         Kind::Quantity => "resource.Quantity",
         Kind::IntOrString => "intstr.IntOrString",
         Kind::Time => "v1.Time",
+        Kind::MicroTime => "v1.MicroTime",
+        Kind::Bytes => "[]uint8",
         Kind::Raw => "v1.FieldsV1",
-        Kind::Struct(type_name) => type_name,
+        Kind::Strings => "v1.ExtraValue",
+        Kind::Struct(type_name) => go_name(type_name),
     }
 }
 
@@ -320,8 +351,11 @@ fn go_type(field: &Field) -> String {
     match (field.shape, field.kind) {
         (Shape::Map, Kind::Quantity) => String::from("v1.ResourceList"),
         (Shape::Map, Kind::String("string")) => String::from("map[string]string"),
-        (Shape::Map, kind) => format!("map[v1.ResourceName]{}", go_scalar(kind)),
-        (_, Kind::Struct(type_name)) => format!("[]v1.{type_name}"),
+        (Shape::Map, Kind::String(_)) => {
+            format!("map[v1.ResourceName]{}", go_scalar(field.kind))
+        }
+        (Shape::Map, kind) => format!("map[string]{}", go_scalar(kind)),
+        (_, Kind::Struct(type_name)) => format!("[]v1.{}", go_name(type_name)),
         (_, kind) => format!("[]{}", go_scalar(kind)),
     }
 }

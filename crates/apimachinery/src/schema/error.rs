@@ -22,6 +22,9 @@ pub enum DecodeError {
     /// A text is not a time.
     #[error("{0}")]
     Time(String),
+    /// A text is not base64; the byte that is wrong.
+    #[error("illegal base64 data at input byte {0}")]
+    Base64(usize),
     /// The schema has no type of this name.
     #[error("the schema has no type {0:?}; name one of the types in schema/types")]
     UnknownType(String),

@@ -7,8 +7,11 @@ use jiff::civil::DateTime;
 
 use crate::int_or_string::go_quote;
 
-/// The layout that Go names in its error texts.
+/// The layout that Go names in its error texts about times.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
+
+/// The layout of times with microseconds.
+const MICRO_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 
 /// Returns the time as Go writes it, or none for Go's zero time, the first second of year 1.
 ///
@@ -18,7 +21,25 @@ const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 ///
 /// Upstream: `metav1.Time.UnmarshalJSON` and `MarshalJSON`.
 pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
-    let mut scanner = Scanner { text, rest: text };
+    read(text, LAYOUT)
+}
+
+/// Does the same to a time with exactly six digits after the dot.
+///
+/// # Errors
+/// Go's text, if this is not such a time.
+///
+/// Upstream: `metav1.MicroTime.UnmarshalJSON` and `MarshalJSON`.
+pub(super) fn canonical_micro(text: &str) -> Result<Option<String>, String> {
+    read(text, MICRO_LAYOUT)
+}
+
+fn read(text: &str, layout: &'static str) -> Result<Option<String>, String> {
+    let mut scanner = Scanner {
+        text,
+        layout,
+        rest: text,
+    };
     let year = scanner.number(4, "2006")?;
     scanner.literal("-")?;
     let month = scanner.ranged(2, "01", 1..=12, "month")?;
@@ -31,7 +52,12 @@ pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
     let minute = scanner.ranged(2, "04", 0..=59, "minute")?;
     scanner.literal(":")?;
     let second = scanner.ranged(2, "05", 0..=59, "second")?;
-    scanner.fraction();
+    let fraction = if layout == MICRO_LAYOUT {
+        scanner.six_digits()?
+    } else {
+        scanner.fraction();
+        ""
+    };
     let offset = scanner.zone()?;
     if !scanner.rest.is_empty() {
         return Err(scanner.failure(&format!(": extra text: {}", go_quote(scanner.rest))));
@@ -40,14 +66,19 @@ pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
     let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(narrow);
     DateTime::new(year, month, day, hour, minute, second, 0)
         .and_then(|local| local.checked_sub(SignedDuration::from_secs(offset)))
-        .map(|utc| (utc != DateTime::constant(1, 1, 1, 0, 0, 0, 0)).then(|| format(utc)))
+        .map(|utc| {
+            let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0)
+                && fraction.bytes().all(|digit| digit == b'0');
+            (!is_zero).then(|| format(utc, fraction))
+        })
         .map_err(|_| scanner.failure(": day out of range"))
 }
 
-fn format(utc: DateTime) -> String {
+fn format(utc: DateTime, fraction: &str) -> String {
     let (date, time) = (utc.date(), utc.time());
+    let dot = if fraction.is_empty() { "" } else { "." };
     format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{dot}{fraction}Z",
         date.year(),
         date.month(),
         date.day(),
@@ -60,10 +91,11 @@ fn format(utc: DateTime) -> String {
 /// Reads a time from left to right.
 struct Scanner<'a> {
     text: &'a str,
+    layout: &'static str,
     rest: &'a str,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
     /// Takes a number of exactly so many digits, the layout's `element`.
     fn number(&mut self, digits: usize, element: &str) -> Result<i16, String> {
         let number = self
@@ -109,6 +141,21 @@ impl Scanner<'_> {
         }
     }
 
+    /// Takes a dot, or a comma, and six digits; returns the digits.
+    fn six_digits(&mut self) -> Result<&'a str, String> {
+        let element = ".000000";
+        let whole = self.rest;
+        let is_fraction = |bytes: &[u8]| {
+            matches!(bytes[0], b'.' | b',') && bytes[1..].iter().all(u8::is_ascii_digit)
+        };
+        match whole.as_bytes().get(..element.len()) {
+            Some(bytes) if is_fraction(bytes) => {}
+            _ => return Err(self.unparsable(element)),
+        }
+        self.rest = &whole[element.len()..];
+        Ok(&whole[1..element.len()])
+    }
+
     /// Takes the offset from UTC, in seconds.
     fn zone(&mut self) -> Result<i64, String> {
         if let Some(rest) = self.rest.strip_prefix('Z') {
@@ -118,6 +165,7 @@ impl Scanner<'_> {
         let whole = self.rest;
         let unparsable = |scanner: &Self| Scanner {
             text: scanner.text,
+            layout: scanner.layout,
             rest: whole,
         };
         let sign = match whole.bytes().next() {
@@ -145,7 +193,10 @@ impl Scanner<'_> {
 
     fn unparsable(&self, element: &str) -> String {
         let (text, rest) = (go_quote(self.text), go_quote(self.rest));
-        format!("parsing time {text} as \"{LAYOUT}\": cannot parse {rest} as \"{element}\"")
+        format!(
+            "parsing time {text} as \"{}\": cannot parse {rest} as \"{element}\"",
+            self.layout
+        )
     }
 
     fn failure(&self, message: &str) -> String {

@@ -6,8 +6,7 @@ use super::path::Path;
 use super::path::PathStep;
 use super::table::Kind;
 use super::table::Shape;
-use super::table::fields;
-use super::table::find;
+use super::table::find_type;
 
 /// Returns each member of `value`, taken as an object of the type `type_name`, that the type or a
 /// type within it does not know, with its path, in the order of the paths' names. What an unknown
@@ -25,12 +24,12 @@ fn walk_object<'a>(
     path: &mut Path,
     found: &mut Vec<(Path, &'a Value)>,
 ) {
-    let (Some(fields), Value::Object(members)) = (fields(type_name), value) else {
+    let (Some(found_type), Value::Object(members)) = (find_type(type_name), value) else {
         return;
     };
     for (name, member) in members {
         path.push(PathStep::Member(name.clone()));
-        match find(fields, name) {
+        match found_type.field(name) {
             None => found.push((path.clone(), member)),
             Some(field) => {
                 if let Kind::Struct(type_name) = field.kind {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use kube_apimachinery::schema::{self, Shape};
+use kube_apimachinery::schema::{Shape, Type};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::kinds::Kind;
-use crate::normalize::typed_parts;
+use crate::normalize::type_of;
 
 /// What is wrong with a member, with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,11 +31,7 @@ impl fmt::Display for Finding {
 /// What is wrong with an object's members; nothing if the text isn't JSON, which is reported
 /// elsewhere.
 pub(super) fn walk(kind: &Kind, text: &str) -> Vec<Finding> {
-    let root = match typed_parts(kind) {
-        [("", type_name, _)] => Expect::Object(type_name),
-        _ => Expect::Root(kind),
-    };
-    run(root, text)
+    run(type_of(kind).map_or(Expect::Anything, Expect::Object), text)
 }
 
 /// Members that occur twice in any JSON text.
@@ -43,7 +39,7 @@ pub(super) fn repeated(text: &str) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
-fn run(expect: Expect<'_>, text: &str) -> Vec<Finding> {
+fn run(expect: Expect, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let walk = Walk {
         path: String::new(),
@@ -57,30 +53,24 @@ fn run(expect: Expect<'_>, text: &str) -> Vec<Finding> {
 
 /// What is known about a value.
 #[derive(Clone, Copy, Debug)]
-enum Expect<'a> {
-    /// It is an object of a kind of which only parts are described.
-    Root(&'a Kind),
+enum Expect {
     /// It is an object of this type.
-    Object(&'a str),
+    Object(&'static Type),
     /// It is a list of objects of this type.
-    List(&'a str),
+    List(&'static Type),
     /// It is a map to objects of this type.
-    Map(&'a str),
+    Map(&'static Type),
     /// Nothing.
     Anything,
 }
 
-impl Expect<'_> {
+impl Expect {
     /// What is known about a member; none if there is no such member.
     fn member(self, name: &str) -> Option<Self> {
         match self {
-            Self::Root(kind) => root_member(kind, name),
-            Self::Object(type_name) => {
-                let Some(fields) = schema::fields(type_name) else {
-                    return Some(Self::Anything);
-                };
-                let field = fields.iter().find(|field| field.name == name)?;
-                let schema::Kind::Struct(inner) = field.kind else {
+            Self::Object(found) => {
+                let field = found.field(name)?;
+                let Some(inner) = field.object_type() else {
                     return Some(Self::Anything);
                 };
                 Some(match field.shape {
@@ -103,45 +93,13 @@ impl Expect<'_> {
     }
 }
 
-fn root_member<'a>(kind: &Kind, name: &str) -> Option<Expect<'a>> {
-    let mut parts = typed_parts(kind).iter();
-    if let Some((_, type_name, _)) = parts.find(|(_, _, path)| *path == name) {
-        return Some(Expect::Object(type_name));
-    }
-    let known = matches!(name, "apiVersion" | "kind")
-        || other_members(kind).is_none_or(|others| others.contains(&name));
-    known.then_some(Expect::Anything)
-}
-
-/// The members of an object beside its type and metadata; none if they are not listed.
-fn other_members(kind: &Kind) -> Option<&'static [&'static str]> {
-    match kind.storage {
-        "namespaces"
-        | "nodes"
-        | "persistentvolumes"
-        | "poddisruptionbudgets"
-        | "pods"
-        | "services" => Some(&["spec", "status"]),
-        "leases" => Some(&["spec"]),
-        "configmaps" => Some(&["binaryData", "data", "immutable"]),
-        "secrets" => Some(&["data", "immutable", "stringData", "type"]),
-        "serviceaccounts" => Some(&[
-            "automountServiceAccountToken",
-            "imagePullSecrets",
-            "secrets",
-        ]),
-        "controllerrevisions" => Some(&["data", "revision"]),
-        _ => None,
-    }
-}
-
-struct Walk<'a, 'k> {
+struct Walk<'a> {
     path: String,
-    expect: Expect<'k>,
+    expect: Expect,
     found: &'a mut Vec<Finding>,
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -149,7 +107,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_, '_> {
+impl<'de> Visitor<'de> for Walk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,13 +220,23 @@ mod tests {
     }
 
     #[test]
-    fn of_other_kinds_the_metadata_and_the_top_are_known() {
+    fn the_members_of_every_kind_are_known() {
+        let unknown = crate::kinds::KINDS
+            .iter()
+            .filter(|kind| type_of(kind).is_none());
+        let unknown: Vec<&str> = unknown.map(|kind| kind.kind).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
         let text = r#"{"dat":{},"data":{"a":"b"},"metadata":{"label":{}}}"#;
         let expected = ["unknown field \"dat\"", "unknown field \"metadata.label\""];
         assert_eq!(found("ConfigMap", text), expected);
         let text = r#"{"spec":{"container":[]},"status":{"any":1},"stat":1}"#;
-        let expected = ["unknown field \"spec.container\"", "unknown field \"stat\""];
+        let expected = [
+            "unknown field \"spec.container\"",
+            "unknown field \"status.any\"",
+            "unknown field \"stat\"",
+        ];
         assert_eq!(found("Pod", text), expected);
-        assert!(found("Event", r#"{"any":1}"#).is_empty());
+        let expected = ["unknown field \"any\""];
+        assert_eq!(found("Event", r#"{"any":1}"#), expected);
     }
 }

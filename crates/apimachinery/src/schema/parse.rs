@@ -1,0 +1,210 @@
+//! The text form of the table of types.
+//!
+//! One block per type: a line with its name, then a line per member.
+//!
+//! ```text
+//! Pod kind=v1
+//!   - kind@TypeMeta: str
+//!   - apiVersion@TypeMeta: str
+//!   1 metadata!: ObjectMeta
+//!   2 spec!: PodSpec
+//!
+//! Container
+//!   6 ports: []ContainerPort by=containerPort,protocol:TCP
+//! ```
+//!
+//! After a type's name: `kind=` and the apiVersion if it is the type of a kind, which then is named
+//! as the type is, without what stands before a slash; `atomic` if server-side apply treats its
+//! objects as one value.
+//!
+//! A member begins with its protobuf number, or `-` if protobuf doesn't carry it, or two numbers
+//! with a dot where Go embeds a struct and the first one is that struct's. After the name, `!` says
+//! that Go writes the member also when it is zero, and `@Name` names the embedded Go struct that it
+//! comes from. Types are `str`, `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`,
+//! `MicroTime`, `RawObject` (anything, kept as it is), the name of another block, or a Go string
+//! type with its package (`v1.PullPolicy`), with `*` (pointer), `[]` (list) or `map<…>` (keys are
+//! texts, and values can be `[]str`) around it.
+//!
+//! Then come the words that say how the member merges, for server-side apply: `atomic`, `granular`,
+//! `set`, `by=` and the keys of a list of objects, each maybe with a default after a colon. Without
+//! a word, lists are atomic, maps granular, and objects as their type says. A strategic merge patch
+//! goes by the same word, with the first key, unless `patch=` names another key or says `replace`;
+//! objects and maps it merges always. `retainKeys` is a strategy that goes beside the others.
+
+use super::table::Field;
+use super::table::Kind;
+use super::table::ListKey;
+use super::table::PatchStrategy;
+use super::table::Shape;
+use super::table::Table;
+use super::table::Tag;
+use super::table::Topology;
+use super::table::Type;
+use super::table::go_name;
+
+/// The text form of the table.
+const SOURCES: [&str; 16] = [
+    include_str!("types/apps.txt"),
+    include_str!("types/config.txt"),
+    include_str!("types/container.txt"),
+    include_str!("types/event.txt"),
+    include_str!("types/lease.txt"),
+    include_str!("types/meta.txt"),
+    include_str!("types/namespace.txt"),
+    include_str!("types/node.txt"),
+    include_str!("types/persistent_volume.txt"),
+    include_str!("types/pod.txt"),
+    include_str!("types/pod_status.txt"),
+    include_str!("types/policy.txt"),
+    include_str!("types/rbac.txt"),
+    include_str!("types/review.txt"),
+    include_str!("types/service.txt"),
+    include_str!("types/volume.txt"),
+];
+
+/// Reads the table.
+pub(super) fn parse() -> Table {
+    let mut table = Table::default();
+    let lines = SOURCES.iter().flat_map(|source| source.lines());
+    let mut current: Option<Type> = None;
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let read = if let Some(member) = line.strip_prefix("  ") {
+            let field = parse_field(member);
+            let holder = current.as_mut();
+            holder
+                .zip(field)
+                .map(|(holder, field)| holder.fields.push(field))
+        } else {
+            add(&mut table, current.take());
+            current = parse_head(line);
+            current.as_ref().map(|_| ())
+        };
+        if read.is_none() {
+            table.unread.push(line);
+        }
+    }
+    add(&mut table, current);
+    table
+}
+
+fn add(table: &mut Table, read: Option<Type>) {
+    let Some(read) = read else { return };
+    if let Some(api_version) = read.api_version {
+        let key = (api_version, go_name(read.name));
+        table.kinds.insert(key, read.name);
+    }
+    table.types.insert(read.name, read);
+}
+
+fn parse_head(line: &'static str) -> Option<Type> {
+    let mut words = line.split(' ');
+    let mut head = Type {
+        name: words.next()?,
+        api_version: None,
+        atomic: false,
+        fields: Vec::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("kind", api_version)) => head.api_version = Some(api_version),
+            None if word == "atomic" => head.atomic = true,
+            _ => return None,
+        }
+    }
+    Some(head)
+}
+
+fn parse_field(member: &'static str) -> Option<Field> {
+    let (left, right) = member.split_once(": ")?;
+    let (tag, name) = left.split_once(' ')?;
+    let (name, embedded) = match name.split_once('@') {
+        Some((name, embedded)) => (name, Some(embedded)),
+        None => (name, None),
+    };
+    let mut words = right.split(' ');
+    let (shape, kind) = parse_type(words.next()?);
+    let mut field = Field {
+        name: name.trim_end_matches('!'),
+        always: name.ends_with('!'),
+        embedded,
+        tag: if tag == "-" {
+            None
+        } else {
+            Some(parse_tag(tag)?)
+        },
+        shape,
+        kind,
+        topology: None,
+        patch: None,
+        retain_keys: false,
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("by", keys)) => field.topology = Some(Topology::Keyed(parse_keys(keys))),
+            Some(("patch", "replace")) => field.patch = Some(PatchStrategy::Replace),
+            Some(("patch", key)) => field.patch = Some(PatchStrategy::MergeBy(key)),
+            None if word == "atomic" => field.topology = Some(Topology::Atomic),
+            None if word == "granular" => field.topology = Some(Topology::Granular),
+            None if word == "set" => field.topology = Some(Topology::Set),
+            None if word == "retainKeys" => field.retain_keys = true,
+            _ => return None,
+        }
+    }
+    Some(field)
+}
+
+fn parse_tag(tag: &str) -> Option<Tag> {
+    let (outer, number) = match tag.split_once('.') {
+        Some((outer, number)) => (Some(outer.parse().ok()?), number),
+        None => (None, tag),
+    };
+    Some(Tag {
+        outer,
+        number: number.parse().ok()?,
+    })
+}
+
+fn parse_keys(keys: &'static str) -> Vec<ListKey> {
+    let key = |key: &'static str| match key.split_once(':') {
+        Some((name, default)) => ListKey {
+            name,
+            default: Some(default),
+        },
+        None => ListKey {
+            name: key,
+            default: None,
+        },
+    };
+    keys.split(',').map(key).collect()
+}
+
+fn parse_type(declared: &'static str) -> (Shape, Kind) {
+    let of_map = || declared.strip_prefix("map<")?.strip_suffix('>');
+    if let Some(of) = declared.strip_prefix('*') {
+        (Shape::Pointer, parse_kind(of))
+    } else if let Some(of) = declared.strip_prefix("[]") {
+        (Shape::List, parse_kind(of))
+    } else if let Some(of) = of_map() {
+        (Shape::Map, parse_kind(of))
+    } else {
+        (Shape::Plain, parse_kind(declared))
+    }
+}
+
+fn parse_kind(kind: &'static str) -> Kind {
+    match kind {
+        "str" => Kind::String("string"),
+        "i32" => Kind::Int32,
+        "i64" => Kind::Int64,
+        "bool" => Kind::Bool,
+        "bytes" => Kind::Bytes,
+        "Quantity" => Kind::Quantity,
+        "IntOrString" => Kind::IntOrString,
+        "Time" => Kind::Time,
+        "MicroTime" => Kind::MicroTime,
+        "RawObject" => Kind::Raw,
+        "[]str" => Kind::Strings,
+        named if named.contains('.') => Kind::String(named),
+        name => Kind::Struct(name),
+    }
+}

@@ -1,0 +1,252 @@
+//! Tests of the table: that it was read whole, and that it holds together.
+
+use std::collections::BTreeMap;
+
+use super::super::table::table;
+use super::*;
+
+fn members() -> impl Iterator<Item = (&'static Type, &'static Field)> {
+    let types = table().types.values();
+    types.flat_map(|found| found.fields.iter().map(move |field| (found, field)))
+}
+
+#[test]
+fn every_line_is_read_and_every_type_that_a_member_names_is_there() {
+    assert!(table().unread.is_empty(), "{:?}", table().unread);
+    for (holder, field) in members() {
+        if let Kind::Struct(inner) = field.kind {
+            let found = find_type(inner).is_some();
+            assert!(found, "{}.{}: {inner}", holder.name, field.name);
+        }
+    }
+    assert!(table().types.len() > 250);
+    assert!(members().count() > 1200);
+}
+
+#[test]
+fn names_and_numbers_are_used_once_in_each_type() {
+    for found in table().types.values() {
+        let mut names = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
+        for field in &found.fields {
+            let before = names.insert(field.name, field);
+            assert_eq!(before, None, "{}.{}", found.name, field.name);
+            let Some(tag) = field.tag else { continue };
+            let before = numbers.insert(tag, field);
+            assert_eq!(before, None, "{}.{}", found.name, field.name);
+            // The number of an embedded struct is no other member's.
+            let outer = tag.outer.map(|number| Tag {
+                outer: None,
+                number,
+            });
+            let clash = outer.and_then(|tag| numbers.get(&tag));
+            assert_eq!(clash, None, "{}.{}", found.name, field.name);
+            assert!(tag.outer.is_none() || field.embedded.is_some());
+        }
+    }
+}
+
+#[test]
+fn lists_of_objects_say_how_they_merge_and_their_keys_are_members() {
+    for (holder, field) in members() {
+        let name = format!("{}.{}", holder.name, field.name);
+        let elements = field.object_type();
+        let is_list = field.shape == Shape::List;
+        assert!(
+            !is_list || elements.is_none() || field.topology.is_some(),
+            "{name}"
+        );
+        if let Topology::Keyed(keys) = field.topology() {
+            let elements = elements.expect("elements with keys are objects");
+            for key in keys {
+                assert!(elements.field(key.name).is_some(), "{name}: {}", key.name);
+            }
+        }
+        if let PatchStrategy::MergeBy(key) = field.patch_strategy() {
+            let elements = elements.expect("elements with keys are objects");
+            assert!(is_list && elements.field(key).is_some(), "{name}: {key}");
+        }
+        let is_set = field.topology() == &Topology::Set;
+        assert!(!is_set || is_list && elements.is_none(), "{name}");
+    }
+}
+
+#[test]
+fn kinds_have_what_all_objects_have() {
+    for ((api_version, kind), type_name) in &table().kinds {
+        let found = type_of_kind(api_version, kind).unwrap();
+        assert_eq!((found.name, found.go_name()), (*type_name, *kind));
+        assert_eq!(found.api_version, Some(*api_version));
+        let is_options = *kind == "DeleteOptions";
+        for member in ["kind", "apiVersion", "metadata"] {
+            let known = found.field(member).is_some();
+            assert!(
+                known || is_options && member == "metadata",
+                "{kind}.{member}"
+            );
+        }
+    }
+    assert_eq!(type_of_kind("v1", "Event").unwrap().name, "Event");
+    let newer = type_of_kind("events.k8s.io/v1", "Event").unwrap();
+    assert_eq!(newer.name, "events/Event");
+    assert!(type_of_kind("policy/v1", "DeleteOptions").is_some());
+    assert!(type_of_kind("apps/v1", "Pod").is_none());
+}
+
+fn field(type_name: &str, member: &str) -> &'static Field {
+    find_type(type_name).unwrap().field(member).unwrap()
+}
+
+#[test]
+fn members_merge_as_documented() {
+    let ports = field("Container", "ports");
+    let keys = vec![
+        ListKey {
+            name: "containerPort",
+            default: None,
+        },
+        ListKey {
+            name: "protocol",
+            default: Some("TCP"),
+        },
+    ];
+    assert_eq!(ports.topology(), &Topology::Keyed(keys));
+    assert_eq!(
+        ports.patch_strategy(),
+        PatchStrategy::MergeBy("containerPort")
+    );
+    for (type_name, member, topology, patch) in [
+        (
+            "ObjectMeta",
+            "finalizers",
+            Topology::Set,
+            PatchStrategy::Merge,
+        ),
+        (
+            "ObjectMeta",
+            "labels",
+            Topology::Granular,
+            PatchStrategy::Merge,
+        ),
+        (
+            "PodSpec",
+            "nodeSelector",
+            Topology::Atomic,
+            PatchStrategy::Merge,
+        ),
+        (
+            "PodSpec",
+            "tolerations",
+            Topology::Atomic,
+            PatchStrategy::Replace,
+        ),
+        (
+            "PodSpec",
+            "hostNetwork",
+            Topology::Atomic,
+            PatchStrategy::Replace,
+        ),
+        (
+            "PodSpec",
+            "securityContext",
+            Topology::Granular,
+            PatchStrategy::Merge,
+        ),
+        (
+            "PodStatus",
+            "hostIPs",
+            Topology::Atomic,
+            PatchStrategy::MergeBy("ip"),
+        ),
+        (
+            "StatefulSetSpec",
+            "selector",
+            Topology::Atomic,
+            PatchStrategy::Merge,
+        ),
+        (
+            "StatefulSetSpec",
+            "volumeClaimTemplates",
+            Topology::Atomic,
+            PatchStrategy::Replace,
+        ),
+        (
+            "PodDisruptionBudgetSpec",
+            "selector",
+            Topology::Atomic,
+            PatchStrategy::Replace,
+        ),
+        (
+            "PersistentVolumeSpec",
+            "claimRef",
+            Topology::Granular,
+            PatchStrategy::Merge,
+        ),
+        (
+            "ServiceSpec",
+            "clusterIPs",
+            Topology::Atomic,
+            PatchStrategy::Replace,
+        ),
+    ] {
+        let found = field(type_name, member);
+        assert_eq!(found.topology(), &topology, "{type_name}.{member}");
+        assert_eq!(found.patch_strategy(), patch, "{type_name}.{member}");
+    }
+    assert!(field("PodSpec", "volumes").retain_keys);
+    let claims = field("ResourceRequirements", "claims");
+    assert!(matches!(claims.topology(), Topology::Keyed(_)));
+    assert_eq!(claims.patch_strategy(), PatchStrategy::Replace);
+}
+
+#[test]
+fn embedded_structs_are_messages_of_their_own() {
+    let tag = |type_name, member| field(type_name, member).tag.unwrap();
+    let nested = |outer, number| Tag {
+        outer: Some(outer),
+        number,
+    };
+    assert_eq!(tag("Volume", "name").number, 1);
+    assert_eq!(tag("Volume", "configMap"), nested(2, 19));
+    assert_eq!(tag("Probe", "httpGet"), nested(1, 2));
+    assert_eq!(tag("SecretKeySelector", "name"), nested(1, 1));
+    assert_eq!(tag("EphemeralContainer", "image"), nested(1, 2));
+    assert_eq!(field("Pod", "kind").tag, None);
+}
+
+#[test]
+fn bytes_micro_times_and_lists_in_maps_take_their_canonical_form() {
+    let secret = json!({"metadata": {}, "data": {"a": "YR\n==", "b": null}});
+    assert_eq!(
+        normal("Secret", &secret)["data"],
+        json!({"a": "YQ==", "b": ""})
+    );
+    let lease = json!({"spec": {"renewTime": "2024-01-01T01:00:00.120000+01:00"}});
+    let renewed = &normal("Lease", &lease)["spec"]["renewTime"];
+    assert_eq!(renewed, "2024-01-01T00:00:00.120000Z");
+    let user = json!({"extra": {"a": ["b"], "c": null}});
+    assert_eq!(normal("UserInfo", &user), user);
+    let error = |type_name, value: &Value| {
+        let result = normalize(type_name, value, UnknownMembers::Drop, "");
+        result.unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("Secret", &json!({"data": {"a": "!"}})),
+        "illegal base64 data at input byte 0"
+    );
+    let layout = r#"as "2006-01-02T15:04:05.000000Z07:00": cannot parse"#;
+    for (text, rest, element) in [
+        ("2024-01-01T00:00:00Z", "Z", ".000000"),
+        ("2024-01-01T00:00:00.123Z", ".123Z", ".000000"),
+        ("2024-01-01T00:00:00.1234567Z", "7Z", "Z07:00"),
+    ] {
+        assert_eq!(
+            error("LeaseSpec", &json!({"renewTime": text})),
+            format!(r#"parsing time "{text}" {layout} "{rest}" as "{element}""#)
+        );
+    }
+    let event = json!({"metadata": {}, "involvedObject": {}, "eventTime": null});
+    let event = normal("Event", &event);
+    assert_eq!(event["eventTime"], Value::Null);
+    assert_eq!(event["source"], json!({}));
+}
