@@ -6,13 +6,40 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
+use crate::auth::Identity;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Sends a request with a JSON body, or none if it is null; patches are strategic. Returns the
-    /// code and the body of the answer: 0 and null if a fault dropped the connection.
+    /// Sends a request of the administrator with a JSON body, or none if it is null; patches are
+    /// strategic. Returns the code and the body of the answer: 0 and null if a fault dropped the
+    /// connection.
     pub async fn call_json(
         &self,
+        method: Method,
+        path: &str,
+        user_agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        self.send_json(None, method, path, user_agent, body).await
+    }
+
+    /// As [`call_json`](Self::call_json), for another user.
+    pub async fn call_json_as(
+        &self,
+        identity: &Identity,
+        method: Method,
+        path: &str,
+        user_agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let identity = Some(identity.clone());
+        self.send_json(identity, method, path, user_agent, body)
+            .await
+    }
+
+    async fn send_json(
+        &self,
+        identity: Option<Identity>,
         method: Method,
         path: &str,
         user_agent: &str,
@@ -34,9 +61,12 @@ impl ApiServer {
             .header(USER_AGENT, user_agent)
             .header(CONTENT_TYPE, content_type)
             .body(Full::new(bytes));
-        let Ok(request) = request else {
+        let Ok(mut request) = request else {
             return (400, Value::Null);
         };
+        if let Some(identity) = identity {
+            request.extensions_mut().insert(identity);
+        }
         let Ok(reply) = self.serve(request).await else {
             return (0, Value::Null);
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::auth::Tokens;
+use crate::auth::{Authorization, Tokens};
 
 /// What becomes of members that the schema of v1.36.2 doesn't know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct ServerConfig {
     pub seed: u64,
     /// The tokens that are known.
     pub tokens: Tokens,
+    /// Who decides what users may do; roles and bindings by default.
+    pub authorization: Authorization,
 }
 
 impl Default for ServerConfig {
@@ -40,6 +42,7 @@ impl Default for ServerConfig {
             bookmark_interval: Duration::from_secs(60),
             seed: 0,
             tokens: Tokens::default(),
+            authorization: Authorization::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 pub use builder::{StartError, TestControlPlaneBuilder};
 
+use crate::auth::{Identity, ServiceAs};
 use crate::kubeconfig::{self, WriteKubeconfigError};
 use crate::server::ApiServer;
 use crate::tls::TlsMaterial;
@@ -53,6 +54,18 @@ impl TestControlPlane {
     #[cfg(feature = "client")]
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.service(), "default")
+    }
+
+    /// The API server as a service whose requests are those of `identity`, who may do what its roles
+    /// allow: to run a whole test with nothing but the role that a program ships with.
+    pub fn service_as(&self, identity: Identity) -> ServiceAs {
+        ServiceAs::new(self.service(), identity)
+    }
+
+    /// As [`client`](Self::client), for another user.
+    #[cfg(feature = "client")]
+    pub fn client_as(&self, identity: Identity) -> kube::Client {
+        kube::Client::new(self.service_as(identity), "default")
     }
 
     /// The URL of the port; none if it wasn't opened.

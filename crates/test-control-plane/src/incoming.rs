@@ -5,7 +5,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method};
 use serde_json::Value;
 
-use crate::auth::{Identity, Peer};
+use crate::auth::{Identity, Sender};
 use crate::decode::{self, BodyFormat};
 use crate::faults::RequestFacts;
 use crate::options::DeleteOptions;
@@ -25,7 +25,7 @@ pub(crate) struct Incoming {
     pub(crate) body: Bytes,
     /// Why there is no body, if it couldn't be read.
     pub(crate) unreadable: Option<ApiError>,
-    pub(crate) peer: Option<Peer>,
+    pub(crate) sender: Sender,
 }
 
 impl Incoming {

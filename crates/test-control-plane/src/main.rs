@@ -11,7 +11,7 @@ use kube_test_control_plane::actors::{
     ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig, PodBehaviour,
     SchedulerConfig, parse_duration,
 };
-use kube_test_control_plane::auth::Tokens;
+use kube_test_control_plane::auth::{Authorization, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
@@ -39,6 +39,11 @@ struct Args {
     /// Bearer tokens: lines of token,user,uid,"group1,group2".
     #[arg(long, value_name = "FILE")]
     token_auth_file: Option<PathBuf>,
+
+    /// Who decides what users may do: a list of RBAC, Node, AlwaysAllow and AlwaysDeny, of which the
+    /// first that allows a request decides. The members of system:masters may always do everything.
+    #[arg(long, value_name = "LIST", default_value = "RBAC")]
+    authorization_mode: Authorization,
 
     /// Which actors run, separated by commas; an empty list runs none.
     #[arg(long, value_name = "LIST", default_value = ACTORS)]
@@ -107,6 +112,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
     let config = ServerConfig {
         seed: OsRng.try_next_u64().context("drawing a seed")?,
         tokens,
+        authorization: args.authorization_mode.clone(),
         ..ServerConfig::default()
     };
     let plane = TestControlPlane::builder()

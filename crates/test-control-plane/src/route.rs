@@ -1,7 +1,10 @@
 //! From method and path to what is asked for.
 
+use std::sync::Arc;
+
 use http::Method;
 
+use crate::auth::Identity;
 pub use crate::kinds::Verb;
 use crate::kinds::{self, Kind, Subresource};
 use crate::query::Query;
@@ -53,6 +56,8 @@ pub struct ResourceRequest {
     pub name: String,
     /// What is to be done.
     pub verb: Verb,
+    /// Who asks; none if the server itself does, which may do everything.
+    pub user: Option<Arc<Identity>>,
 }
 
 /// What a path leads to.
@@ -225,6 +230,7 @@ fn below(
         namespace: namespace.to_owned(),
         name: name.to_owned(),
         verb,
+        user: None,
     }))
 }
 

@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditEntry, AuditLog};
-use crate::auth::{self, Identity, Peer};
+use crate::auth::{Admission, Identity, Rbac, RbacIndex, Sender};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
@@ -49,6 +49,9 @@ struct Inner {
     audit: AuditLog,
     faults: Faults,
     stamps: Stamps,
+    policy: Rbac,
+    /// Whoever sends requests from this process and doesn't say who it is.
+    admin: Arc<Identity>,
     stopping: CancellationToken,
 }
 
@@ -67,6 +70,8 @@ impl ApiServer {
             audit: AuditLog::new(config.audit_limit),
             faults: Faults::new(config.seed),
             stamps: Stamps::new(config.seed),
+            policy: Rbac::default(),
+            admin: Arc::new(Identity::admin()),
             stopping: CancellationToken::new(),
             config,
         }))
@@ -97,6 +102,11 @@ impl ApiServer {
         &self.0.faults
     }
 
+    /// The roles and bindings, arranged to be asked.
+    pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
+        self.0.policy.index(&self.0.store)
+    }
+
     /// Ends every watch; requests are still answered.
     pub fn stop(&self) {
         self.0.stopping.cancel();
@@ -121,6 +131,7 @@ impl ApiServer {
         B::Error: Into<BoxError>,
     {
         let (parts, body) = request.into_parts();
+        let sender = Sender::of(&parts.extensions, &self.0.admin);
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
         let finish = Finish::new(&parts.method, &parts.headers, &query);
@@ -137,7 +148,7 @@ impl ApiServer {
             headers: parts.headers,
             body,
             unreadable,
-            peer: parts.extensions.get::<Peer>().cloned(),
+            sender,
         };
         let reply = self.answer(&incoming, &finish).await?;
         Ok(finish.stamp(reply, &self.0.stamps))
@@ -148,19 +159,15 @@ impl ApiServer {
         incoming: &Incoming,
         finish: &Finish,
     ) -> Result<Reply, ConnectionDropped> {
-        let identity = match self
-            .config()
-            .tokens
-            .authenticate(&incoming.headers, incoming.peer.as_ref())
-        {
-            Ok(identity) => identity,
+        let admission = match self.recognize(incoming) {
+            Ok(admission) => admission,
             Err(err) => return Ok(finish.encode(reply::error(&err)).await),
         };
-        let facts = incoming.facts(&identity);
+        let facts = incoming.facts(&admission.user);
         let strike = self.faults().strike(&facts, &incoming.body);
         let fault = strike.names();
         let handled = async {
-            let reply = self.dispatch(&identity, incoming).await;
+            let reply = self.dispatch(&admission, incoming).await;
             let reply = reply.unwrap_or_else(|err| reply::error(&err));
             Ok::<Reply, Infallible>(finish.encode(reply).await)
         };
@@ -190,16 +197,17 @@ impl ApiServer {
         }
     }
 
-    /// Answers whoever was authenticated.
-    async fn dispatch(&self, identity: &Identity, incoming: &Incoming) -> ApiResult<Reply> {
-        let path = &incoming.path;
-        let route = route(&incoming.method, path, &incoming.query)?;
-        auth::authorize(identity, &route, path)?;
-        match route {
-            Route::Resource(request) => match &incoming.unreadable {
-                Some(error) => Err(error.clone()),
-                None => self.handle(&request, incoming).await,
-            },
+    /// Answers whoever was recognized.
+    async fn dispatch(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<Reply> {
+        self.admit(admission, incoming)?;
+        match route(&incoming.method, &incoming.path, &incoming.query)? {
+            Route::Resource(mut request) => {
+                if let Some(error) = &incoming.unreadable {
+                    return Err(error.clone());
+                }
+                request.user = Some(Arc::clone(&admission.user));
+                self.handle(&request, incoming).await
+            }
             other => self.discover(&other, incoming),
         }
     }

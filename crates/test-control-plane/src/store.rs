@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
 
+use crate::auth;
 use crate::kinds::Kind;
 use crate::object::{Draft, Key, Object};
 
@@ -71,6 +73,8 @@ struct State {
 pub struct Store {
     state: RwLock<State>,
     revision: watch::Sender<u64>,
+    /// The revision of the newest write of a role or binding.
+    policy: AtomicU64,
     log_window: usize,
 }
 
@@ -86,6 +90,7 @@ impl Store {
                 compacted: revision,
             }),
             revision: watch::channel(revision).0,
+            policy: AtomicU64::new(revision),
             log_window: log_window.max(1),
         }
     }
@@ -97,6 +102,11 @@ impl Store {
     /// The newest revision.
     pub fn revision(&self) -> u64 {
         self.read().revision
+    }
+
+    /// The revision of the newest write of a role or binding.
+    pub(crate) fn policy_revision(&self) -> u64 {
+        self.policy.load(Ordering::Acquire)
     }
 
     /// Tells of every new revision.
@@ -265,6 +275,9 @@ impl Store {
     }
 
     fn append(&self, state: &mut State, entry: LogEntry) {
+        if auth::is_policy(entry.object.key.storage) {
+            self.policy.store(entry.revision, Ordering::Release);
+        }
         state.log.push_back(entry);
         while state.log.len() > self.log_window {
             state.compacted += 1;

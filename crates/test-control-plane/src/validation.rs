@@ -49,6 +49,11 @@ pub(crate) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     errors
 }
 
+/// Whether a text is labels joined by dots, as the names of most objects are.
+pub(crate) fn is_subdomain(text: &str) -> bool {
+    names::dns_subdomain(text).is_empty()
+}
+
 /// The value at a JSON pointer, if it is not null.
 fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     value.pointer(pointer).filter(|v| !v.is_null())

@@ -26,7 +26,6 @@ const OPEN: &[(&str, &str)] = &[
     ),
     ("patch-owner-adopt", "managedFields"),
     ("pvc-create", "the textual diff in a message"),
-    ("rbac", "authorization by roles"),
 ];
 
 fn cases() -> Vec<Case> {

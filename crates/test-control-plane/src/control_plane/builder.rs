@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{Endpoint, TestControlPlane};
 use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
-use crate::auth::Tokens;
+use crate::auth::{Authorization, Tokens};
 use crate::clock::{Clock, TokioClock};
 use crate::config::{ServerConfig, UnknownFields};
 use crate::server::ApiServer;
@@ -66,6 +66,13 @@ impl TestControlPlaneBuilder {
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.config.tokens = tokens;
+        self
+    }
+
+    /// Sets who decides what users may do; by default roles and bindings do.
+    #[must_use]
+    pub fn authorization(mut self, authorization: impl Into<Authorization>) -> Self {
+        self.config.authorization = authorization.into();
         self
     }
 
@@ -188,6 +195,7 @@ impl TestControlPlaneBuilder {
                 .call_json(Method::POST, "/api/v1/namespaces", agent, &body)
                 .await;
         }
+        server.install_stock_policy();
         actors::start(&server, self.actors, &mut tasks).await;
         server.audit().clear();
         Ok(TestControlPlane {

@@ -71,6 +71,7 @@ impl ApiServer {
             old: None,
             target: Target::Object,
         };
+        self.check_escalation(request, &draft, None)?;
         let errors = validation::validate(subject);
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {

@@ -53,6 +53,7 @@ impl ApiServer {
                 if let Source::Put(draft) = source
                     && Self::creates_on_update(request)
                 {
+                    self.authorize_create_on_update(request)?;
                     let mut draft = draft.clone();
                     check_name(request, &mut draft)?;
                     draft.metadata_mut().remove("resourceVersion");
@@ -131,6 +132,7 @@ impl ApiServer {
             old: Some(old),
             target: request.target,
         };
+        self.check_escalation(request, &new, Some(old))?;
         let errors = validation::validate(subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &request.name, &errors));

@@ -15,6 +15,7 @@ mod discovery;
 mod faults;
 mod field_validation;
 mod negotiation;
+mod rbac;
 mod resources;
 mod support;
 mod tls;

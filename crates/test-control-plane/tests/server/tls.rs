@@ -43,14 +43,7 @@ async fn the_kubeconfig_of_the_administrator_works_over_tls() {
 #[tokio::test]
 async fn tokens_name_users_and_nobody_else_gets_in() {
     let mut tokens = Tokens::default();
-    let groups = vec!["system:masters".to_owned()];
-    tokens.insert(
-        "secret",
-        Identity {
-            name: "me".to_owned(),
-            groups,
-        },
-    );
+    tokens.insert("secret", Identity::user("me").group("system:masters"));
     let plane = TestControlPlane::builder()
         .tokens(tokens)
         .listen(LOOPBACK)

@@ -67,12 +67,8 @@ pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     let mut tokens = Tokens::default();
     tokens.insert(
         CONTROLLER_TOKEN,
-        Identity {
-            name: "system:serviceaccount:kube-system:statefulset-controller".to_owned(),
-            groups: ["system:serviceaccounts", "system:authenticated"]
-                .map(str::to_owned)
-                .to_vec(),
-        },
+        Identity::user("system:serviceaccount:kube-system:statefulset-controller")
+            .group("system:serviceaccounts"),
     );
     let config = ServerConfig {
         unknown_fields: UnknownFields::Prune,

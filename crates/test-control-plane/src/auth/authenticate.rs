@@ -1,0 +1,121 @@
+//! Who a request comes from: an identity that this process vouches for, a client certificate, a
+//! bearer token, or nobody.
+
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{Extensions, HeaderMap};
+
+use super::identity::Identity;
+use super::mode::AuthorizationMode;
+use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
+
+/// What the transport knows of the client; requests without it come from this process.
+///
+/// A request of this process acts as the [`Identity`] in its extensions, or as the administrator if
+/// there is none and it has no `Authorization` header.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// The user of the client certificate, if there was one.
+    pub certificate: Option<Identity>,
+}
+
+/// Who sends a request, as far as the transport knows.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    /// A client behind a connection.
+    Peer(Peer),
+    /// This process, for a user.
+    Process(Arc<Identity>),
+}
+
+impl Sender {
+    /// What the extensions of a request say; without them it comes from this process, as `admin`.
+    pub(crate) fn of(extensions: &Extensions, admin: &Arc<Identity>) -> Self {
+        if let Some(peer) = extensions.get::<Peer>() {
+            return Self::Peer(peer.clone());
+        }
+        match extensions.get::<Identity>() {
+            Some(identity) => Self::Process(Arc::new(identity.clone().authenticated())),
+            None => Self::Process(Arc::clone(admin)),
+        }
+    }
+}
+
+impl ApiServer {
+    /// Who a request comes from.
+    ///
+    /// # Errors
+    ///
+    /// 401 for a token that isn't known, and without credentials where everyone who has some may do
+    /// everything.
+    pub(crate) fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        sender: &Sender,
+    ) -> ApiResult<Arc<Identity>> {
+        if let Sender::Peer(Peer {
+            certificate: Some(identity),
+        }) = sender
+        {
+            return Ok(Arc::new(identity.clone().authenticated()));
+        }
+        if let Some(token) = bearer_token(headers) {
+            let found = self.token_user(token).ok_or_else(ApiError::unauthorized)?;
+            return Ok(Arc::new(found));
+        }
+        match sender {
+            Sender::Process(identity) if !headers.contains_key(AUTHORIZATION) => {
+                Ok(Arc::clone(identity))
+            }
+            _ if self
+                .config()
+                .authorization
+                .has(AuthorizationMode::AlwaysAllow) =>
+            {
+                Err(ApiError::unauthorized())
+            }
+            _ => Ok(Arc::new(Identity::anonymous())),
+        }
+    }
+
+    /// Whose token it is, if it is anyone's and still counts.
+    pub(crate) fn token_user(&self, token: &str) -> Option<Identity> {
+        let identity = self.config().tokens.get(token)?;
+        Some(identity.clone().authenticated())
+    }
+}
+
+/// The token of a header `Authorization: Bearer TOKEN`; other schemes are no credentials here.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let mut parts = header.trim().splitn(3, ' ');
+    let scheme = parts.next()?;
+    let token = parts.next()?;
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn only_bearer_tokens_are_credentials() {
+        for (header, token) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer abc def", Some("abc")),
+            ("  BEARER abc ", Some("abc")),
+            ("Basic YTpi", None),
+            ("Bearer", None),
+            ("Bearer  abc", None),
+            ("abc", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(header));
+            assert_eq!(bearer_token(&headers), token, "{header:?}");
+        }
+    }
+}
