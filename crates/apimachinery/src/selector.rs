@@ -96,7 +96,7 @@ pub enum SelectorError {
     #[error("{0}")]
     Invalid(String),
     /// A query string doesn't parse.
-    #[error("unable to parse requirement: {0}")]
+    #[error("{0}")]
     Parse(String),
 }
 

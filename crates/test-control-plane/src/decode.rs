@@ -1,6 +1,11 @@
 //! Reading request bodies: JSON and YAML, and which kind they claim to be.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+use crate::go_json;
 
 use crate::kinds::{self, Kind};
 use crate::negotiate::MEDIA_TYPES;
@@ -51,16 +56,33 @@ impl BodyFormat {
 pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
     let text = match format {
         BodyFormat::Json => body.to_vec(),
-        BodyFormat::Yaml => yaml(body)?.to_string().into_bytes(),
+        BodyFormat::Yaml => yaml(body)
+            .map_err(|why| unrecognized(kind, &why, body))?
+            .to_string()
+            .into_bytes(),
     };
-    let mut draft = Draft::parse(kind, &text).map_err(|err| {
-        ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; \
-             json parse error: {}",
-            kind.kind,
-            parse_error(&text, &err)
-        ))
-    })?;
+    let parsed = Draft::parse(kind, &text);
+    // Looking for what Go would say costs time, and so is done only where something is wrong.
+    let looks_wrong = |draft: &Draft| {
+        let is_text = |member| {
+            draft
+                .value
+                .get(member)
+                .is_none_or(|v| v.is_string() || v.is_null())
+        };
+        !(is_text("apiVersion") && is_text("kind"))
+    };
+    if parsed.as_ref().map_or(true, looks_wrong)
+        && text != b"null"
+        && let Some(why) = type_error(&text)
+    {
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        return Err(unrecognized(kind, &why, body));
+    }
+    let mut draft = parsed.unwrap_or_else(|_| Draft {
+        value: json!({}),
+        data: None,
+    });
     check_type(kind, &mut draft)?;
     Ok(draft)
 }
@@ -75,21 +97,25 @@ pub(crate) fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
         return Ok(Value::Null);
     }
     match format {
-        BodyFormat::Json => serde_json::from_slice(body)
-            .map_err(|err| ApiError::bad_request(parse_error(body, &err))),
-        BodyFormat::Yaml => yaml(body),
+        BodyFormat::Json => serde_json::from_slice(body).map_err(|err| {
+            let why = go_json::syntax_error(body).unwrap_or_else(|| err.to_string());
+            ApiError::bad_request(why)
+        }),
+        BodyFormat::Yaml => yaml(body).map_err(ApiError::bad_request),
     }
 }
 
-/// Reads YAML.
+/// Reads YAML; of a key that is set twice the last value counts.
 ///
 /// # Errors
 ///
-/// 400 for text that isn't YAML.
-pub(crate) fn yaml(body: &[u8]) -> ApiResult<Value> {
+/// What is wrong with the text.
+pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
     let text = String::from_utf8_lossy(body);
-    serde_saphyr::from_str(&text)
-        .map_err(|err| ApiError::bad_request(format!("error parsing YAML: {err}")))
+    let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
+    };
+    serde_saphyr::from_str_with_options(&text, options).map_err(|err| format!("yaml: {err}"))
 }
 
 /// Checks kind and apiVersion of a body, and fills them in if missing.
@@ -137,32 +163,54 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     Ok(())
 }
 
-/// The message of Go's JSON parser where it is known, with what was parsed.
-fn parse_error(body: &[u8], err: &serde_json::Error) -> String {
-    let text = String::from_utf8_lossy(body);
-    let trimmed = text.trim_start();
-    if trimmed.is_empty() {
-        return "unexpected end of JSON input (<empty>)".to_owned();
+/// How much of a body an error shows, in bytes.
+const SHOWN_MAX: usize = 30;
+
+/// What is wrong with a body of which not even the kind can be read, and how the body begins.
+fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> ApiError {
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {why} ({})",
+        kind.kind,
+        beginning(body)
+    ))
+}
+
+/// How a body begins: as text if it might be JSON, else in hexadecimal.
+fn beginning(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(SHOWN_MAX)];
+    let more = if body.len() > SHOWN_MAX { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => {
+            let hex: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{}{more}", hex.concat())
+        }
     }
-    if let Some(rest) = trimmed.strip_prefix('{') {
-        let next = rest.trim_start().chars().next();
-        let message = match next {
-            Some(c) if c != '"' && c != '}' => {
-                format!("invalid character '{c}' looking for beginning of object key string")
-            }
-            None => "unexpected end of JSON input".to_owned(),
-            _ => err.to_string(),
-        };
-        return format!("{message} ({text})");
+}
+
+/// Why the kind can't be read from JSON text; none if it can.
+fn type_error(text: &[u8]) -> Option<String> {
+    if let Some(message) = go_json::syntax_error(text) {
+        return Some(message);
     }
-    let hex: Vec<String> = body.iter().map(|b| format!("{b:02x}")).collect();
-    let hex = hex.concat();
-    if trimmed.starts_with('[') && serde_json::from_slice::<Value>(body).is_ok() {
-        return format!(
-            "json: cannot unmarshal array into Go value of type struct {{ APIVersion string \
-             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} \
-             ({hex})"
-        );
+    match serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text) {
+        Ok(members) => ["apiVersion", "kind"].iter().find_map(|member| {
+            let raw = members.get(*member)?.get();
+            let found = go_json::type_name(raw);
+            (!matches!(found, "string" | "null")).then(|| {
+                format!(
+                    "json: cannot unmarshal {found} into Go struct field .{member} of type string"
+                )
+            })
+        }),
+        Err(_) => {
+            let found = go_json::type_name(&String::from_utf8_lossy(text));
+            Some(format!(
+                "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                 \"json:\\\"kind,omitempty\\\"\" }}"
+            ))
+        }
     }
-    format!("{err} ({hex})")
 }

@@ -12,5 +12,4 @@ mod update;
 mod virtual_resources;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
-pub(crate) use read::forbidden;
 pub(crate) use update::Source;

@@ -48,11 +48,16 @@ impl Incoming {
     }
 
     pub(crate) fn delete_options(&self) -> ApiResult<DeleteOptions> {
-        let body = if self.body.is_empty() {
-            Value::Null
-        } else {
-            decode::value(self.format()?, &self.body)?
-        };
+        if self.body.is_empty() {
+            return DeleteOptions::parse(&self.query, &Value::Null);
+        }
+        // The reference takes a body that isn't JSON for an error of its own.
+        let body = decode::value(self.format()?, &self.body).map_err(|err| {
+            let why = err.message;
+            ApiError::internal(format!(
+                "couldn't get version/kind; json parse error: {why}"
+            ))
+        })?;
         DeleteOptions::parse(&self.query, &body)
     }
 }

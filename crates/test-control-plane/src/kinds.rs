@@ -35,10 +35,21 @@ pub struct Kind {
     pub subresources: &'static [Subresource],
     /// Deviations from the common behaviour.
     pub traits: &'static [Trait],
-    /// Field selectors beyond name and namespace: the label and where the value is.
-    pub fields: &'static [(&'static str, &'static str)],
+    /// Field selectors beyond name and namespace.
+    pub fields: &'static [Field],
     /// What names must look like.
     pub name_rule: NameRule,
+}
+
+/// A field that objects can be selected by.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name in selectors.
+    pub label: &'static str,
+    /// The JSON pointer to its value.
+    pub pointer: &'static str,
+    /// Its value where the object has none.
+    pub default: &'static str,
 }
 
 /// A deviation of a kind from the common behaviour.

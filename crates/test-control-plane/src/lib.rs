@@ -19,11 +19,14 @@ pub mod store;
 pub mod tls;
 
 mod call;
+mod continue_token;
 mod decode;
 mod defaults;
 mod events;
+mod go_json;
 mod handlers;
 mod incoming;
+mod list_options;
 mod negotiate;
 mod normalize;
 mod open_api;

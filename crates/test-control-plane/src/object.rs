@@ -9,7 +9,7 @@ use kube_apimachinery::labels::Labels;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Kind, Trait};
+use crate::kinds::{Field, Kind, Trait};
 
 mod raw;
 
@@ -292,7 +292,7 @@ impl Object {
         let fields = kind
             .fields
             .iter()
-            .map(|(_, pointer)| field_text(draft.value.pointer(pointer)).into_boxed_str())
+            .map(|field| field_text(field, draft.value.pointer(field.pointer)).into_boxed_str())
             .collect();
         let metadata = draft.metadata();
         let owners = metadata
@@ -359,9 +359,9 @@ impl Object {
     }
 }
 
-fn field_text(value: Option<&Value>) -> String {
+fn field_text(field: &Field, value: Option<&Value>) -> String {
     match value {
-        None | Some(Value::Null) => String::new(),
+        None | Some(Value::Null) => field.default.to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::go_json;
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
@@ -38,15 +39,12 @@ impl WriteOptions {
     ///
     /// 422 for a value that isn't allowed.
     pub(crate) fn parse(options: &str, query: &Query) -> ApiResult<Self> {
-        let dry_run = dry_run(options, query.get("dryRun"))?;
-        if query
-            .get("fieldManager")
-            .is_some_and(|m| m.len() > FIELD_MANAGER_MAX)
-        {
-            let detail = format!("may not be more than {FIELD_MANAGER_MAX} bytes");
-            let error = FieldError::too_long("fieldManager", &detail);
-            return Err(ApiError::invalid_options(options, error));
+        let mut errors = Vec::new();
+        if let Some(manager) = query.get("fieldManager") {
+            field_manager(manager, &mut errors);
         }
+        let dry_run: Vec<String> = query.get("dryRun").map(str::to_owned).into_iter().collect();
+        errors.extend(dry_run_error(&dry_run));
         let field_validation = match query.get("fieldValidation") {
             None => FieldValidation::Unasked,
             Some("Warn") => FieldValidation::Warn,
@@ -55,9 +53,14 @@ impl WriteOptions {
             Some(other) => {
                 let known = ["", "Ignore", "Strict", "Warn"];
                 let error = FieldError::not_supported("fieldValidation", &json!(other), &known);
-                return Err(ApiError::invalid_options(options, error));
+                errors.push(error);
+                FieldValidation::Unasked
             }
         };
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_kind(options, "meta.k8s.io", "", &errors));
+        }
+        let dry_run = !dry_run.is_empty();
         Ok(Self {
             dry_run,
             field_validation,
@@ -65,15 +68,23 @@ impl WriteOptions {
     }
 }
 
-fn dry_run(options: &str, value: Option<&str>) -> ApiResult<bool> {
-    match value {
-        None => Ok(false),
-        Some("All") => Ok(true),
-        Some(other) => {
-            let error = FieldError::not_supported("dryRun", &json!([other]), &["All"]);
-            Err(ApiError::invalid_options(options, error))
-        }
+/// Checks the name of a field manager.
+fn field_manager(manager: &str, errors: &mut Vec<FieldError>) {
+    let field = "fieldManager";
+    if manager.len() > FIELD_MANAGER_MAX {
+        let detail = format!("may not be more than {FIELD_MANAGER_MAX} bytes");
+        errors.push(FieldError::too_long(field, &detail));
     }
+    for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
+        let code = u32::from(c);
+        let detail = format!("invalid character U+{code:04X} (at position {at})");
+        errors.push(FieldError::invalid(field, &json!(manager), &detail));
+    }
+}
+
+fn dry_run_error(values: &[String]) -> Option<FieldError> {
+    let is_known = values.iter().all(|value| value == "All");
+    (!is_known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
 }
 
 /// What happens to the dependents of a deleted object.
@@ -103,55 +114,133 @@ pub(crate) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Reads them from the body, or from the query where the body is empty.
+    /// Reads them from the body, or from the query where there is no body.
     ///
     /// # Errors
     ///
-    /// 422 for values that aren't allowed or don't go together.
+    /// 422 for values that aren't allowed or don't go together, 400 for a number in the query that
+    /// is none, 500 for a member of another type, as the reference answers.
     pub(crate) fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
-        let invalid = |error| ApiError::invalid_options("DeleteOptions", error);
-        let text = |member: &str| -> Option<String> {
-            let value = body.get(member).and_then(Value::as_str);
-            value.or_else(|| query.get(member)).map(str::to_owned)
+        let raw = if body.is_null() {
+            Raw::of_query(query)?
+        } else {
+            Raw::of_body(body).map_err(ApiError::internal)?
         };
-        let orphan = match body.get("orphanDependents") {
-            Some(Value::Bool(orphan)) => Some(*orphan),
-            _ => query.get("orphanDependents").map(|v| v == "true"),
-        };
-        let policy = text("propagationPolicy");
-        if orphan.is_some() && policy.is_some() {
-            return Err(invalid(FieldError::invalid(
-                "propagationPolicy",
-                &json!(policy),
-                "orphanDependents and deletionPropagation cannot be both set",
-            )));
+        let mut errors = Vec::new();
+        if let Some(policy) = &raw.policy {
+            if raw.orphan.is_some() {
+                errors.push(FieldError::invalid(
+                    "propagationPolicy",
+                    &json!(policy),
+                    "orphanDependents and deletionPropagation cannot be both set",
+                ));
+            }
+            if !["Foreground", "Background", "Orphan"].contains(&policy.as_str()) {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                let error = FieldError::not_supported("propagationPolicy", &json!(policy), &known);
+                errors.push(error);
+            }
         }
-        let propagation = match (orphan, policy.as_deref()) {
+        errors.extend(dry_run_error(&raw.dry_run));
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_kind(
+                "DeleteOptions",
+                "meta.k8s.io",
+                "",
+                &errors,
+            ));
+        }
+        let propagation = match (raw.orphan, raw.policy.as_deref()) {
             (Some(true), _) | (None, Some("Orphan")) => Some(Propagation::Orphan),
             (Some(false), _) | (None, Some("Background")) => Some(Propagation::Background),
             (None, Some("Foreground")) => Some(Propagation::Foreground),
-            (None, None) => None,
-            (None, Some(other)) => {
-                let known = ["Foreground", "Background", "Orphan", "nil"];
-                let error = FieldError::not_supported("propagationPolicy", &json!(other), &known);
-                return Err(invalid(error));
-            }
-        };
-        let grace = body.get("gracePeriodSeconds").and_then(Value::as_i64);
-        let dry = body.pointer("/dryRun/0").and_then(Value::as_str);
-        let precondition = |member: &str| -> Option<String> {
-            let value = body.get("preconditions")?.get(member)?.as_str()?;
-            Some(value.to_owned())
+            (None, _) => None,
         };
         Ok(Self {
-            grace_period_seconds: match grace {
-                Some(seconds) => Some(seconds),
-                None => query.integer("gracePeriodSeconds")?,
-            },
+            grace_period_seconds: raw.grace_period_seconds,
             propagation,
-            uid: precondition("uid"),
-            resource_version: precondition("resourceVersion"),
-            dry_run: dry_run("DeleteOptions", dry.or_else(|| query.get("dryRun")))?,
+            uid: raw.uid,
+            resource_version: raw.resource_version,
+            dry_run: !raw.dry_run.is_empty(),
         })
+    }
+}
+
+/// Options of a deletion as they were sent.
+#[derive(Default)]
+struct Raw {
+    grace_period_seconds: Option<i64>,
+    orphan: Option<bool>,
+    policy: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    dry_run: Vec<String>,
+}
+
+impl Raw {
+    fn of_query(query: &Query) -> ApiResult<Self> {
+        let text = |member: &str| query.get(member).map(str::to_owned);
+        Ok(Self {
+            grace_period_seconds: query.integer("gracePeriodSeconds")?,
+            orphan: query.optional_flag("orphanDependents"),
+            policy: text("propagationPolicy"),
+            uid: text("uid"),
+            resource_version: None,
+            dry_run: text("dryRun").into_iter().collect(),
+        })
+    }
+
+    fn of_body(body: &Value) -> Result<Self, String> {
+        let member = |pointer: &str| body.pointer(pointer).filter(|value| !value.is_null());
+        let wrong = |value: &Value, field: &str, wanted: &str| {
+            let found = go_json::type_name(&value.to_string());
+            format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+        };
+        let text = |pointer: &str, field: &str, wanted: &str| {
+            let text = |value: &Value| {
+                let text = value.as_str().map(str::to_owned);
+                text.ok_or_else(|| wrong(value, field, wanted))
+            };
+            member(pointer).map(text).transpose()
+        };
+        let mut raw = Self {
+            policy: text(
+                "/propagationPolicy",
+                "DeleteOptions.propagationPolicy",
+                "v1.DeletionPropagation",
+            )?,
+            uid: text(
+                "/preconditions/uid",
+                "Preconditions.preconditions.uid",
+                "types.UID",
+            )?,
+            resource_version: text(
+                "/preconditions/resourceVersion",
+                "Preconditions.preconditions.resourceVersion",
+                "string",
+            )?,
+            ..Self::default()
+        };
+        if let Some(value) = member("/gracePeriodSeconds") {
+            let field = "DeleteOptions.gracePeriodSeconds";
+            let number = value.as_i64().ok_or_else(|| wrong(value, field, "int64"))?;
+            raw.grace_period_seconds = Some(number);
+        }
+        if let Some(value) = member("/orphanDependents") {
+            let field = "DeleteOptions.orphanDependents";
+            let flag = value.as_bool().ok_or_else(|| wrong(value, field, "bool"))?;
+            raw.orphan = Some(flag);
+        }
+        if let Some(value) = member("/dryRun") {
+            let field = "DeleteOptions.dryRun";
+            let list = value
+                .as_array()
+                .ok_or_else(|| wrong(value, field, "[]string"))?;
+            for item in list {
+                let text = item.as_str().ok_or_else(|| wrong(item, field, "string"))?;
+                raw.dry_run.push(text.to_owned());
+            }
+        }
+        Ok(raw)
     }
 }

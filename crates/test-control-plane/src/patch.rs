@@ -4,7 +4,8 @@ use json_patch::PatchOperation;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
-use crate::decode::{self, BodyFormat};
+use crate::decode;
+use crate::go_json;
 use crate::kinds::{Kind, Trait};
 use crate::normalize::type_of;
 use crate::object::{Draft, compact};
@@ -30,16 +31,11 @@ impl Patch {
     pub(crate) fn parse(content_type: &str, body: &[u8]) -> ApiResult<Self> {
         let kind = decode::media_type(content_type);
         match kind {
-            "application/json-patch+json" => match decode::value(BodyFormat::Json, body)? {
-                Value::Array(operations) => Ok(Self::Json(operations)),
-                other => Err(ApiError::bad_request(format!(
-                    "error decoding patch: json: cannot unmarshal {} into Go value of type \
-                     []handlers.jsonPatchOp",
-                    go_type(&other)
-                ))),
-            },
-            "application/merge-patch+json" => Ok(Self::Merge(object(body)?)),
-            "application/strategic-merge-patch+json" => Ok(Self::Strategic(object(body)?)),
+            "application/json-patch+json" => operations(body).map_err(undecodable),
+            "application/merge-patch+json" => object(body).map(Self::Merge).map_err(undecodable),
+            "application/strategic-merge-patch+json" => object(body)
+                .map(Self::Strategic)
+                .map_err(ApiError::bad_request),
             _ => Err(ApiError {
                 details: Some(json!({})),
                 ..ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
@@ -109,17 +105,42 @@ impl Patch {
     }
 }
 
-fn object(body: &[u8]) -> ApiResult<Value> {
-    let value = decode::value(BodyFormat::Json, body)
-        .map_err(|err| ApiError::bad_request(format!("error decoding patch: {}", err.message)))?;
-    if value.is_object() {
-        return Ok(value);
+/// The most operations that a JSON patch may have.
+const OPERATIONS_MAX: usize = 10_000;
+
+fn undecodable(why: String) -> ApiError {
+    ApiError::bad_request(format!("error decoding patch: {why}"))
+}
+
+fn operations(body: &[u8]) -> Result<Patch, String> {
+    match value(body)? {
+        Value::Array(operations) => {
+            if let Some(other) = operations.iter().find(|o| !o.is_object() && !o.is_null()) {
+                let found = go_type(other);
+                return Err(cannot_unmarshal(found, "handlers.jsonPatchOp"));
+            }
+            Ok(Patch::Json(operations))
+        }
+        Value::Null => Ok(Patch::Json(Vec::new())),
+        other => Err(cannot_unmarshal(go_type(&other), "[]handlers.jsonPatchOp")),
     }
-    Err(ApiError::bad_request(format!(
-        "error decoding patch: json: cannot unmarshal {} into Go value of type \
-         map[string]interface {{}}",
-        go_type(&value)
-    )))
+}
+
+fn object(body: &[u8]) -> Result<Value, String> {
+    match value(body)? {
+        object @ Value::Object(_) => Ok(object),
+        Value::Null => Ok(json!({})),
+        other => Err(cannot_unmarshal(go_type(&other), "map[string]interface {}")),
+    }
+}
+
+fn value(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body)
+        .map_err(|err| go_json::syntax_error(body).unwrap_or_else(|| err.to_string()))
+}
+
+fn cannot_unmarshal(found: &str, into: &str) -> String {
+    format!("json: cannot unmarshal {found} into Go value of type {into}")
 }
 
 fn go_type(value: &Value) -> &'static str {
@@ -134,6 +155,26 @@ fn go_type(value: &Value) -> &'static str {
 }
 
 fn apply_json(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
+    if operations.len() > OPERATIONS_MAX {
+        return Err(ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            format!(
+                "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
+                operations.len()
+            ),
+        ));
+    }
+    // The reference finds nothing at the root to take away or to compare.
+    let at_root = |operation: &Value| {
+        matches!(
+            operation.get("op").and_then(Value::as_str),
+            Some("remove" | "test" | "add")
+        ) && operation.get("path").is_none_or(|path| path == "")
+    };
+    if operations.iter().any(at_root) {
+        return Err(ApiError::unprocessable());
+    }
     let operations: Vec<PatchOperation> =
         serde_json::from_value(json!(operations)).map_err(|_| ApiError::unprocessable())?;
     json_patch::patch(value, &operations).map_err(|_| ApiError::unprocessable())

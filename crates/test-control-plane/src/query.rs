@@ -40,24 +40,33 @@ impl Query {
     pub fn flag(&self, key: &str) -> bool {
         self.0
             .get(key)
-            .is_some_and(|v| !matches!(v.as_str(), "0" | "false" | "False" | "FALSE"))
+            .is_some_and(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
+    }
+
+    /// A parameter that is true or false; none if it is missing.
+    pub fn optional_flag(&self, key: &str) -> Option<bool> {
+        self.0.contains_key(key).then(|| self.flag(key))
     }
 
     /// A parameter that is an integer.
     ///
     /// # Errors
     ///
-    /// 400 if it is something else.
+    /// 400 if it is something else, in the words of Go.
     pub fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
-        self.get(key)
-            .map(|text| {
-                text.parse().map_err(|_| {
-                    ApiError::bad_request(format!(
-                        "strconv.ParseInt: parsing {text:?}: invalid syntax"
-                    ))
-                })
-            })
-            .transpose()
+        let Some(text) = self.0.get(key) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+            let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            let why = if is_number {
+                "value out of range"
+            } else {
+                "invalid syntax"
+            };
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+        })
     }
 
     /// How long the client wants the server to work on the request at most.

@@ -37,7 +37,7 @@ impl Selection {
     /// 400 for bad syntax and for fields that the kind can't be selected by.
     pub(crate) fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
-            .map_err(|err| ApiError::bad_request(parse_message(&err.to_string())))?;
+            .map_err(|err| ApiError::bad_request(err.to_string()))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
         Ok(Self { labels, fields })
     }
@@ -72,50 +72,83 @@ impl Selection {
     }
 }
 
-/// The parser's message; what is wrong between requirements is said without their prefix.
-fn parse_message(message: &str) -> String {
-    match message.strip_prefix("unable to parse requirement: ") {
-        Some(rest) if rest.ends_with("identifier after ','") => rest.to_owned(),
-        _ => message.replace(", expected: '('", " expected: '('"),
-    }
-}
-
 fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
     let mut terms = Vec::new();
-    for term in text.split(',').filter(|term| !term.is_empty()) {
+    for term in split(text).filter(|term| !term.is_empty()) {
         let (label, value, equal) = split_term(term).ok_or_else(|| {
             ApiError::bad_request(format!(
                 "invalid selector: '{text}'; can't understand '{term}'"
             ))
         })?;
-        let field = match label {
-            "metadata.name" => Field::Name,
-            "metadata.namespace" => Field::Namespace,
-            _ => kind
-                .fields
-                .iter()
-                .position(|(known, _)| *known == label)
-                .map(Field::Of)
-                .ok_or_else(|| unknown_field(kind, label))?,
-        };
-        terms.push(FieldTerm {
-            field,
-            value: value.to_owned(),
-            equal,
-        });
+        let value = unescape(value).map_err(ApiError::bad_request)?;
+        terms.push((label, value, equal));
     }
-    Ok(terms)
+    let known = |label: &str| match label {
+        "metadata.name" => Some(Field::Name),
+        "metadata.namespace" => Some(Field::Namespace),
+        _ => {
+            let mut fields = kind.fields.iter();
+            fields.position(|field| field.label == label).map(Field::Of)
+        }
+    };
+    terms
+        .into_iter()
+        .map(|(label, value, equal)| {
+            let field = known(label).ok_or_else(|| unknown_field(kind, label))?;
+            Ok(FieldTerm {
+                field,
+                value,
+                equal,
+            })
+        })
+        .collect()
 }
 
+/// The terms between commas that are not escaped.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    text.split(move |c| {
+        let is_end = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end
+    })
+}
+
+/// Label, value and whether they should be equal, at the term's first operator.
 fn split_term(term: &str) -> Option<(&str, &str, bool)> {
-    let at = term.find(['=', '!'])?;
-    let (label, rest) = term.split_at(at);
-    for (operator, equal) in [("!=", false), ("==", true), ("=", true)] {
-        if let Some(value) = rest.strip_prefix(operator) {
-            return Some((label, value, equal));
+    term.char_indices().find_map(|(at, _)| {
+        let (label, rest) = term.split_at(at);
+        [("!=", false), ("==", true), ("=", true)]
+            .iter()
+            .find_map(|(operator, equal)| Some((label, rest.strip_prefix(operator)?, *equal)))
+    })
+}
+
+/// A value without its escapes: commas, equal signs and backslashes stand behind a backslash.
+fn unescape(value: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: {sequence}"
+                    ));
+                }
+            },
+            ',' | '=' => {
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
+                ));
+            }
+            other => out.push(other),
         }
     }
-    None
+    Ok(out)
 }
 
 fn unknown_field(kind: &Kind, label: &str) -> ApiError {
@@ -127,4 +160,43 @@ fn unknown_field(kind: &Kind, label: &str) -> ApiError {
              \"metadata.namespace\""
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+
+    #[test]
+    fn field_selectors_are_read_with_their_escapes() {
+        let pods = kinds::by_resource("", "v1", "pods").unwrap();
+        let terms = |text: &str| {
+            let terms = parse_fields(pods, text).map_err(|err| err.message)?;
+            Ok::<_, String>(
+                terms
+                    .into_iter()
+                    .map(|t| (t.value, t.equal))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let expected = vec![("a,b=c".to_owned(), true), (String::new(), false)];
+        assert_eq!(
+            terms("metadata.name==a\\,b\\=c,spec.nodeName!=,"),
+            Ok(expected)
+        );
+        for (text, message) in [
+            ("bad", "invalid selector: 'bad'; can't understand 'bad'"),
+            (
+                "metadata.name=a=b",
+                "invalid field selector: unescaped character in value: 61",
+            ),
+            (
+                "metadata.name=a\\b",
+                "invalid field selector: invalid escape sequence: \\b",
+            ),
+            ("spec.x=a", "field label not supported: spec.x"),
+        ] {
+            assert_eq!(terms(text), Err(message.to_owned()));
+        }
+    }
 }

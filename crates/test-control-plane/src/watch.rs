@@ -10,8 +10,8 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::handlers::forbidden;
 use crate::kinds::{Kind, Trait};
+use crate::list_options::{ListOptions, parse_version_field};
 use crate::query::Query;
 use crate::reply::{self, BoxError, Reply};
 use crate::represent::Representation;
@@ -79,25 +79,23 @@ impl ApiServer {
         query: &Query,
         representation: Representation,
     ) -> ApiResult<Reply> {
+        let options = ListOptions::of_watch(query)?;
         let selection = Selection::parse(request.kind, query)?.named(&request.name);
-        let wants_initial = wants_initial_events(query)?;
-        let revision = match query.get("resourceVersion") {
+        let wants_initial = options.send_initial_events;
+        let revision = match options.resource_version {
             None => 0,
-            Some(text) => text.parse().map_err(|_| {
-                ApiError::internal(format!(
-                    "strconv.ParseUint: parsing {text:?}: invalid syntax"
-                ))
-            })?,
+            Some(text) => parse_version_field(text).map_err(ApiError::internal)?,
         };
         let bookmarks = query.flag("allowWatchBookmarks");
-        let mut follow = self.new_follow(request, query, selection, bookmarks)?;
+        let timeout_seconds = options.timeout_seconds;
+        let mut follow = self.new_follow(request, timeout_seconds, selection, bookmarks);
         follow.representation = representation;
         let start = match (wants_initial, revision) {
             (Some(true), _) | (None, 0) => Start::Now,
             _ => Start::After(revision),
         };
         match start {
-            Start::Now => match self.wait_for_revision(revision, query).await {
+            Start::Now => match self.wait_for_revision(revision, timeout_seconds).await {
                 Ok(()) => follow.send_initial(wants_initial == Some(true) && bookmarks),
                 Err(err) => follow.end_with(&err),
             },
@@ -122,13 +120,14 @@ impl ApiServer {
     fn new_follow(
         &self,
         request: &ResourceRequest,
-        query: &Query,
+        timeout_seconds: Option<i64>,
         selection: Selection,
         bookmarks: bool,
-    ) -> ApiResult<Follow> {
+    ) -> Follow {
         let now = Instant::now();
-        let timeout = match query.integer("timeoutSeconds")? {
+        let timeout = match timeout_seconds {
             Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
+            Some(seconds) if seconds < 0 => 0,
             _ => {
                 let extra =
                     self.with_random(|random| random.random_range(0..DEFAULT_TIMEOUT_SECONDS));
@@ -153,7 +152,7 @@ impl ApiServer {
         if bookmarks {
             follow.schedule_bookmark(now);
         }
-        Ok(follow)
+        follow
     }
 }
 
@@ -353,26 +352,4 @@ fn empty_members(kind: &Kind, object: &mut Value) {
         "events" if !kind.has(Trait::View) => crate::events::set_defaults(object),
         _ => {}
     }
-}
-
-/// Reads `sendInitialEvents` and what must stand beside it.
-fn wants_initial_events(query: &Query) -> ApiResult<Option<bool>> {
-    let field = "resourceVersionMatch";
-    let how = query.get(field);
-    let Some(text) = query.get("sendInitialEvents") else {
-        return match how {
-            None => Ok(None),
-            Some(_) => Err(forbidden(
-                field,
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )),
-        };
-    };
-    if how != Some("NotOlderThan") {
-        return Err(forbidden(
-            field,
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ));
-    }
-    Ok(Some(text == "true" || text == "1"))
 }

@@ -1,6 +1,6 @@
 //! The query-string form of selectors: `key`, `!key`, `=`, `==`, `!=`, `in`, `notin`, `>`, `<`.
 
-use super::{Operator, Requirement, SelectorError};
+use super::{Operator, Requirement, SelectorError, validate_label_key};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {
@@ -38,18 +38,23 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
         position: 0,
     };
     let mut requirements = Vec::new();
-    if parser.peek().is_none() {
-        return Ok(requirements);
-    }
     loop {
-        requirements.push(parser.requirement()?);
+        match parser.peek() {
+            None => return Ok(requirements),
+            Some(Token::Word(_) | Token::Not) => {}
+            other => return Err(unexpected(other, "!, identifier, or 'end of string'")),
+        }
+        let requirement = parser
+            .requirement()
+            .map_err(|err| SelectorError::Parse(format!("unable to parse requirement: {err}")))?;
+        requirements.push(requirement);
         match parser.next() {
             None => return Ok(requirements),
             Some(Token::Comma) if matches!(parser.peek(), Some(Token::Word(_) | Token::Not)) => {}
             Some(Token::Comma) => {
-                return Err(parser.error("identifier after ','"));
+                return Err(unexpected(parser.peek(), "identifier after ','"));
             }
-            Some(token) => return Err(unexpected(Some(&token), "',' or 'end of string'")),
+            other => return Err(unexpected(other.as_ref(), "',' or 'end of string'")),
         }
     }
 }
@@ -106,10 +111,6 @@ impl Parser {
         token
     }
 
-    fn error(&self, expected: &str) -> SelectorError {
-        unexpected(self.peek(), expected)
-    }
-
     fn requirement(&mut self) -> Result<Requirement, SelectorError> {
         let negated = self.peek() == Some(&Token::Not);
         if negated {
@@ -119,6 +120,10 @@ impl Parser {
             Some(Token::Word(word)) => word,
             other => return Err(unexpected(other.as_ref(), "identifier")),
         };
+        if let Err(reason) = validate_label_key(&key) {
+            let message = format!("<nil>: Invalid value: {key:?}: {reason}");
+            return Err(SelectorError::Invalid(message));
+        }
         if negated {
             return Requirement::new(&key, Operator::DoesNotExist, Vec::new());
         }
@@ -136,22 +141,23 @@ impl Parser {
                 return Err(unexpected(other.as_ref(), "in, notin, =, ==, !=, gt, lt"));
             }
         };
-        let values = match operator {
+        let mut values = match operator {
             Operator::In | Operator::NotIn => self.values()?,
-            _ => vec![self.value()],
+            _ => vec![self.exact_value()?],
         };
+        values.sort();
+        values.dedup();
         Requirement::new(&key, operator, values)
     }
 
     /// The value after `=`, `!=`, `>` or `<`; none at all is the empty value.
-    fn value(&mut self) -> String {
-        match self.peek() {
-            Some(Token::Word(word)) => {
-                let word = word.clone();
-                self.position += 1;
-                word
-            }
-            _ => String::new(),
+    fn exact_value(&mut self) -> Result<String, SelectorError> {
+        if matches!(self.peek(), None | Some(Token::Comma)) {
+            return Ok(String::new());
+        }
+        match self.next() {
+            Some(Token::Word(word)) => Ok(word),
+            other => Err(unexpected(other.as_ref(), "identifier")),
         }
     }
 
@@ -159,14 +165,34 @@ impl Parser {
     fn values(&mut self) -> Result<Vec<String>, SelectorError> {
         match self.next() {
             Some(Token::Open) => {}
-            other => return Err(unexpected(other.as_ref(), "'('")),
+            other => {
+                let found = other.as_ref().map_or("", Token::text);
+                let message = format!("found '{found}' expected: '('");
+                return Err(SelectorError::Parse(message));
+            }
         }
-        let mut values = vec![self.value()];
+        match self.peek() {
+            Some(Token::Word(_) | Token::Comma | Token::Close) => {}
+            other => return Err(unexpected(other, "',', ')' or identifier")),
+        }
+        let mut values = Vec::new();
         loop {
             match self.next() {
-                Some(Token::Close) => return Ok(values),
-                Some(Token::Comma) => values.push(self.value()),
-                other => return Err(unexpected(other.as_ref(), "',', ')' or identifier")),
+                Some(Token::Word(word)) => {
+                    values.push(word);
+                    match self.next() {
+                        Some(Token::Comma) if self.peek() == Some(&Token::Close) => {}
+                        Some(Token::Comma) => continue,
+                        Some(Token::Close) => return Ok(values),
+                        other => return Err(unexpected(other.as_ref(), "',' or ')'")),
+                    }
+                }
+                Some(Token::Comma) => values.push(String::new()),
+                Some(Token::Close) => {
+                    values.push(String::new());
+                    return Ok(values);
+                }
+                other => return Err(unexpected(other.as_ref(), "',', or identifier")),
             }
         }
     }

@@ -97,12 +97,60 @@ fn query_strings_parse_and_print_in_order_of_keys() {
 }
 
 #[test]
-fn query_strings_with_errors_are_refused() {
-    for text in [
-        "=a", "a b", "a in b", "a in (b", "a,", "!", "a=b=c", "n>x", "a,,b",
+fn query_strings_with_errors_are_refused_in_the_words_of_the_reference() {
+    let requirement = |rest: &str| format!("unable to parse requirement: {rest}");
+    for (text, message) in [
+        (
+            "=a",
+            "found '=', expected: !, identifier, or 'end of string'".to_owned(),
+        ),
+        (
+            "a b",
+            requirement("found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ),
+        ("a in b", requirement("found 'b' expected: '('")),
+        (
+            "a in (",
+            requirement("found '', expected: ',', ')' or identifier"),
+        ),
+        ("a in (b", requirement("found '', expected: ',' or ')'")),
+        (
+            "a in (=",
+            requirement("found '=', expected: ',', ')' or identifier"),
+        ),
+        (
+            "a in (b,=",
+            requirement("found '=', expected: ',', or identifier"),
+        ),
+        ("a,", "found '', expected: identifier after ','".to_owned()),
+        (
+            "a,,b",
+            "found ',', expected: identifier after ','".to_owned(),
+        ),
+        ("!", requirement("found '', expected: identifier")),
+        ("a==!", requirement("found '!', expected: identifier")),
+        (
+            "a=b=c",
+            "found '=', expected: ',' or 'end of string'".to_owned(),
+        ),
+        (
+            "n>x",
+            requirement(
+                "values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an \
+                 integer",
+            ),
+        ),
     ] {
-        assert!(Selector::parse(text).is_err(), "{text:?}");
+        let error = Selector::parse(text).unwrap_err();
+        assert_eq!(error.to_string(), message, "{text:?}");
     }
+    let start = |text: &str| Selector::parse(text).unwrap_err().to_string();
+    assert!(
+        start("-a=b").starts_with("unable to parse requirement: <nil>: Invalid value: \"-a\": ")
+    );
+    assert!(start("a=b*").starts_with(
+        "unable to parse requirement: values[0][a]: Invalid value: \"b*\": a valid label"
+    ));
 }
 
 #[test]

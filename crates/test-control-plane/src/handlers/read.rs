@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::continue_token::Position;
 use crate::kinds::{Kind, Trait};
+use crate::list_options::{ListOptions, parse_version_field};
 use crate::object::Object;
 use crate::query::Query;
 use crate::reply::{self, Reply};
@@ -17,7 +17,6 @@ use crate::route::ResourceRequest;
 use crate::selectors::Selection;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
-use crate::validation::FieldError;
 use crate::write::{served_text, stored};
 
 /// How long a read waits for a revision that is still to come.
@@ -42,19 +41,12 @@ enum At {
     Exactly(u64),
 }
 
-/// The place where a list was cut.
-struct Position {
-    revision: Option<u64>,
-    after: (String, String),
-}
-
 impl ApiServer {
     /// Reads one object.
     pub(crate) async fn get(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
-        if let Some(text) = query.get("resourceVersion")
-            && let Ok(wanted) = text.parse::<u64>()
-        {
-            self.wait_for_revision(wanted, query).await?;
+        if let Some(text) = query.get("resourceVersion") {
+            let wanted = parse_version_field(text).map_err(ApiError::internal)?;
+            self.wait_for_revision(wanted, None).await?;
         }
         let kind = stored(request.kind);
         let object = self
@@ -68,13 +60,15 @@ impl ApiServer {
     }
 
     /// Waits until a revision is there, or answers that it is too large.
-    pub(crate) async fn wait_for_revision(&self, wanted: u64, query: &Query) -> ApiResult<()> {
+    pub(crate) async fn wait_for_revision(
+        &self,
+        wanted: u64,
+        timeout_seconds: Option<i64>,
+    ) -> ApiResult<()> {
         if wanted <= self.store().revision() {
             return Ok(());
         }
-        let limit = query
-            .integer("timeoutSeconds")?
-            .and_then(|s| u64::try_from(s).ok());
+        let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
         let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
         let mut revisions = self.store().subscribe();
         let reached = revisions.wait_for(|revision| *revision >= wanted);
@@ -89,22 +83,22 @@ impl ApiServer {
 
     /// Reads a collection.
     pub(crate) async fn list(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
-        if query.get("sendInitialEvents").is_some() {
-            return Err(forbidden(
-                "sendInitialEvents",
-                "sendInitialEvents is forbidden for list",
-            ));
-        }
+        let options = ListOptions::of_list(query)?;
         let selection = Selection::parse(request.kind, query)?;
-        let at = wanted_state(query)?;
-        if let At::NotOlderThan(wanted) | At::Exactly(wanted) = at {
-            self.wait_for_revision(wanted, query).await?;
-        }
-        let limit = match query.integer("limit")? {
-            Some(limit) if limit > 0 && at != At::Any => usize::try_from(limit).ok(),
-            _ => None,
+        let position = options
+            .token
+            .map(|token| position(token, &options))
+            .transpose()?;
+        let at = match position {
+            Some(_) => At::Newest,
+            None => wanted_state(&options)?,
         };
-        let text = self.list_page(request, &selection, at, limit, query.get("continue"))?;
+        if let At::NotOlderThan(wanted) | At::Exactly(wanted) = at {
+            self.wait_for_revision(wanted, options.timeout_seconds)
+                .await?;
+        }
+        let limit = options.limit.filter(|_| at != At::Any);
+        let text = self.list_page(request, &selection, at, limit, position.as_ref())?;
         Ok(reply::json_text(StatusCode::OK, text))
     }
 
@@ -114,26 +108,25 @@ impl ApiServer {
         selection: &Selection,
         at: At,
         limit: Option<usize>,
-        token: Option<&str>,
+        position: Option<&Position>,
     ) -> ApiResult<Bytes> {
-        let storage = request.kind.storage;
-        let position = token.map(|token| decode_token(token, at)).transpose()?;
-        let revision = match (&position, at) {
+        let kind = request.kind;
+        let (storage, namespace) = (kind.storage, request.namespace.as_str());
+        let revision = match (position, at) {
             (Some(position), _) => position.revision,
             (None, At::Exactly(revision)) => Some(revision),
             _ => None,
         };
         let (revision, mut objects) = match revision {
-            None => self.store().list(storage, &request.namespace),
+            None => self.store().list(storage, namespace),
             Some(revision) => {
-                let listed = self.store().list_at(storage, &request.namespace, revision);
-                let objects = listed.map_err(|_| expired(position.as_ref()))?;
+                let listed = self.store().list_at(storage, namespace, revision);
+                let objects = listed.map_err(|_| expired(position))?;
                 (revision, objects)
             }
         };
-        if let Some(position) = &position {
-            let after = (position.after.0.as_str(), position.after.1.as_str());
-            objects.retain(|o| (&*o.key.namespace, &*o.key.name) > after);
+        if let Some(position) = position {
+            objects.retain(|o| position.is_before(kind, namespace, &o.key));
         }
         if !selection.is_everything() {
             objects.retain(|object| selection.matches(object));
@@ -144,7 +137,7 @@ impl ApiServer {
         let token = objects
             .last()
             .filter(|_| rest > 0)
-            .map(|last| encode_token(Some(revision), &last.key.namespace, &last.key.name));
+            .map(|last| Position::after(&last.key, namespace, revision).token());
         let remaining = (rest > 0 && selection.is_everything()).then_some(rest);
         Ok(Self::list_text(
             request.kind,
@@ -194,98 +187,40 @@ impl ApiServer {
     }
 }
 
-/// 422 on `ListOptions`.
-pub(crate) fn forbidden(field: &str, detail: &str) -> ApiError {
-    ApiError::invalid_options("ListOptions", FieldError::forbidden(field, detail))
-}
-
-fn wanted_state(query: &Query) -> ApiResult<At> {
-    let text = query.get("resourceVersion");
-    let how = query.get("resourceVersionMatch");
-    let field = "resourceVersionMatch";
-    if how.is_some() && text.is_none() {
-        if query.get("continue").is_some() {
-            return Err(forbidden(
-                field,
-                "resourceVersionMatch is forbidden when continue is provided",
-            ));
-        }
-        return Err(forbidden(
-            field,
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        ));
-    }
-    if let Some(other) = how
-        && other != "Exact"
-        && other != "NotOlderThan"
-    {
-        let known = ["Exact", "NotOlderThan", ""];
-        let error = FieldError::not_supported(field, &json!(other), &known);
-        return Err(ApiError::invalid_options("ListOptions", error));
-    }
-    if how == Some("Exact") && text == Some("0") {
-        return Err(forbidden(
-            field,
-            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        ));
-    }
-    let Some(text) = text else {
+/// Which state a list without a token asks for.
+fn wanted_state(options: &ListOptions<'_>) -> ApiResult<At> {
+    let Some(text) = options.resource_version else {
         return Ok(At::Newest);
     };
-    let revision: u64 = text.parse().map_err(|_| {
-        ApiError::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {text:?}: \
-             strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
-    })?;
-    Ok(match (revision, how) {
+    let revision = parse_version_field(text)
+        .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+    Ok(match (revision, options.version_match) {
         (0, _) => At::Any,
         (_, Some("Exact")) => At::Exactly(revision),
+        // From before there was a way to say how the version is meant.
+        (_, None) if options.limit.is_some() => At::Exactly(revision),
         _ => At::NotOlderThan(revision),
     })
+}
+
+/// The place that a token names.
+fn position(token: &str, options: &ListOptions<'_>) -> ApiResult<Position> {
+    let position = Position::parse(token)
+        .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))?;
+    if !matches!(options.resource_version, None | Some("0")) {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    Ok(position)
 }
 
 fn expired(position: Option<&Position>) -> ApiError {
     match position {
         None => ApiError::expired("The resourceVersion for the provided list is too old."),
         Some(position) => ApiError {
-            continue_token: Some(encode_token(None, &position.after.0, &position.after.1)),
+            continue_token: Some(position.at_newest().token()),
             ..ApiError::expired(CONTINUE_TOO_OLD)
         },
     }
-}
-
-fn encode_token(revision: Option<u64>, namespace: &str, name: &str) -> String {
-    let revision = revision.map_or(json!(-1), |r| json!(r));
-    let token = json!({
-        "v": "meta.k8s.io/v1",
-        "rv": revision,
-        "start": format!("{namespace}/{name}\u{0}"),
-    });
-    URL_SAFE_NO_PAD.encode(token.to_string())
-}
-
-fn decode_token(token: &str, at: At) -> ApiResult<Position> {
-    if !matches!(at, At::Newest | At::Any) {
-        return Err(ApiError::bad_request(
-            "specifying resource version is not allowed when using continue",
-        ));
-    }
-    let bytes = URL_SAFE_NO_PAD
-        .decode(token)
-        .or_else(|_| URL_SAFE.decode(token));
-    let value: Option<Value> = bytes.ok().and_then(|b| serde_json::from_slice(&b).ok());
-    let position = value.as_ref().and_then(|value| {
-        let start = value.get("start")?.as_str()?.trim_end_matches('\u{0}');
-        let (namespace, name) = start.rsplit_once('/').unwrap_or(("", start));
-        Some(Position {
-            revision: value.get("rv")?.as_u64(),
-            after: (namespace.to_owned(), name.to_owned()),
-        })
-    });
-    position.ok_or_else(|| {
-        ApiError::bad_request(format!(
-            "continue key is not valid: {token:?} can't be decoded"
-        ))
-    })
 }

@@ -9,7 +9,7 @@ mod events;
 mod policy;
 mod rbac;
 
-use super::{Kind, NameRule, Trait, Verb};
+use super::{Field, Kind, NameRule, Trait, Verb};
 
 /// The groups in the order in which discovery lists them.
 const GROUPS: &[&[Kind]] = &[
@@ -103,5 +103,14 @@ const fn review(
         verbs: &[Verb::Create],
         traits: &[Trait::Virtual],
         ..cluster(group, kind, plural, singular)
+    }
+}
+
+/// A field that objects can be selected by, empty where they lack it.
+const fn field(label: &'static str, pointer: &'static str) -> Field {
+    Field {
+        label,
+        pointer,
+        default: "",
     }
 }

@@ -1,37 +1,40 @@
 //! `v1`, the core group.
 
-use super::{cluster, namespaced};
-use crate::kinds::{Kind, NameRule, Subresource, Trait, Verb};
+use super::{cluster, field, namespaced};
+use crate::kinds::{Field, Kind, NameRule, Subresource, Trait, Verb};
 
-const POD_FIELDS: &[(&str, &str)] = &[
-    ("spec.nodeName", "/spec/nodeName"),
-    ("spec.host", "/spec/nodeName"),
-    ("spec.restartPolicy", "/spec/restartPolicy"),
-    ("spec.schedulerName", "/spec/schedulerName"),
-    ("spec.serviceAccountName", "/spec/serviceAccountName"),
-    ("spec.hostNetwork", "/spec/hostNetwork"),
-    ("status.phase", "/status/phase"),
-    ("status.podIP", "/status/podIP"),
-    ("status.podIPs", "/status/podIP"),
-    ("status.nominatedNodeName", "/status/nominatedNodeName"),
+const POD_FIELDS: &[Field] = &[
+    field("spec.nodeName", "/spec/nodeName"),
+    field("spec.host", "/spec/nodeName"),
+    field("spec.restartPolicy", "/spec/restartPolicy"),
+    field("spec.schedulerName", "/spec/schedulerName"),
+    field("spec.serviceAccountName", "/spec/serviceAccountName"),
+    Field {
+        default: "false",
+        ..field("spec.hostNetwork", "/spec/hostNetwork")
+    },
+    field("status.phase", "/status/phase"),
+    field("status.podIP", "/status/podIP"),
+    field("status.podIPs", "/status/podIP"),
+    field("status.nominatedNodeName", "/status/nominatedNodeName"),
 ];
 
 /// Every event field is read from the core/v1 form, which is the stored one.
-const EVENT_FIELDS: &[(&str, &str)] = &[
-    ("involvedObject.kind", "/involvedObject/kind"),
-    ("involvedObject.namespace", "/involvedObject/namespace"),
-    ("involvedObject.name", "/involvedObject/name"),
-    ("involvedObject.uid", "/involvedObject/uid"),
-    ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
-    (
+const EVENT_FIELDS: &[Field] = &[
+    field("involvedObject.kind", "/involvedObject/kind"),
+    field("involvedObject.namespace", "/involvedObject/namespace"),
+    field("involvedObject.name", "/involvedObject/name"),
+    field("involvedObject.uid", "/involvedObject/uid"),
+    field("involvedObject.apiVersion", "/involvedObject/apiVersion"),
+    field(
         "involvedObject.resourceVersion",
         "/involvedObject/resourceVersion",
     ),
-    ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingComponent", "/reportingComponent"),
-    ("source", "/source/component"),
-    ("type", "/type"),
+    field("involvedObject.fieldPath", "/involvedObject/fieldPath"),
+    field("reason", "/reason"),
+    field("reportingComponent", "/reportingComponent"),
+    field("source", "/source/component"),
+    field("type", "/type"),
 ];
 
 pub(super) const KINDS: &[Kind] = &[
@@ -83,7 +86,7 @@ pub(super) const KINDS: &[Kind] = &[
             Verb::Watch,
         ],
         subresources: &[Subresource::Finalize, Subresource::Status],
-        fields: &[("status.phase", "/status/phase")],
+        fields: &[field("status.phase", "/status/phase")],
         traits: &[Trait::OwnFieldLabels],
         name_rule: NameRule::Label,
         ..cluster("", "Namespace", "namespaces", "namespace")
@@ -91,7 +94,10 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         short_names: &["no"],
         subresources: &[Subresource::Proxy, Subresource::Status],
-        fields: &[("spec.unschedulable", "/spec/unschedulable")],
+        fields: &[Field {
+            default: "false",
+            ..field("spec.unschedulable", "/spec/unschedulable")
+        }],
         traits: &[Trait::OwnFieldLabels],
         ..cluster("", "Node", "nodes", "node")
     },
@@ -150,7 +156,10 @@ pub(super) const KINDS: &[Kind] = &[
         categories: &["all"],
         subresources: &[Subresource::Scale, Subresource::Status],
         traits: &[Trait::Generation, Trait::OwnFieldLabels],
-        fields: &[("status.replicas", "/status/replicas")],
+        fields: &[Field {
+            default: "0",
+            ..field("status.replicas", "/status/replicas")
+        }],
         ..namespaced(
             "",
             "ReplicationController",
@@ -165,7 +174,7 @@ pub(super) const KINDS: &[Kind] = &[
         ..namespaced("", "ResourceQuota", "resourcequotas", "resourcequota")
     },
     Kind {
-        fields: &[("type", "/type")],
+        fields: &[field("type", "/type")],
         traits: &[Trait::OwnFieldLabels],
         ..namespaced("", "Secret", "secrets", "secret")
     },
@@ -185,8 +194,8 @@ pub(super) const KINDS: &[Kind] = &[
             Trait::OwnFieldLabels,
         ],
         fields: &[
-            ("spec.clusterIP", "/spec/clusterIP"),
-            ("spec.type", "/spec/type"),
+            field("spec.clusterIP", "/spec/clusterIP"),
+            field("spec.type", "/spec/type"),
         ],
         name_rule: NameRule::LetterLabel,
         ..namespaced("", "Service", "services", "service")

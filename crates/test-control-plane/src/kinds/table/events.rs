@@ -1,22 +1,22 @@
 //! `events.k8s.io/v1`: the second form of the core group's events.
 
-use super::namespaced;
-use crate::kinds::{Kind, Trait};
+use super::{field, namespaced};
+use crate::kinds::{Field, Kind, Trait};
 
-const FIELDS: &[(&str, &str)] = &[
-    ("regarding.kind", "/involvedObject/kind"),
-    ("regarding.namespace", "/involvedObject/namespace"),
-    ("regarding.name", "/involvedObject/name"),
-    ("regarding.uid", "/involvedObject/uid"),
-    ("regarding.apiVersion", "/involvedObject/apiVersion"),
-    (
+const FIELDS: &[Field] = &[
+    field("regarding.kind", "/involvedObject/kind"),
+    field("regarding.namespace", "/involvedObject/namespace"),
+    field("regarding.name", "/involvedObject/name"),
+    field("regarding.uid", "/involvedObject/uid"),
+    field("regarding.apiVersion", "/involvedObject/apiVersion"),
+    field(
         "regarding.resourceVersion",
         "/involvedObject/resourceVersion",
     ),
-    ("regarding.fieldPath", "/involvedObject/fieldPath"),
-    ("reason", "/reason"),
-    ("reportingController", "/reportingComponent"),
-    ("type", "/type"),
+    field("regarding.fieldPath", "/involvedObject/fieldPath"),
+    field("reason", "/reason"),
+    field("reportingController", "/reportingComponent"),
+    field("type", "/type"),
 ];
 
 pub(super) const KINDS: &[Kind] = &[Kind {
