@@ -1,7 +1,8 @@
 //! The tokens with which a list goes on where the last one was cut.
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
 use serde_json::{Value, json};
 
 use crate::go_json;
@@ -10,6 +11,12 @@ use crate::object::Key;
 
 /// The version of the form of tokens.
 const VERSION: &str = "meta.k8s.io/v1";
+
+/// Base64 as Go reads and writes it without padding, which passes over left-over bits.
+const BASE64: GeneralPurpose = {
+    let config: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&alphabet::URL_SAFE, config)
+};
 
 /// The place where a list was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +57,7 @@ impl Position {
         let slash = if self.revision.is_some() { "/" } else { "" };
         let start = format!("{slash}{}", self.start);
         let token = json!({"v": VERSION, "rv": revision, "start": start});
-        URL_SAFE_NO_PAD.encode(token.to_string())
+        BASE64.encode(token.to_string())
     }
 
     /// The same place in the newest state.
@@ -68,7 +75,7 @@ impl Position {
     /// What is wrong with it.
     pub(crate) fn parse(token: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("continue key is not valid: {why}");
-        let bytes = URL_SAFE_NO_PAD
+        let bytes = BASE64
             .decode(token.trim_end_matches('='))
             .map_err(|_| wrong(&illegal_base64(token)))?;
         if let Some(why) = go_json::syntax_error(&bytes) {
@@ -147,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_token_is_said() {
-        let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        let encode = |text: &str| BASE64.encode(text);
         for (token, message) in [
             (
                 "zzz".to_owned(),
