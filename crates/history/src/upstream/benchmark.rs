@@ -50,7 +50,7 @@ fn lists(owned: usize, orphans: usize) {
     assert_eq!(found.len(), owned);
 }
 
-mod benchmark_list_controller_revisions {
+mod bench_list_controller_revisions {
     use super::lists;
 
     #[test]
