@@ -5,38 +5,26 @@
 
 mod agenda;
 mod client;
-mod control;
-mod delay;
 mod garbage_collector;
 mod kubelet;
-mod matcher;
 mod namespaces;
-mod nodes;
-mod pods;
 mod runner;
 mod scheduler;
 mod volume_binder;
 
-pub use control::{ActionError, Pods};
-pub use delay::{Delay, ParseDelayError, parse_duration};
 pub use garbage_collector::GarbageCollectorConfig;
-pub use kubelet::{
-    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
-    PodBehaviour, PodRule, RunningPod, Stop,
-};
-pub use matcher::{Pattern, PodMatcher};
+pub use kubelet::{BehaviourRule, KubeletConfig, Outcome, PodBehaviour, parse_duration};
 pub use namespaces::NamespaceControllerConfig;
-pub use nodes::NodesConfig;
 pub use scheduler::SchedulerConfig;
 
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::server::ApiServer;
 use client::ActorClient;
-pub(crate) use control::Handles;
-use runner::{Actor, Orders, run};
+use runner::{Actor, run};
 
 /// How the user agents of actors start.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
@@ -47,8 +35,6 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Which actors run.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
-    /// The nodes, which are registered if pods are run or scheduled.
-    pub nodes: NodesConfig,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
@@ -65,7 +51,6 @@ impl ActorsConfig {
     /// Every actor, with its defaults.
     pub fn all() -> Self {
         Self {
-            nodes: NodesConfig::default(),
             kubelet: Some(KubeletConfig::default()),
             scheduler: Some(SchedulerConfig::default()),
             volume_binder: true,
@@ -76,25 +61,18 @@ impl ActorsConfig {
 }
 
 /// Starts the actors that are switched on.
-pub(crate) async fn start(
-    server: &ApiServer,
-    config: ActorsConfig,
-    tasks: &mut JoinSet<()>,
-) -> Handles {
+pub(crate) async fn start(server: &ApiServer, config: ActorsConfig, tasks: &mut JoinSet<()>) {
     let client = |name: &str| ActorClient::new(server, name);
-    let mut handles = Handles::default();
     let waits_for_claims = config.volume_binder;
-    if config.kubelet.is_some() || config.scheduler.is_some() {
-        nodes::create_nodes(&client("kubelet"), &config.nodes).await;
-    }
-    if let Some(config) = config.scheduler {
-        let actor = scheduler::Scheduler::new(client("scheduler"), config, waits_for_claims);
+    if let Some(scheduler) = config.scheduler {
+        let client = client("scheduler");
+        scheduler::create_nodes(&client, &scheduler).await;
+        let actor = scheduler::Scheduler::new(client, scheduler, waits_for_claims);
         spawn(actor, server, tasks);
     }
-    if let Some(config) = config.kubelet {
-        let seed = server.config().seed;
-        let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
-        handles.kubelet = Some(spawn(actor, server, tasks));
+    if let Some(kubelet) = config.kubelet {
+        let actor = kubelet::Kubelet::new(client("kubelet"), kubelet, waits_for_claims);
+        spawn(actor, server, tasks);
     }
     if config.volume_binder {
         let actor = volume_binder::VolumeBinder::new(client("volume-binder"));
@@ -110,16 +88,15 @@ pub(crate) async fn start(
         let actor = namespaces::NamespaceController::new(client, config);
         spawn(actor, server, tasks);
     }
-    handles
 }
 
-/// Starts an actor; the way to it.
+/// Starts an actor; its orders go into the channel.
 fn spawn<A: Actor + 'static>(
     actor: A,
     server: &ApiServer,
     tasks: &mut JoinSet<()>,
-) -> Orders<A::Order> {
-    let (orders, receiver) = Orders::new();
+) -> mpsc::UnboundedSender<A::Order> {
+    let (sender, receiver) = mpsc::unbounded_channel();
     tasks.spawn(run(actor, server.clone(), receiver));
-    orders
+    sender
 }

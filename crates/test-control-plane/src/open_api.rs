@@ -61,11 +61,12 @@ impl Document {
 }
 
 fn assemble(group: &str, version: &str) -> Value {
+    let schemas = schemas::of(group, version);
     json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "v1.36.2"},
-        "paths": paths::of(group, version),
-        "components": {"schemas": schemas::of(group, version)},
+        "paths": paths::of(group, version, &schemas),
+        "components": {"schemas": schemas},
     })
 }
 

@@ -1,6 +1,5 @@
 //! Watches: the log from a revision on, as a stream of JSON lines.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,14 +102,10 @@ impl ApiServer {
             Start::After(0) => follow.cursor = self.store().revision(),
             Start::After(revision) => {
                 follow.cursor = revision;
-                let floor = self.watch_floor().load(Ordering::Relaxed);
-                let oldest = match self.store().check_reach(revision) {
-                    Err(compacted) => Some(compacted.oldest.max(floor)),
-                    Ok(()) => (revision < floor).then_some(floor),
-                };
-                if let Some(oldest) = oldest {
+                if let Err(compacted) = self.store().check_reach(revision) {
                     follow.end_with(&ApiError::expired(format!(
-                        "too old resource version: {revision} ({oldest})"
+                        "too old resource version: {revision} ({})",
+                        compacted.oldest
                     )));
                 }
             }

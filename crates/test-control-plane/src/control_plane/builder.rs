@@ -196,11 +196,10 @@ impl TestControlPlaneBuilder {
                 .await;
         }
         server.install_stock_policy();
-        let actors = actors::start(&server, self.actors, &mut tasks).await;
+        actors::start(&server, self.actors, &mut tasks).await;
         server.audit().clear();
         Ok(TestControlPlane {
             server,
-            actors,
             tasks,
             endpoint,
         })

@@ -2,34 +2,277 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds;
+use super::schemas;
+use crate::kinds::{self, Kind, Subresource, Verb};
+
+/// The content types of patches.
+const PATCHES: [&str; 4] = [
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
+
+/// The media types of objects.
+const OBJECTS: [&str; 3] = [
+    "application/json",
+    "application/vnd.kubernetes.protobuf",
+    "application/yaml",
+];
+
+/// The type of every patch.
+const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+
+/// Writes the operations of one resource.
+struct Operations<'a> {
+    schemas: &'a Map<String, Value>,
+    kind: &'static Kind,
+    /// Group, version and kind of what is sent and answered.
+    shown: (&'static str, &'static str, &'static str),
+}
 
 /// The paths of a group version's resources.
-pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
+pub(super) fn of(group: &str, version: &str, schemas: &Map<String, Value>) -> Map<String, Value> {
     let mut paths = Map::new();
     for kind in kinds::KINDS
         .iter()
         .filter(|k| k.group == group && k.version == version)
     {
         let namespace = if kind.namespaced { "{namespace}" } else { "" };
-        let patch = json!({
-            "x-kubernetes-action": "patch",
-            "x-kubernetes-group-version-kind": {
-                "group": kind.group,
-                "version": kind.version,
-                "kind": kind.kind,
-            },
-            "parameters": [{
-                "name": "fieldValidation",
-                "in": "query",
-                "schema": {"type": "string"},
-            }],
-            "responses": {"200": {"description": "OK"}},
-        });
-        paths.insert(
-            kind.object_path(namespace, "{name}"),
-            json!({"patch": patch}),
+        let own = Operations {
+            schemas,
+            kind,
+            shown: (kind.group, kind.version, kind.kind),
+        };
+        let verbs = |wanted: &[Verb]| -> Vec<Verb> {
+            let verbs = kind.verbs.iter().copied();
+            verbs.filter(|verb| wanted.contains(verb)).collect()
+        };
+        let collection = verbs(&[Verb::List, Verb::Create, Verb::DeleteCollection]);
+        if kind.namespaced && kind.allows(Verb::List) {
+            own.add(&mut paths, kind.collection_path(""), &[Verb::List], None);
+        }
+        own.add(
+            &mut paths,
+            kind.collection_path(namespace),
+            &collection,
+            None,
         );
+        let item = kind.object_path(namespace, "{name}");
+        let object = verbs(&[Verb::Get, Verb::Update, Verb::Patch, Verb::Delete]);
+        own.add(&mut paths, item.clone(), &object, None);
+        for part in kind.subresources {
+            let operations = Operations {
+                shown: part.responds(kind),
+                ..own
+            };
+            let path = format!("{item}/{}", part.name());
+            operations.add(&mut paths, path, part.verbs(), Some(*part));
+        }
     }
     paths
+}
+
+impl Operations<'_> {
+    fn add(
+        &self,
+        paths: &mut Map<String, Value>,
+        path: String,
+        verbs: &[Verb],
+        part: Option<Subresource>,
+    ) {
+        let mut operations = Map::new();
+        for verb in verbs {
+            let operation = self.operation(*verb, &path, part);
+            operations.insert(method(*verb).to_owned(), operation);
+        }
+        if operations.is_empty() {
+            return;
+        }
+        let of_path = ["namespace", "name"]
+            .into_iter()
+            .filter(|name| path.contains(&format!("{{{name}}}")))
+            .map(|name| parameter(name, "path", "string"));
+        operations.insert("parameters".to_owned(), of_path.collect());
+        paths.insert(path, operations.into());
+    }
+
+    fn operation(&self, verb: Verb, path: &str, part: Option<Subresource>) -> Value {
+        let (group, version, kind) = self.shown;
+        let list = format!("{kind}List");
+        let answered = match verb {
+            Verb::List => self.reference(&list),
+            Verb::Delete | Verb::DeleteCollection => self.reference_to("", "v1", "Status"),
+            _ => self.reference(kind),
+        };
+        let mut operation = json!({
+            "operationId": self.operation_id(verb, path, part),
+            "tags": [tag(self.kind)],
+            "parameters": parameters(verb),
+            "responses": {
+                "200": {"description": "OK", "content": content(&OBJECTS, &answered)},
+                "401": {"description": "Unauthorized"},
+            },
+            "x-kubernetes-action": action(verb),
+            "x-kubernetes-group-version-kind": {
+                "group": group, "version": version, "kind": kind,
+            },
+        });
+        let body = match verb {
+            Verb::Create | Verb::Update => content(&OBJECTS, &self.reference(kind)),
+            Verb::Patch => content(&PATCHES, &self.known(PATCH)),
+            Verb::Delete | Verb::DeleteCollection => {
+                let (group, version) = (self.kind.group, self.kind.version);
+                content(
+                    &OBJECTS,
+                    &self.reference_to(group, version, "DeleteOptions"),
+                )
+            }
+            _ => return operation,
+        };
+        let required = matches!(verb, Verb::Create | Verb::Update | Verb::Patch);
+        operation["requestBody"] = if required {
+            json!({"content": body, "required": true})
+        } else {
+            json!({"content": body})
+        };
+        operation
+    }
+
+    /// Such as `readAppsV1NamespacedStatefulSetStatus`.
+    fn operation_id(&self, verb: Verb, path: &str, part: Option<Subresource>) -> String {
+        let word = match verb {
+            Verb::Get => "read",
+            Verb::Update => "replace",
+            Verb::DeleteCollection => "deleteCollection",
+            other => other.name(),
+        };
+        let version = capital(self.kind.version);
+        let group = capital(self.kind.group.split('.').next().unwrap_or_default());
+        let group = if group.is_empty() { "Core" } else { &*group };
+        let kind = self.kind.kind;
+        let part = part.map(|part| capital(part.name())).unwrap_or_default();
+        let is_namespaced = path.contains("{namespace}");
+        let (before, after) = match (self.kind.namespaced, is_namespaced) {
+            (true, true) => ("Namespaced", ""),
+            (true, false) => ("", "ForAllNamespaces"),
+            (false, _) => ("", ""),
+        };
+        format!("{word}{group}{version}{before}{kind}{part}{after}")
+    }
+
+    fn reference(&self, kind: &str) -> Value {
+        self.reference_to(self.shown.0, self.shown.1, kind)
+    }
+
+    /// The schema of a kind: a reference, or anything if it isn't described.
+    fn reference_to(&self, group: &str, version: &str, kind: &str) -> Value {
+        match schemas::name_of(self.schemas, group, version, kind) {
+            Some(name) => self.known(name),
+            None => json!({"type": "object"}),
+        }
+    }
+
+    fn known(&self, name: &str) -> Value {
+        if self.schemas.contains_key(name) {
+            json!({"$ref": format!("#/components/schemas/{name}")})
+        } else {
+            json!({"type": "object"})
+        }
+    }
+}
+
+fn content(media_types: &[&str], schema: &Value) -> Value {
+    let contents = media_types.iter().map(|media_type| {
+        let content = json!({"schema": schema});
+        ((*media_type).to_owned(), content)
+    });
+    contents.collect::<Map<_, _>>().into()
+}
+
+fn method(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get | Verb::List | Verb::Watch => "get",
+        Verb::Create => "post",
+        Verb::Update => "put",
+        Verb::Patch => "patch",
+        Verb::Delete | Verb::DeleteCollection => "delete",
+    }
+}
+
+fn action(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "post",
+        Verb::Update => "put",
+        other => other.name(),
+    }
+}
+
+/// The query parameters of an operation.
+fn parameters(verb: Verb) -> Value {
+    let of_writes = [
+        ("dryRun", "string"),
+        ("fieldManager", "string"),
+        ("fieldValidation", "string"),
+    ];
+    let of_lists = [
+        ("allowWatchBookmarks", "boolean"),
+        ("continue", "string"),
+        ("fieldSelector", "string"),
+        ("labelSelector", "string"),
+        ("limit", "integer"),
+        ("resourceVersion", "string"),
+        ("resourceVersionMatch", "string"),
+        ("sendInitialEvents", "boolean"),
+        ("timeoutSeconds", "integer"),
+        ("watch", "boolean"),
+    ];
+    let of_deletions = [
+        ("dryRun", "string"),
+        ("gracePeriodSeconds", "integer"),
+        ("orphanDependents", "boolean"),
+        ("propagationPolicy", "string"),
+    ];
+    let mut found: Vec<(&str, &str)> = match verb {
+        Verb::Get => Vec::new(),
+        Verb::List | Verb::Watch => of_lists.to_vec(),
+        Verb::Create | Verb::Update => of_writes.to_vec(),
+        Verb::Patch => [&of_writes[..], &[("force", "boolean")]].concat(),
+        Verb::Delete => of_deletions.to_vec(),
+        Verb::DeleteCollection => {
+            let mut both = [&of_lists[..], &of_deletions[..]].concat();
+            both.retain(|(name, _)| !matches!(*name, "allowWatchBookmarks" | "watch"));
+            both
+        }
+    };
+    found.push(("pretty", "string"));
+    let found = found.into_iter();
+    found
+        .map(|(name, of)| parameter(name, "query", of))
+        .collect()
+}
+
+fn parameter(name: &str, place: &str, of: &str) -> Value {
+    let mut parameter = json!({
+        "name": name,
+        "in": place,
+        "schema": {"type": of, "uniqueItems": true},
+    });
+    if place == "path" {
+        parameter["required"] = json!(true);
+    }
+    parameter
+}
+
+/// Such as `apps_v1`.
+fn tag(kind: &Kind) -> String {
+    let group = kind.group.split('.').next().unwrap_or_default();
+    let group = if group.is_empty() { "core" } else { group };
+    format!("{group}_{}", kind.version)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }

@@ -8,7 +8,6 @@
 mod actors;
 mod actors_garbage_collector;
 mod actors_namespaces;
-mod actors_pods;
 mod audit;
 mod client;
 mod deletions;
@@ -16,6 +15,7 @@ mod discovery;
 mod faults;
 mod field_validation;
 mod negotiation;
+mod open_api;
 mod rbac;
 mod resources;
 mod support;

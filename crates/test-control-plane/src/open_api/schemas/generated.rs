@@ -1,0 +1,172 @@
+//! Which type of `k8s-openapi` each kind is, and the schemas made of them.
+
+use k8s_openapi::api::apps::v1 as apps;
+use k8s_openapi::api::authentication::v1 as authentication;
+use k8s_openapi::api::authorization::v1 as authorization;
+use k8s_openapi::api::autoscaling::v1 as autoscaling;
+use k8s_openapi::api::coordination::v1 as coordination;
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::events::v1 as events;
+use k8s_openapi::api::policy::v1 as policy;
+use k8s_openapi::api::rbac::v1 as rbac;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use k8s_openapi::schemars::generate::SchemaSettings;
+use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::kinds;
+
+/// Group, version and kind.
+type GroupVersionKind<'a> = (&'a str, &'a str, &'a str);
+
+/// Makes schemas, and keeps which of them are whole kinds.
+struct Types {
+    generator: SchemaGenerator,
+    /// Names of types with the kinds that they are.
+    kinds: Vec<(String, Value)>,
+}
+
+impl Types {
+    /// Adds the type of a kind.
+    fn add<T: JsonSchema>(&mut self, (group, version, kind): GroupVersionKind<'_>) {
+        self.generator.subschema_for::<T>();
+        let kind = json!({"group": group, "version": version, "kind": kind});
+        self.kinds.push((T::schema_name().into_owned(), kind));
+    }
+
+    /// Adds the types of a kind and of its list.
+    fn add_listed<T: JsonSchema>(&mut self, (group, version, kind): GroupVersionKind<'_>) {
+        self.add::<T>((group, version, kind));
+        let item = self.generator.subschema_for::<T>();
+        let metadata = self.generator.subschema_for::<meta::ListMeta>();
+        let list = json!({
+            "description": format!("{kind}List is a collection of {kind} objects."),
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                "apiVersion": {
+                    "description": "The version of the schema that the list follows.",
+                    "type": "string",
+                },
+                "items": {"description": "The objects.", "type": "array", "items": item},
+                "kind": {"description": "The kind of the list.", "type": "string"},
+                "metadata": metadata,
+            },
+        });
+        let name = format!("{}List", T::schema_name());
+        let kind = format!("{kind}List");
+        self.generator.definitions_mut().insert(name.clone(), list);
+        let kind = json!({"group": group, "version": version, "kind": kind});
+        self.kinds.push((name, kind));
+    }
+}
+
+/// The types of a group version's kinds and subresources, and what they are made of.
+pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
+    let mut types = Types {
+        generator: SchemaGenerator::new(SchemaSettings::openapi3()),
+        kinds: Vec::new(),
+    };
+    for kind in kinds::KINDS
+        .iter()
+        .filter(|k| k.group == group && k.version == version)
+    {
+        let subresources = kind.subresources.iter().map(|s| s.responds(kind));
+        for responds in subresources.chain([(kind.group, kind.version, kind.kind)]) {
+            add(&mut types, responds);
+        }
+    }
+    types.add::<meta::DeleteOptions>((group, version, "DeleteOptions"));
+    types.add::<meta::Status>(("", "v1", "Status"));
+    types.add::<meta::Patch>(("", "", "Patch"));
+    let mut schemas = types.generator.take_definitions(true);
+    for (name, kind) in types.kinds {
+        let Some(schema) = schemas.get_mut(&name).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        let kinds = schema
+            .entry("x-kubernetes-group-version-kind")
+            .or_insert_with(|| json!([]));
+        if let Some(kinds) = kinds.as_array_mut()
+            && kind["version"] != ""
+            && !kinds.contains(&kind)
+        {
+            kinds.push(kind);
+        }
+    }
+    schemas
+}
+
+/// Adds the type of a kind; a kind that has none here is left out.
+fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
+    match kind {
+        ("", "v1", name) => add_core(types, kind, name),
+        ("apps", "v1", "ControllerRevision") => types.add_listed::<apps::ControllerRevision>(kind),
+        ("apps", "v1", "DaemonSet") => types.add_listed::<apps::DaemonSet>(kind),
+        ("apps", "v1", "Deployment") => types.add_listed::<apps::Deployment>(kind),
+        ("apps", "v1", "ReplicaSet") => types.add_listed::<apps::ReplicaSet>(kind),
+        ("apps", "v1", "StatefulSet") => types.add_listed::<apps::StatefulSet>(kind),
+        ("authentication.k8s.io", "v1", "SelfSubjectReview") => {
+            types.add::<authentication::SelfSubjectReview>(kind);
+        }
+        ("authentication.k8s.io", "v1", "TokenRequest") => {
+            types.add::<authentication::TokenRequest>(kind);
+        }
+        ("authentication.k8s.io", "v1", "TokenReview") => {
+            types.add::<authentication::TokenReview>(kind);
+        }
+        ("authorization.k8s.io", "v1", "LocalSubjectAccessReview") => {
+            types.add::<authorization::LocalSubjectAccessReview>(kind);
+        }
+        ("authorization.k8s.io", "v1", "SelfSubjectAccessReview") => {
+            types.add::<authorization::SelfSubjectAccessReview>(kind);
+        }
+        ("authorization.k8s.io", "v1", "SelfSubjectRulesReview") => {
+            types.add::<authorization::SelfSubjectRulesReview>(kind);
+        }
+        ("authorization.k8s.io", "v1", "SubjectAccessReview") => {
+            types.add::<authorization::SubjectAccessReview>(kind);
+        }
+        ("autoscaling", "v1", "Scale") => types.add::<autoscaling::Scale>(kind),
+        ("coordination.k8s.io", "v1", "Lease") => types.add_listed::<coordination::Lease>(kind),
+        ("events.k8s.io", "v1", "Event") => types.add_listed::<events::Event>(kind),
+        ("policy", "v1", "Eviction") => types.add::<policy::Eviction>(kind),
+        ("policy", "v1", "PodDisruptionBudget") => {
+            types.add_listed::<policy::PodDisruptionBudget>(kind);
+        }
+        ("rbac.authorization.k8s.io", "v1", "ClusterRole") => {
+            types.add_listed::<rbac::ClusterRole>(kind);
+        }
+        ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding") => {
+            types.add_listed::<rbac::ClusterRoleBinding>(kind);
+        }
+        ("rbac.authorization.k8s.io", "v1", "Role") => types.add_listed::<rbac::Role>(kind),
+        ("rbac.authorization.k8s.io", "v1", "RoleBinding") => {
+            types.add_listed::<rbac::RoleBinding>(kind);
+        }
+        _ => {}
+    }
+}
+
+fn add_core(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
+    match name {
+        "Binding" => types.add::<core::Binding>(kind),
+        "ComponentStatus" => types.add_listed::<core::ComponentStatus>(kind),
+        "ConfigMap" => types.add_listed::<core::ConfigMap>(kind),
+        "Endpoints" => types.add_listed::<core::Endpoints>(kind),
+        "Event" => types.add_listed::<core::Event>(kind),
+        "LimitRange" => types.add_listed::<core::LimitRange>(kind),
+        "Namespace" => types.add_listed::<core::Namespace>(kind),
+        "Node" => types.add_listed::<core::Node>(kind),
+        "PersistentVolume" => types.add_listed::<core::PersistentVolume>(kind),
+        "PersistentVolumeClaim" => types.add_listed::<core::PersistentVolumeClaim>(kind),
+        "Pod" => types.add_listed::<core::Pod>(kind),
+        "PodTemplate" => types.add_listed::<core::PodTemplate>(kind),
+        "ReplicationController" => types.add_listed::<core::ReplicationController>(kind),
+        "ResourceQuota" => types.add_listed::<core::ResourceQuota>(kind),
+        "Secret" => types.add_listed::<core::Secret>(kind),
+        "Service" => types.add_listed::<core::Service>(kind),
+        "ServiceAccount" => types.add_listed::<core::ServiceAccount>(kind),
+        _ => {}
+    }
+}

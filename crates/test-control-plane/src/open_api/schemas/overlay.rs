@@ -1,0 +1,174 @@
+//! What the generated types don't say: how lists and maps merge, which zero values stand for
+//! missing members, and the two types that are one of several.
+
+use kube_apimachinery::schema::{Field, Kind, PatchStrategy, Shape, Topology, Type, find_type};
+use serde_json::{Map, Value, json};
+
+use super::enums;
+
+/// Adds it to every type.
+pub(super) fn apply(schemas: &mut Map<String, Value>) {
+    for (name, schema) in schemas {
+        let Some(schema) = schema.as_object_mut() else {
+            continue;
+        };
+        match name.as_str() {
+            "io.k8s.apimachinery.pkg.api.resource.Quantity" => {
+                one_of(schema, "string", "number");
+            }
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => {
+                one_of(schema, "integer", "string");
+                schema.insert("format".to_owned(), json!("int-or-string"));
+            }
+            _ => {
+                if let Some(found) = type_of(name) {
+                    describe(schema, found);
+                }
+            }
+        }
+    }
+}
+
+/// The table's type of a schema's name, such as `io.k8s.api.events.v1.Event`.
+fn type_of(name: &str) -> Option<&'static Type> {
+    let own = name.rsplit('.').next()?;
+    let group = name.strip_prefix("io.k8s.api.");
+    let group = group.and_then(|rest| rest.split('.').next());
+    let in_group = group.and_then(|group| find_type(&format!("{group}/{own}")));
+    in_group.or_else(|| find_type(own))
+}
+
+fn one_of(schema: &mut Map<String, Value>, first: &str, second: &str) {
+    schema.remove("x-kubernetes-int-or-string");
+    schema.insert(
+        "oneOf".to_owned(),
+        json!([{"type": first}, {"type": second}]),
+    );
+}
+
+fn describe(schema: &mut Map<String, Value>, of: &Type) {
+    if of.atomic {
+        schema.insert("x-kubernetes-map-type".to_owned(), json!("atomic"));
+    }
+    // Every object has metadata, but nobody must write it down.
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != "metadata");
+        if required.is_empty() {
+            schema.remove("required");
+        }
+    }
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
+    for (name, property) in properties {
+        if let Some(field) = of.field(name)
+            && let Some(property) = property.as_object_mut()
+        {
+            describe_member(property, field);
+        }
+    }
+}
+
+fn describe_member(property: &mut Map<String, Value>, field: &Field) {
+    let mut say = |name: &str, value: Value| {
+        property.insert(format!("x-kubernetes-{name}"), value);
+    };
+    match (field.shape, field.topology()) {
+        (Shape::List, Topology::Atomic) => say("list-type", json!("atomic")),
+        (_, Topology::Set) => say("list-type", json!("set")),
+        (_, Topology::Keyed(keys)) => {
+            let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+            say("list-map-keys", json!(names));
+            say("list-type", json!("map"));
+        }
+        (Shape::Map, Topology::Atomic) => say("map-type", json!("atomic")),
+        (Shape::Plain | Shape::Pointer, Topology::Atomic)
+            if field.object_type().is_some_and(|found| !found.atomic) =>
+        {
+            say("map-type", json!("atomic"));
+        }
+        _ => {}
+    }
+    let strategy = match (field.shape, field.patch_strategy()) {
+        (_, PatchStrategy::MergeBy(key)) => {
+            say("patch-merge-key", json!(key));
+            Some("merge")
+        }
+        (Shape::List, PatchStrategy::Merge) => Some("merge"),
+        (Shape::Plain | Shape::Pointer, PatchStrategy::Replace)
+            if field.object_type().is_some() =>
+        {
+            Some("replace")
+        }
+        _ => None,
+    };
+    let strategy = match (strategy, field.retain_keys) {
+        (Some(strategy), true) => Some(format!("{strategy},retainKeys")),
+        (Some(strategy), false) => Some(strategy.to_owned()),
+        (None, true) => Some("retainKeys".to_owned()),
+        (None, false) => None,
+    };
+    if let Some(strategy) = strategy {
+        say("patch-strategy", json!(strategy));
+    }
+    if let Some(default) = default_of(field) {
+        property.insert("default".to_owned(), default);
+    }
+    if let Kind::String(go_type) = field.kind
+        && let Some(values) = enums::values(go_type)
+    {
+        name_values(property, values);
+    }
+    let element = match field.shape {
+        Shape::List => property.get_mut("items"),
+        Shape::Map => property.get_mut("additionalProperties"),
+        Shape::Plain | Shape::Pointer => None,
+    };
+    if let Some(element) = element
+        && let Some(default) = zero(field.kind)
+    {
+        // A reference may have nothing beside it.
+        if let Some(reference) = element.get("$ref").cloned() {
+            *element = json!({"allOf": [{"$ref": reference}]});
+        }
+        element["default"] = default;
+    }
+}
+
+/// Lists the values that the member, or an element of it, can have.
+fn name_values(property: &mut Map<String, Value>, values: &[&str]) {
+    let lines: Vec<String> = values.iter().map(|v| format!("\n - `{v:?}`")).collect();
+    let suffix = format!("\n\nPossible enum values:{}", lines.concat());
+    if let Some(Value::String(description)) = property.get_mut("description") {
+        description.push_str(&suffix);
+    }
+    let holder = match property.get_mut("items").and_then(Value::as_object_mut) {
+        Some(items) => items,
+        None => property,
+    };
+    holder.insert("enum".to_owned(), json!(values));
+}
+
+/// What stands for the member where it is missing.
+fn default_of(field: &Field) -> Option<Value> {
+    if field.shape != Shape::Plain {
+        return None;
+    }
+    let is_object = matches!(field.kind, Kind::Struct(_));
+    (is_object || field.always)
+        .then(|| zero(field.kind))
+        .flatten()
+}
+
+/// Go's zero value of a type, where schemas name it.
+fn zero(kind: Kind) -> Option<Value> {
+    match kind {
+        Kind::String(_) => Some(json!("")),
+        Kind::Int32 | Kind::Int64 => Some(json!(0)),
+        Kind::Bool => Some(json!(false)),
+        Kind::Struct(_) | Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
+            Some(json!({}))
+        }
+        Kind::Bytes | Kind::Raw | Kind::Strings => None,
+    }
+}
