@@ -32,6 +32,9 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
         "namespaces" => {
             default_text(object_mut(value, "status"), "phase", "Active");
             object_mut(value, "spec");
+            let name = draft.metadata().name().to_owned();
+            let labels = object_mut(&mut draft.value["metadata"], "labels");
+            labels.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
         }
         "services" => set_service_defaults(value),
         "secrets" => {
@@ -170,9 +173,6 @@ pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
         }
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
         "namespaces" => {
-            let name = draft.metadata().name().to_owned();
-            let labels = draft.metadata_mut().entry("labels").or_insert(json!({}));
-            labels["kubernetes.io/metadata.name"] = json!(name);
             let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
             let finalizers = finalizers.or_insert(json!([]));
             if let Some(list) = finalizers.as_array_mut()

@@ -1,5 +1,7 @@
 //! One handler per verb, the same for every kind.
 
+mod apply;
+mod apply_body;
 mod connect;
 mod create;
 mod delete;
@@ -12,4 +14,5 @@ mod update;
 mod virtual_resources;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
+pub(crate) use scale::ScaleSource;
 pub(crate) use update::Source;

@@ -3,12 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::go_json;
+use crate::managed_fields::{check_field_manager, manager_of};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
-
-/// The longest name of a field manager, in bytes.
-const FIELD_MANAGER_MAX: usize = 128;
 
 /// How strictly unknown and repeated fields of a body are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,26 +21,64 @@ pub(crate) enum FieldValidation {
     Ignore,
 }
 
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// It is created.
+    Create,
+    /// It is replaced.
+    Update,
+    /// It is patched, other than by applying.
+    Patch,
+    /// A configuration is applied to it.
+    Apply,
+}
+
+impl Write {
+    /// The kind of its options.
+    fn options(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Patch | Self::Apply => "PatchOptions",
+        }
+    }
+}
+
 /// Options of creates, updates and patches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WriteOptions {
     /// Do everything but store.
     pub dry_run: bool,
     /// What to do about unknown fields.
     pub field_validation: FieldValidation,
+    /// Who becomes the manager of what changes; none if the object itself says who manages it.
+    pub field_manager: Option<String>,
+    /// Take what others own.
+    pub force: bool,
 }
 
 impl WriteOptions {
-    /// Reads them from a query; `options` is their kind, such as `CreateOptions`.
+    /// Reads them from a query; a client that doesn't name its manager has its user agent's name.
     ///
     /// # Errors
     ///
-    /// 422 for a value that isn't allowed.
-    pub(crate) fn parse(options: &str, query: &Query) -> ApiResult<Self> {
+    /// 422 for values that aren't allowed.
+    pub(crate) fn parse(write: Write, query: &Query, user_agent: &str) -> ApiResult<Self> {
         let mut errors = Vec::new();
-        if let Some(manager) = query.get("fieldManager") {
-            field_manager(manager, &mut errors);
+        let manager = query.get("fieldManager");
+        if write == Write::Apply && manager.is_none() {
+            let error = FieldError::required("fieldManager", "is required for apply patch");
+            errors.push(error);
         }
+        if write == Write::Patch && query.has("force") {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldError::forbidden("force", detail));
+        }
+        errors.extend(check_field_manager(
+            "fieldManager",
+            manager.unwrap_or_default(),
+        ));
         let dry_run: Vec<String> = query.get("dryRun").map(str::to_owned).into_iter().collect();
         errors.extend(dry_run_error(&dry_run));
         let field_validation = match query.get("fieldValidation") {
@@ -58,27 +94,26 @@ impl WriteOptions {
             }
         };
         if !errors.is_empty() {
+            let options = write.options();
             return Err(ApiError::invalid_kind(options, "meta.k8s.io", "", &errors));
         }
-        let dry_run = !dry_run.is_empty();
+        let manager = manager.map_or_else(|| manager_of(user_agent), str::to_owned);
         Ok(Self {
-            dry_run,
+            dry_run: !dry_run.is_empty(),
             field_validation,
+            field_manager: Some(manager),
+            force: query.flag("force"),
         })
     }
-}
 
-/// Checks the name of a field manager.
-fn field_manager(manager: &str, errors: &mut Vec<FieldError>) {
-    let field = "fieldManager";
-    if manager.len() > FIELD_MANAGER_MAX {
-        let detail = format!("may not be more than {FIELD_MANAGER_MAX} bytes");
-        errors.push(FieldError::too_long(field, &detail));
-    }
-    for (at, c) in manager.char_indices().filter(|(_, c)| c.is_control()) {
-        let code = u32::from(c);
-        let detail = format!("invalid character U+{code:04X} (at position {at})");
-        errors.push(FieldError::invalid(field, &json!(manager), &detail));
+    /// Options of a write that the server makes by itself.
+    pub(crate) fn internal() -> Self {
+        Self {
+            dry_run: false,
+            field_validation: FieldValidation::Ignore,
+            field_manager: None,
+            force: false,
+        }
     }
 }
 

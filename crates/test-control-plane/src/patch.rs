@@ -11,6 +11,11 @@ use crate::normalize::type_of;
 use crate::object::{Draft, compact};
 use crate::status::{ApiError, ApiResult};
 
+/// Whether a patch of this content type is a configuration to apply.
+pub(crate) fn is_apply(content_type: &str) -> bool {
+    decode::media_type(content_type) == "application/apply-patch+yaml"
+}
+
 /// A patch as it came in.
 #[derive(Clone, Debug)]
 pub(crate) enum Patch {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use rand::SeedableRng;
@@ -20,13 +20,13 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
 use crate::faults::{Faults, Interrupted};
-use crate::handlers::Source;
+use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
 use crate::negotiate;
 use crate::object::Draft;
-use crate::options::WriteOptions;
-use crate::patch::Patch;
+use crate::options::{Write, WriteOptions};
+use crate::patch::{Patch, is_apply};
 use crate::query::{self, Query};
 use crate::reply::{self, BoxError, Reply};
 use crate::represent::Representation;
@@ -256,7 +256,8 @@ impl ApiServer {
     }
 
     fn handle_create(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
-        let options = WriteOptions::parse("CreateOptions", &incoming.query)?;
+        let options =
+            WriteOptions::parse(Write::Create, &incoming.query, incoming.header(USER_AGENT))?;
         let format = incoming.format()?;
         match request.target {
             Target::Binding => {
@@ -272,8 +273,8 @@ impl ApiServer {
                 self.post_virtual(request, incoming)
             }
             _ => {
-                let (draft, warnings) = self.decode(request, incoming, options)?;
-                let created = self.create(request, &draft, options);
+                let (draft, warnings) = self.decode(request, incoming, &options)?;
+                let created = self.create(request, &draft, &options);
                 let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
                 reply::with_warnings(reply, &warnings)
             }
@@ -281,34 +282,36 @@ impl ApiServer {
     }
 
     fn handle_update(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
-        let kind = if request.verb == Verb::Patch {
-            "PatchOptions"
+        let (query, agent) = (&incoming.query, incoming.header(USER_AGENT));
+        if request.verb == Verb::Patch && is_apply(incoming.header(CONTENT_TYPE)) {
+            let options = WriteOptions::parse(Write::Apply, query, agent)?;
+            return self.apply(request, &incoming.body, &options);
+        }
+        let write = if request.verb == Verb::Patch {
+            Write::Patch
         } else {
-            "UpdateOptions"
+            Write::Update
         };
-        let options = WriteOptions::parse(kind, &incoming.query)?;
+        let options = WriteOptions::parse(write, query, agent)?;
         let body = &incoming.body;
-        let mut warnings = Vec::new();
-        let source = if request.verb == Verb::Patch {
+        let (source, warnings) = if request.verb == Verb::Patch {
             let patch = Patch::parse(incoming.header(CONTENT_TYPE), body)?;
-            if request.target != Target::Scale {
-                let text = String::from_utf8_lossy(body);
-                warnings = self.check_patch(request, &patch, &text, options.field_validation)?;
+            if request.target == Target::Scale {
+                let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
+                return Ok(reply::json_text(StatusCode::OK, text));
             }
-            Source::Patch(patch)
+            let text = String::from_utf8_lossy(body);
+            let found = self.check_patch(request, &patch, &text, options.field_validation)?;
+            (Source::Patch(patch), found)
         } else if request.target == Target::Scale {
             let value = decode::value(incoming.format()?, body)?;
-            Source::Put(Draft { value, data: None })
-        } else {
-            let (draft, found) = self.decode(request, incoming, options)?;
-            warnings = found;
-            Source::Put(draft)
-        };
-        if request.target == Target::Scale {
-            let text = self.update_scale(request, &source, options)?;
+            let text = self.update_scale(request, &ScaleSource::Put(&value), &options)?;
             return Ok(reply::json_text(StatusCode::OK, text));
-        }
-        let updated = self.update(request, &source, options);
+        } else {
+            let (draft, found) = self.decode(request, incoming, &options)?;
+            (Source::Put(draft), found)
+        };
+        let updated = self.update(request, &source, &options);
         let reply = updated.map(|(text, created)| {
             let code = if created {
                 StatusCode::CREATED
@@ -325,7 +328,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         incoming: &Incoming,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<(Draft, Vec<String>)> {
         let kind = request.kind;
         let format = incoming.format()?;

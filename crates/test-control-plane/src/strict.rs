@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::UnknownFields;
 use crate::events;
+use crate::go_format;
 use crate::kinds::Kind;
 use crate::object::Draft;
 use crate::options::FieldValidation;
@@ -15,6 +16,7 @@ use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
 
+pub(crate) use self::walk::has_repeated;
 use self::walk::{Finding, walk};
 
 impl ApiServer {
@@ -89,7 +91,7 @@ impl ApiServer {
             return Ok(found);
         }
         let value = match (patch, &patched) {
-            (Patch::Strategic(patch), _) => go_text(patch),
+            (Patch::Strategic(patch), _) => go_format::value(patch),
             (_, Some((_, new))) => new.to_string(),
             (_, None) => text.to_owned(),
         };
@@ -121,33 +123,4 @@ impl ApiServer {
 
 fn strict_error(found: &[String]) -> String {
     format!("strict decoding error: {}", found.join(", "))
-}
-
-/// A JSON value as Go prints it with `%v`.
-fn go_text(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(go_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(members) => {
-            let member = |(name, value)| format!("{name}:{}", go_text(value));
-            let members: Vec<String> = members.iter().map(member).collect();
-            format!("map[{}]", members.join(" "))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_printed_as_go_prints_them() {
-        let value = json!({"b": [1, "x", null], "a": {"c": true}});
-        assert_eq!(go_text(&value), "map[a:map[c:true] b:[1 x <nil>]]");
-    }
 }

@@ -78,7 +78,7 @@ impl ApiServer {
         name
     }
 
-    /// Makes an object that comes in by a create new: identity, no status, defaults, admission.
+    /// Makes an object that comes in by a create new: identity, no status, defaults.
     pub(crate) fn prepare_create(&self, kind: &'static Kind, namespace: &str, draft: &mut Draft) {
         let uid = self.new_uid();
         let now = self.now_text();
@@ -88,7 +88,6 @@ impl ApiServer {
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
             "generation",
-            "managedFields",
             "resourceVersion",
         ] {
             metadata.remove(member);
@@ -110,7 +109,6 @@ impl ApiServer {
             map.remove("status");
         }
         defaults::set_defaults(kind, draft);
-        defaults::admit_create(kind, draft);
     }
 }
 
@@ -153,7 +151,6 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
         "deletionGracePeriodSeconds",
         "generation",
         "resourceVersion",
-        "managedFields",
         "selfLink",
     ] {
         set_or_remove(metadata, member, before.get(member).cloned());

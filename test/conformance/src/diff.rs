@@ -1,6 +1,6 @@
 //! What differs between two JSON values.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// When two values count as alike.
 pub trait Rule {
@@ -39,12 +39,9 @@ pub fn diff_by(rule: &dyn Rule, expected: &Value, actual: &Value) -> Vec<String>
 fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &mut Vec<String>) {
     match (expected, actual) {
         (Value::Object(a), Value::Object(b)) => {
-            let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
-            names.sort();
-            names.dedup();
-            for name in names.into_iter().filter(|name| !rule.leaves_out(name)) {
+            for (name, a, b) in pairs(rule, a, b) {
                 let path = format!("{path}.{name}");
-                match (a.get(name), b.get(name)) {
+                match (a, b) {
                     (Some(a), Some(b)) => walk(rule, &path, a, b, lines),
                     (Some(a), None) => lines.push(format!("{path}: expected {a}, is missing")),
                     (None, Some(b)) => lines.push(format!("{path}: is {b}, expected nothing")),
@@ -60,4 +57,33 @@ fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &m
         (a, b) if rule.alike(a, b) => {}
         (a, b) => lines.push(format!("{path}: expected {a}, is {b}")),
     }
+}
+
+/// A member of either object, or of both.
+type Pair<'a> = (&'a String, Option<&'a Value>, Option<&'a Value>);
+
+/// The members of two objects by name. Names that only one of them has are paired if they are alike
+/// as texts are: recordings may mask parts of names.
+fn pairs<'a>(
+    rule: &dyn Rule,
+    expected: &'a Map<String, Value>,
+    actual: &'a Map<String, Value>,
+) -> Vec<Pair<'a>> {
+    let counts = |(name, _): &(&String, &Value)| !rule.leaves_out(name);
+    let mut left: Vec<(&String, &Value)> = actual.iter().filter(counts).collect();
+    let mut pairs = Vec::with_capacity(left.len());
+    for (name, a) in expected.iter().filter(counts) {
+        let text = Value::from(name.as_str());
+        let same = left.iter().position(|(other, _)| *other == name);
+        let found = same.or_else(|| {
+            left.iter().position(|(other, _)| {
+                !expected.contains_key(*other) && rule.alike(&text, &Value::from(other.as_str()))
+            })
+        });
+        let b = found.map(|index| left.remove(index).1);
+        pairs.push((name, Some(a), b));
+    }
+    pairs.extend(left.into_iter().map(|(name, b)| (name, None, Some(b))));
+    pairs.sort_by_key(|(name, ..)| *name);
+    pairs
 }

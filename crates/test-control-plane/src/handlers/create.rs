@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::json;
 
+use crate::defaults;
 use crate::events;
 use crate::kinds::Trait;
 use crate::object::{Draft, Key, Object};
@@ -13,6 +14,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Expect;
+use crate::tracking::keep_reset;
 use crate::validation::{self, Subject};
 use crate::write::{check_namespace, remove_empty, served_draft, served_text, stored};
 
@@ -25,7 +27,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         draft: &Draft,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<Bytes> {
         let wanted = draft.metadata().name().to_owned();
         let prefix = draft.metadata().text("generateName").to_owned();
@@ -50,7 +52,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         mut draft: Draft,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<Bytes> {
         let served = request.kind;
         let kind = stored(served);
@@ -61,8 +63,11 @@ impl ApiServer {
             ));
         }
         events::to_stored(served, &mut draft.value);
+        keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
+        self.track(request, options, None, &mut draft);
+        defaults::admit_create(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
         remove_empty(draft.metadata_mut());
         let subject = Subject {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Source;
 use crate::kinds;
 use crate::object::{Draft, object_mut};
-use crate::options::{DeleteOptions, FieldValidation, WriteOptions};
+use crate::options::{DeleteOptions, WriteOptions};
 use crate::patch::Patch;
 use crate::query::Query;
 use crate::reply::{self, Reply};
@@ -133,11 +133,8 @@ impl ApiServer {
             "message": "Eviction API: evicting",
             "lastTransitionTime": self.now_text(),
         }]}}));
-        let options = WriteOptions {
-            dry_run: false,
-            field_validation: FieldValidation::Ignore,
-        };
-        self.update(&status, &Source::Patch(patch), options)
+        let options = WriteOptions::internal();
+        self.update(&status, &Source::Patch(patch), &options)
             .map(|_| ())
     }
 

@@ -1,11 +1,15 @@
 //! The scale of a stateful set: `autoscaling/v1` in place of the object.
 
 use bytes::Bytes;
+use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
 use super::Source;
-use crate::object::Draft;
+use super::update::PATCH_TRIES;
+use crate::managed_fields::{SCALE, Writer, to_parent, to_subresource};
+use crate::object::{Draft, MetadataRef, object_mut, set_or_remove};
 use crate::options::WriteOptions;
+use crate::patch::Patch;
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
@@ -26,69 +30,137 @@ impl ApiServer {
     pub(crate) fn update_scale(
         &self,
         request: &ResourceRequest,
-        source: &Source,
-        options: WriteOptions,
+        source: &ScaleSource<'_>,
+        options: &WriteOptions,
     ) -> ApiResult<Bytes> {
         let kind = stored(request.kind);
-        let object = self
-            .store()
-            .get(&Self::key(request))
-            .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-        let old = object.draft();
-        let before = Draft {
-            value: scale_of(&old),
-            data: None,
-        };
-        let scale = match source {
-            Source::Put(scale) => scale.clone(),
-            Source::Patch(patch) => patch.apply(kind, &before)?,
-        };
-        let name = scale.metadata().name();
-        if !name.is_empty() && name != request.name {
-            return Err(ApiError::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                request.name
-            )));
-        }
-        let replicas = scale
-            .value
-            .pointer("/spec/replicas")
-            .and_then(Value::as_i64)
-            .unwrap_or(0);
-        if replicas < 0 {
-            let error = FieldError::invalid(
-                "spec.replicas",
-                &json!(replicas),
-                "must be greater than or equal to 0",
-            );
-            return Err(ApiError::invalid_kind(
-                "Scale",
-                "autoscaling",
-                &request.name,
-                &[error],
-            ));
-        }
-        let mut draft = old;
-        draft.value["spec"]["replicas"] = json!(replicas);
-        let metadata = draft.metadata_mut();
-        metadata.remove("resourceVersion");
-        for (member, wanted) in [
-            ("resourceVersion", scale.metadata().resource_version()),
-            ("uid", scale.metadata().uid()),
-        ] {
-            if !wanted.is_empty() {
-                metadata.insert(member.to_owned(), json!(wanted));
-            }
-        }
         let whole = ResourceRequest {
             target: Target::Object,
             ..request.clone()
         };
-        let (text, _) = self.update(&whole, &Source::Put(draft), options)?;
-        let updated = Draft::parse(kind, &text)
-            .map_err(|err| ApiError::internal(format!("reading the updated object: {err}")))?;
-        Ok(scale_of(&updated).to_string().into())
+        for _ in 0..PATCH_TRIES {
+            let object = self
+                .store()
+                .get(&Self::key(request))
+                .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+            let old = object.draft();
+            let (scale, managed) = self.scaled(request, source, &old, options)?;
+            check_scale(request, &scale)?;
+            let mut draft = old.clone();
+            draft.value["spec"]["replicas"] = replicas(&scale);
+            let conditional = set_preconditions(&mut draft, &scale);
+            let before = old.value.pointer("/metadata/managedFields");
+            let managed = to_parent(kind, before, Some(&managed));
+            set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
+            let options = WriteOptions {
+                field_manager: None,
+                ..options.clone()
+            };
+            match self.update(&whole, &Source::Put(draft), &options) {
+                Ok((text, _)) => {
+                    let updated = Draft::parse(kind, &text).map_err(|err| {
+                        ApiError::internal(format!("reading the updated object: {err}"))
+                    })?;
+                    return Ok(scale_of(&updated).to_string().into());
+                }
+                Err(err) if err.reason == "Conflict" && !conditional => {}
+                Err(err) => return Err(err),
+            }
+        }
+        Err(ApiError::modified(kind, &request.name))
     }
+
+    /// The scale as the request wants it, and its managers.
+    fn scaled(
+        &self,
+        request: &ResourceRequest,
+        source: &ScaleSource<'_>,
+        old: &Draft,
+        options: &WriteOptions,
+    ) -> ApiResult<(Value, Value)> {
+        let kind = stored(request.kind);
+        let before = scale_of(old);
+        let mut live = before.clone();
+        let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
+        set_or_remove(
+            object_mut(&mut live, "metadata"),
+            "managedFields",
+            Some(managed),
+        );
+        let writer = Writer {
+            kind: &SCALE,
+            subresource: request.target.subresource(),
+            manager: options.field_manager.as_deref().unwrap_or_default(),
+            now: &self.now_text(),
+        };
+        let scale = match source {
+            ScaleSource::Put(scale) => (*scale).clone(),
+            ScaleSource::Patch(patch) => {
+                let before = Draft {
+                    value: before,
+                    data: None,
+                };
+                patch.apply(kind, &before)?.value
+            }
+            ScaleSource::Apply(config) => {
+                let strictness = self.strictness();
+                let applied = writer.apply(Some(&live), config, options.force, strictness)?;
+                return Ok((applied.object, applied.managed_fields));
+            }
+        };
+        let scale = schema::normalize("Scale", &scale, UnknownMembers::Drop, "").unwrap_or(scale);
+        let managed = writer.track(Some(&live), &scale);
+        Ok((scale, managed))
+    }
+}
+
+/// Where the new scale comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ScaleSource<'a> {
+    /// The body of a PUT.
+    Put(&'a Value),
+    /// A change of the current one.
+    Patch(&'a Patch),
+    /// A configuration that is applied to the current one.
+    Apply(&'a Value),
+}
+
+fn check_scale(request: &ResourceRequest, scale: &Value) -> ApiResult<()> {
+    let name = MetadataRef(scale.get("metadata")).name();
+    if !name.is_empty() && name != request.name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            request.name
+        )));
+    }
+    let replicas = replicas(scale);
+    if replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
+        return Ok(());
+    }
+    let detail = "must be greater than or equal to 0";
+    let error = FieldError::invalid("spec.replicas", &replicas, detail);
+    let (kind, group) = ("Scale", "autoscaling");
+    Err(ApiError::invalid_kind(kind, group, &request.name, &[error]))
+}
+
+fn replicas(scale: &Value) -> Value {
+    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64);
+    json!(replicas.unwrap_or(0))
+}
+
+/// Makes the object that is written hold for the version and the uid that the scale names, or for
+/// the version that was read; whether the scale names a version.
+fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
+    let scale = MetadataRef(scale.get("metadata"));
+    let (version, uid) = (scale.resource_version(), scale.uid());
+    let metadata = draft.metadata_mut();
+    if !version.is_empty() {
+        metadata.insert("resourceVersion".to_owned(), json!(version));
+    }
+    if !uid.is_empty() {
+        metadata.insert("uid".to_owned(), json!(uid));
+    }
+    !version.is_empty() || !uid.is_empty()
 }
 
 fn scale_of(object: &Draft) -> Value {

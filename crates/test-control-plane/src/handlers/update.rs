@@ -14,6 +14,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Expect;
+use crate::tracking::{keep_reset, keep_times};
 use crate::validation::{self, FieldError, Subject};
 use crate::write::{
     check_name, check_namespace, count_generation, prepare_update, served_draft, served_text,
@@ -21,7 +22,7 @@ use crate::write::{
 };
 
 /// How often a patch is made again when another write came in between.
-const PATCH_TRIES: usize = 5;
+pub(super) const PATCH_TRIES: usize = 5;
 
 /// Where the new object comes from.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub(crate) enum Source {
 }
 
 /// What came of one try to commit.
-enum Outcome {
+pub(crate) enum Outcome {
     Done(Bytes),
     Raced,
 }
@@ -44,7 +45,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         source: &Source,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<(Bytes, bool)> {
         let kind = stored(request.kind);
         let key = Self::key(request);
@@ -78,7 +79,7 @@ impl ApiServer {
         request: &ResourceRequest,
         source: &Source,
         old: &Draft,
-        _options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<(Draft, bool)> {
         let kind = stored(request.kind);
         let (mut new, unconditional) = match source {
@@ -103,24 +104,33 @@ impl ApiServer {
         };
         check_name(request, &mut new)?;
         check_namespace(request, &new)?;
+        keep_reset(&mut new);
+        crate::defaults::set_defaults(kind, &mut new);
+        self.normalize(kind, &mut new)?;
+        self.track(request, options, Some(old), &mut new);
+        Self::complete(request, old, &mut new);
+        Ok((new, unconditional))
+    }
+
+    /// Puts what the request can't change back to what is stored.
+    pub(crate) fn complete(request: &ResourceRequest, old: &Draft, new: &mut Draft) {
         if new.metadata().uid().is_empty() {
             let uid = json!(old.metadata().uid());
             new.metadata_mut().insert("uid".to_owned(), uid);
         }
-        prepare_update(kind, request.target, &mut new, old);
-        crate::defaults::set_defaults(kind, &mut new);
-        self.normalize(kind, &mut new)?;
+        prepare_update(stored(request.kind), request.target, new, old);
         crate::write::remove_empty(new.metadata_mut());
-        Ok((new, unconditional))
+        keep_times(old, new);
     }
 
-    fn commit_update(
+    /// Stores an update, unless it changes nothing.
+    pub(crate) fn commit_update(
         &self,
         request: &ResourceRequest,
         current: &Arc<Object>,
         old: &Draft,
         mut new: Draft,
-        options: WriteOptions,
+        options: &WriteOptions,
     ) -> ApiResult<Outcome> {
         let kind = stored(request.kind);
         if new == *old {

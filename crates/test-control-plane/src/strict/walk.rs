@@ -39,6 +39,11 @@ pub(super) fn repeated(text: &str) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
+/// Whether members occur twice in JSON text.
+pub(crate) fn has_repeated(text: &str) -> bool {
+    !repeated(text).is_empty()
+}
+
 fn run(expect: Expect, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let walk = Walk {

@@ -1,0 +1,86 @@
+//! JSON values as Go's `fmt` prints them, which messages quote.
+
+use serde_json::Value;
+
+/// A value as Go prints it with `%v`.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(self::value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => {
+            let member =
+                |(name, value): (&String, &Value)| format!("{name}:{}", self::value(value));
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("map[{}]", members.join(" "))
+        }
+    }
+}
+
+/// A value as Go prints it with `%#v`.
+pub(crate) fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => format!("{text:?}"),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| format!("{name:?}:{}", syntax(value));
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("map[string]interface {{}}{{{}}}", members.join(", "))
+        }
+    }
+}
+
+/// The Go type of a value that was read from JSON, as `%T` prints it.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_printed_as_go_prints_them() {
+        let printed = json!({"b": [1, "x", null], "a": {"c": true}});
+        assert_eq!(value(&printed), "map[a:map[c:true] b:[1 x <nil>]]");
+        assert_eq!(
+            syntax(&printed),
+            "map[string]interface {}{\"a\":map[string]interface {}{\"c\":true}, \
+             \"b\":[]interface {}{1, \"x\", interface {}(nil)}}"
+        );
+    }
+
+    #[test]
+    fn types_have_the_names_that_decoding_gives_them() {
+        for (value, name) in [
+            (json!(null), "<nil>"),
+            (json!(true), "bool"),
+            (json!(1), "int64"),
+            (json!(1.5), "float64"),
+            (json!("x"), "string"),
+            (json!([]), "[]interface {}"),
+            (json!({}), "map[string]interface {}"),
+        ] {
+            assert_eq!(type_name(&value), name);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Who owns which fields of an object, and server-side apply.
+//!
+//! Every write by a client makes it a manager of the fields that it changes. The managers stand in
+//! `metadata.managedFields`; this module computes them, and merges applied configurations into
+//! objects. It touches no store: objects go in, objects and lists of managers come out.
+//!
+//! Upstream: `k8s.io/apimachinery/pkg/util/managedfields` and structured-merge-diff.
+
+mod applier;
+mod conflict;
+mod fields_v1;
+mod last_applied;
+mod managers;
+mod path;
+mod reset_fields;
+mod scale;
+mod set;
+mod tracker;
+mod typed;
+mod updater;
+mod user_agent;
+mod versions;
+mod zero;
+
+use crate::kinds::Kind;
+
+pub(crate) use self::applier::{Applied, described};
+pub(crate) use self::scale::{SCALE, to_parent, to_subresource};
+pub(crate) use self::typed::Strictness;
+pub(crate) use self::user_agent::{check_field_manager, manager_of};
+
+/// Who writes what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer<'a> {
+    /// The row of the kind, in the version that is written.
+    pub(crate) kind: &'static Kind,
+    /// The subresource; empty for the object itself.
+    pub(crate) subresource: &'a str,
+    /// The manager's name.
+    pub(crate) manager: &'a str,
+    /// The time now, as the API prints it.
+    pub(crate) now: &'a str,
+}
+
+#[cfg(test)]
+mod tests;

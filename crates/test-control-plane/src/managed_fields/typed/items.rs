@@ -1,0 +1,89 @@
+//! The path elements of list elements.
+
+use kube_apimachinery::schema::{Field, Kind, ListKey, Shape};
+use serde_json::Value;
+
+use super::types::{ListType, Relation};
+use crate::managed_fields::path::{Atom, PathElement};
+
+/// Why a list element has no path element.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ItemError {
+    /// The list is one value.
+    #[error("invalid indexing of non-associative list")]
+    Atomic,
+    /// An element of a list with keys is null.
+    #[error("associative list with keys may not have a null element")]
+    KeyedNull,
+    /// An element of a list with keys is not an object.
+    #[error("associative list with keys may not have non-map elements")]
+    KeyedNoObject,
+    /// An element lacks a key that has no default.
+    #[error(
+        "associative list with keys has an element that omits key field {0:?} (and doesn't have \
+         default value)"
+    )]
+    NoKey(&'static str),
+    /// An element of a set is an object.
+    #[error("associative list without keys has an element that's a map type")]
+    SetObject,
+    /// An element of a set is a list.
+    #[error("not supported: associative list with lists as elements")]
+    SetList,
+    /// An element of a set is null.
+    #[error("associative list without keys has an element that's an explicit null")]
+    SetNull,
+}
+
+/// The path element of an element of a list.
+///
+/// # Errors
+///
+/// The element can't be told apart from others.
+pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemError> {
+    match list.relation {
+        Relation::Atomic => Err(ItemError::Atomic),
+        Relation::Set => match item {
+            Value::Object(_) => Err(ItemError::SetObject),
+            Value::Array(_) => Err(ItemError::SetList),
+            Value::Null => Err(ItemError::SetNull),
+            value => Ok(PathElement::Value(Atom(value.clone()))),
+        },
+        Relation::Keyed(keys) => {
+            let members = match item {
+                Value::Object(members) => members,
+                Value::Null => return Err(ItemError::KeyedNull),
+                _ => return Err(ItemError::KeyedNoObject),
+            };
+            let mut found = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = match members.get(key.name) {
+                    Some(value) => value.clone(),
+                    None => default(list, key).ok_or(ItemError::NoKey(key.name))?,
+                };
+                found.push((key.name.into(), Atom(value)));
+            }
+            found.sort();
+            Ok(PathElement::Key(found.into()))
+        }
+    }
+}
+
+/// What stands for a key that is missing. Members that Go writes even when they are zero have that
+/// zero as their default.
+fn default(list: ListType, key: &ListKey) -> Option<Value> {
+    if let Some(text) = key.default {
+        return Some(Value::from(text));
+    }
+    let field = list.element_type()?.field(key.name)?;
+    field.always.then(|| zero(field)).flatten()
+}
+
+fn zero(field: &Field) -> Option<Value> {
+    match (field.shape, field.kind) {
+        (Shape::Plain, Kind::String(_)) => Some(Value::from("")),
+        (Shape::Plain, Kind::Int32 | Kind::Int64) => Some(Value::from(0)),
+        (Shape::Plain, Kind::Bool) => Some(Value::from(false)),
+        _ => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! Taking fields out of an object.
+//!
+//! Upstream: `removingWalker` of structured-merge-diff.
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::types::{Form, ListType, MapType, Relation, TypeRef};
+use crate::managed_fields::path::PathElement;
+use crate::managed_fields::set::Set;
+
+/// The value without the fields in `fields`. An object or a list of which nothing is left is null.
+pub(crate) fn remove(of: TypeRef, value: &Value, fields: &Set) -> Value {
+    match (of.form(Some(value)), value) {
+        (Form::Scalar(_), value) => value.clone(),
+        (Form::Map(map), Value::Object(value)) if !map.atomic => members(map, value, fields),
+        (Form::List(list), Value::Array(value)) if !matches!(list.relation, Relation::Atomic) => {
+            elements(list, value, fields)
+        }
+        // Whoever takes parts out of a single value takes all of it.
+        (Form::Map(_) | Form::List(_), _) => Value::Null,
+    }
+}
+
+fn members(map: MapType, members: &Map<String, Value>, fields: &Set) -> Value {
+    let kept: Map<String, Value> = members
+        .iter()
+        .filter_map(|(name, value)| {
+            let value = match fields.get(&PathElement::field(name)) {
+                Some(node) if node.member => return None,
+                Some(node) => remove(map.found(name), value, &node.children),
+                None => value.clone(),
+            };
+            Some((name.clone(), value))
+        })
+        .collect();
+    if kept.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(kept)
+    }
+}
+
+fn elements(list: ListType, items: &[Value], fields: &Set) -> Value {
+    let kept: Vec<Value> = items
+        .iter()
+        .filter_map(|item| {
+            let element = items::element(list, item).ok();
+            match element.and_then(|element| fields.get(&element)) {
+                Some(node) if node.member => None,
+                Some(node) => Some(remove(list.element, item, &node.children)),
+                None => Some(item.clone()),
+            }
+        })
+        .collect();
+    if kept.is_empty() {
+        Value::Null
+    } else {
+        Value::Array(kept)
+    }
+}

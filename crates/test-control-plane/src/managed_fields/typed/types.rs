@@ -1,0 +1,190 @@
+//! What the schema says about a value: whether it is one, or which parts it has.
+
+use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type};
+use serde_json::Value;
+
+use crate::kinds::Kind;
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TypeRef {
+    /// A single value.
+    Scalar(Scalar),
+    /// An object of a type of the schema; `atomic` if it is owned as a whole.
+    Object { of: &'static Type, atomic: bool },
+    /// A map to values of a type.
+    Map { element: schema::Kind, atomic: bool },
+    /// A list.
+    List(&'static Field),
+    /// A list of texts that is owned as a whole.
+    Texts,
+    /// Anything; owned as a whole.
+    Untyped,
+    /// Anything; the members of objects are owned one by one.
+    Deduced,
+}
+
+/// The types of single values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    /// A text.
+    String,
+    /// A number.
+    Numeric,
+    /// True or false.
+    Boolean,
+    /// Any of them, such as a quantity.
+    Untyped,
+}
+
+/// The type of a value when its form is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    Scalar(Scalar),
+    Map(MapType),
+    List(ListType),
+}
+
+/// The type of an object or a map.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapType {
+    /// The members that the schema names.
+    pub(super) of: Option<&'static Type>,
+    /// The type of all other members; none if there are no others.
+    pub(super) element: Option<TypeRef>,
+    /// Whether it is owned as a whole.
+    pub(super) atomic: bool,
+}
+
+/// The type of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListType {
+    /// What tells its elements apart.
+    pub(super) relation: Relation,
+    /// The type of its elements.
+    pub(super) element: TypeRef,
+}
+
+/// What tells the elements of a list apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Relation {
+    /// Nothing: the list is owned as a whole.
+    Atomic,
+    /// Their values.
+    Set,
+    /// Members of theirs.
+    Keyed(&'static [ListKey]),
+}
+
+impl TypeRef {
+    /// The type of the objects of a kind.
+    pub(crate) fn of_kind(kind: &Kind) -> Self {
+        schema::type_of_kind(&kind.api_version(), kind.kind)
+            .map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
+    }
+
+    fn of_field(field: &'static Field) -> Self {
+        let atomic = *field.topology() == Topology::Atomic;
+        match (field.shape, field.kind) {
+            (Shape::List, _) => Self::List(field),
+            (Shape::Map, element) => Self::Map { element, atomic },
+            (Shape::Plain | Shape::Pointer, schema::Kind::Struct(name)) => {
+                schema::find_type(name).map_or(Self::Untyped, |of| Self::Object { of, atomic })
+            }
+            (Shape::Plain | Shape::Pointer, kind) => Self::of_element(kind),
+        }
+    }
+
+    fn of_element(kind: schema::Kind) -> Self {
+        use schema::Kind;
+        match kind {
+            Kind::String(_) | Kind::Bytes => Self::Scalar(Scalar::String),
+            Kind::Int32 | Kind::Int64 => Self::Scalar(Scalar::Numeric),
+            Kind::Bool => Self::Scalar(Scalar::Boolean),
+            Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
+                Self::Scalar(Scalar::Untyped)
+            }
+            Kind::Raw => Self::Untyped,
+            Kind::Strings => Self::Texts,
+            Kind::Struct(name) => schema::find_type(name).map_or(Self::Untyped, |of| {
+                let atomic = of.atomic;
+                Self::Object { of, atomic }
+            }),
+        }
+    }
+
+    /// The form that `value` should have; where the type leaves that open, the one that it has.
+    pub(super) fn form(self, value: Option<&Value>) -> Form {
+        match self {
+            Self::Scalar(scalar) => Form::Scalar(scalar),
+            Self::Object { of, atomic } => Form::Map(MapType {
+                of: Some(of),
+                element: None,
+                atomic,
+            }),
+            Self::Map { element, atomic } => Form::Map(MapType {
+                of: None,
+                element: Some(Self::of_element(element)),
+                atomic,
+            }),
+            Self::List(field) => Form::List(ListType {
+                relation: match field.topology() {
+                    Topology::Set => Relation::Set,
+                    Topology::Keyed(keys) => Relation::Keyed(keys),
+                    Topology::Atomic | Topology::Granular => Relation::Atomic,
+                },
+                element: Self::of_element(field.kind),
+            }),
+            Self::Texts => Form::List(ListType {
+                relation: Relation::Atomic,
+                element: Self::Scalar(Scalar::String),
+            }),
+            Self::Untyped | Self::Deduced => match value {
+                Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                    Form::Scalar(Scalar::Untyped)
+                }
+                Some(Value::Array(_)) => Form::List(ListType {
+                    relation: Relation::Atomic,
+                    element: Self::Untyped,
+                }),
+                None | Some(Value::Null | Value::Object(_)) => Form::Map(MapType {
+                    of: None,
+                    element: Some(self),
+                    atomic: matches!(self, Self::Untyped),
+                }),
+            },
+        }
+    }
+
+    /// Whether the form of the values is open.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Untyped | Self::Deduced)
+    }
+}
+
+impl MapType {
+    /// The type of a member that the schema names.
+    pub(super) fn field(self, name: &str) -> Option<TypeRef> {
+        self.of?.field(name).map(TypeRef::of_field)
+    }
+
+    /// The type of a member; none if there is no such member.
+    pub(super) fn member(self, name: &str) -> Option<TypeRef> {
+        self.field(name).or(self.element)
+    }
+
+    /// The type of a member that is there; it is one value if the schema doesn't know it.
+    pub(super) fn found(self, name: &str) -> TypeRef {
+        self.member(name).unwrap_or(TypeRef::Untyped)
+    }
+}
+
+impl ListType {
+    /// The type of the elements, if they are objects that the schema knows.
+    pub(super) fn element_type(self) -> Option<&'static Type> {
+        match self.element {
+            TypeRef::Object { of, .. } => Some(of),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The versions in which an object can be seen.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::typed::TypeRef;
+use crate::events;
+use crate::kinds::{KINDS, Kind};
+
+/// An object in one of its versions.
+#[derive(Clone, Debug)]
+pub(super) struct Versioned<'a> {
+    /// The object.
+    pub(super) value: Cow<'a, Value>,
+    /// The row that serves it in this version.
+    pub(super) kind: &'static Kind,
+}
+
+impl Versioned<'_> {
+    /// The type of the object.
+    pub(super) fn of(&self) -> TypeRef {
+        TypeRef::of_kind(self.kind)
+    }
+
+    /// Another object of the same version.
+    pub(super) fn with(&self, value: Value) -> Versioned<'static> {
+        Versioned {
+            value: Cow::Owned(value),
+            kind: self.kind,
+        }
+    }
+
+    /// The object on its own.
+    pub(super) fn into_owned(self) -> Versioned<'static> {
+        Versioned {
+            value: Cow::Owned(self.value.into_owned()),
+            kind: self.kind,
+        }
+    }
+
+    /// The object in another version; none if there is no such version.
+    pub(super) fn convert(&self, api_version: &str) -> Option<Versioned<'_>> {
+        let kind = kind_in(self.kind, api_version)?;
+        if std::ptr::eq(kind, self.kind) {
+            let value = Cow::Borrowed(&*self.value);
+            return Some(Versioned { value, kind });
+        }
+        let mut value = self.value.clone().into_owned();
+        events::to_stored(self.kind, &mut value);
+        events::to_served(kind, &mut value);
+        Some(Versioned {
+            value: Cow::Owned(value),
+            kind,
+        })
+    }
+}
+
+/// The row that serves the objects of `kind` in another version.
+pub(super) fn kind_in(kind: &'static Kind, api_version: &str) -> Option<&'static Kind> {
+    if is_version(kind, api_version) {
+        return Some(kind);
+    }
+    let same = |other: &&Kind| other.storage == kind.storage && is_version(other, api_version);
+    KINDS.iter().find(same)
+}
+
+fn is_version(kind: &Kind, api_version: &str) -> bool {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    kind.group == group && kind.version == version
+}

@@ -1,0 +1,33 @@
+//! Objects before anybody has written to them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use kube_apimachinery::schema::{self, UnknownMembers};
+use serde_json::{Value, json};
+
+use super::scale::SCALE;
+use crate::kinds::{KINDS, Kind};
+
+/// What is there before an object is created: the members that Go's types always have.
+static ZEROS: LazyLock<BTreeMap<(&str, &str, &str), Value>> = LazyLock::new(|| {
+    let kinds = KINDS.iter().chain([&SCALE]);
+    kinds.map(|kind| (key(kind), make(kind))).collect()
+});
+
+/// The object of a kind that nobody has written to.
+pub(super) fn zero(kind: &Kind) -> &'static Value {
+    static NOTHING: Value = Value::Null;
+    ZEROS.get(&key(kind)).unwrap_or(&NOTHING)
+}
+
+fn key(kind: &Kind) -> (&'static str, &'static str, &'static str) {
+    (kind.group, kind.version, kind.kind)
+}
+
+fn make(kind: &Kind) -> Value {
+    let empty = json!({"metadata": {}});
+    schema::type_of_kind(&kind.api_version(), kind.kind)
+        .and_then(|of| schema::normalize(of.name, &json!({}), UnknownMembers::Drop, "").ok())
+        .unwrap_or(empty)
+}
