@@ -1,4 +1,6 @@
-//! Reading request bodies: JSON and YAML, and which kind they claim to be.
+//! Reading request bodies: JSON, YAML and protobuf, and which kind they claim to be.
+
+pub(crate) mod protobuf;
 
 use std::collections::BTreeMap;
 
@@ -6,7 +8,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::go_json;
-
 use crate::kinds::{self, Kind};
 use crate::negotiate::MEDIA_TYPES;
 use crate::object::Draft;
@@ -19,6 +20,8 @@ pub(crate) enum BodyFormat {
     Json,
     /// YAML.
     Yaml,
+    /// Kubernetes' protobuf.
+    Protobuf,
 }
 
 /// The media type without its parameters.
@@ -31,11 +34,12 @@ impl BodyFormat {
     ///
     /// # Errors
     ///
-    /// 415 for anything but JSON and YAML.
+    /// 415 for any other.
     pub(crate) fn of(content_type: &str) -> ApiResult<Self> {
         match media_type(content_type) {
             "" | "application/json" => Ok(Self::Json),
             "application/yaml" => Ok(Self::Yaml),
+            "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
             _ => Err(ApiError::new(
                 415,
                 "UnsupportedMediaType",
@@ -57,9 +61,14 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
     let text = match format {
         BodyFormat::Json => body.to_vec(),
         BodyFormat::Yaml => yaml(body)
-            .map_err(|why| unrecognized(kind, &why, body))?
+            .map_err(|why| unrecognized(kind.kind, &why, body))?
             .to_string()
             .into_bytes(),
+        BodyFormat::Protobuf => {
+            let mut draft = protobuf::object(kind, body)?;
+            check_type(kind, &mut draft)?;
+            return Ok(draft);
+        }
     };
     let parsed = Draft::parse(kind, &text);
     // Looking for what Go would say costs time, and so is done only where something is wrong.
@@ -77,7 +86,7 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
         && let Some(why) = type_error(&text)
     {
         let why = format!("couldn't get version/kind; json parse error: {why}");
-        return Err(unrecognized(kind, &why, body));
+        return Err(unrecognized(kind.kind, &why, body));
     }
     let mut draft = parsed.unwrap_or_else(|_| Draft {
         value: json!({}),
@@ -87,7 +96,7 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
     Ok(draft)
 }
 
-/// Reads any JSON or YAML value, such as options; an empty body is null.
+/// Reads any value, such as options; an empty body is null.
 ///
 /// # Errors
 ///
@@ -102,6 +111,7 @@ pub(crate) fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
             ApiError::bad_request(why)
         }),
         BodyFormat::Yaml => yaml(body).map_err(ApiError::bad_request),
+        BodyFormat::Protobuf => protobuf::value(body),
     }
 }
 
@@ -167,10 +177,9 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
 const SHOWN_MAX: usize = 30;
 
 /// What is wrong with a body of which not even the kind can be read, and how the body begins.
-fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> ApiError {
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
     ApiError::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): {why} ({})",
-        kind.kind,
+        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
         beginning(body)
     ))
 }

@@ -4,6 +4,7 @@
 use http::Method;
 use serde_json::Value;
 
+use crate::decode::protobuf;
 use crate::query::Query;
 use crate::route::Verb;
 
@@ -91,10 +92,13 @@ impl RequestFacts {
 
     /// Takes a create's name from its body.
     pub(crate) fn name_from(&mut self, body: &[u8]) {
-        if self.verb == Some(Verb::Create)
-            && self.name.is_empty()
-            && let Ok(body) = serde_json::from_slice::<NameOnly>(body)
-        {
+        if self.verb != Some(Verb::Create) || !self.name.is_empty() {
+            return;
+        }
+        if let Some(metadata) = protobuf::metadata(body) {
+            let name = metadata.get("name").and_then(Value::as_str);
+            name.unwrap_or_default().clone_into(&mut self.name);
+        } else if let Ok(body) = serde_json::from_slice::<NameOnly>(body) {
             self.name = body.metadata.name;
         }
     }
@@ -113,12 +117,16 @@ struct MetadataNameOnly {
     name: String,
 }
 
-/// A body of JSON, for rules that look into it.
+/// The labels of the object in a body of JSON or protobuf.
 pub(crate) fn body_labels(body: &[u8]) -> Value {
-    let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    value
-        .pointer("/metadata/labels")
-        .cloned()
+    let metadata = protobuf::metadata(body).or_else(|| {
+        let mut value: Value = serde_json::from_slice(body).ok()?;
+        value.get_mut("metadata").map(Value::take)
+    });
+    let mut metadata = metadata.unwrap_or_default();
+    metadata
+        .get_mut("labels")
+        .map(Value::take)
         .unwrap_or_default()
 }
 

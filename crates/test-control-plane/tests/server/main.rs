@@ -16,6 +16,7 @@ mod faults;
 mod field_validation;
 mod negotiation;
 mod open_api;
+mod protobuf;
 mod rbac;
 mod resources;
 mod support;

@@ -1,0 +1,168 @@
+//! Messages of the types of the schema, as the JSON objects that Go makes of them.
+
+use kube_apimachinery::schema::{Field, Kind, Shape, Tag, Type};
+use serde_json::{Map, Value, json};
+
+use super::scalar;
+use super::wire::{BYTES, FieldTag, Reader, VARINT, WireError};
+
+/// How deep messages may lie within each other. The types end long before.
+const MAX_DEPTH: usize = 64;
+
+/// Reads a message of the type `found` into `object`; what is there already is merged with, as
+/// protobuf wants it.
+///
+/// # Errors
+///
+/// The bytes aren't such a message.
+pub(super) fn read(
+    found: &Type,
+    bytes: &[u8],
+    object: &mut Map<String, Value>,
+) -> Result<(), WireError> {
+    read_at(found, None, bytes, object, 0)
+}
+
+/// Reads the members of `found` that lie directly in the message, or, with `outer`, in the embedded
+/// message of that number.
+fn read_at(
+    found: &Type,
+    outer: Option<u32>,
+    bytes: &[u8],
+    object: &mut Map<String, Value>,
+    depth: usize,
+) -> Result<(), WireError> {
+    if depth > MAX_DEPTH {
+        return Err(WireError::Value("proto: messages nested too deep".into()));
+    }
+    let mut reader = Reader(bytes);
+    while let Some(tag) = reader.tag(found.go_name())? {
+        let number = tag.number;
+        let wanted = Tag { outer, number };
+        if let Some(field) = found.fields.iter().find(|f| f.tag == Some(wanted)) {
+            read_field(field, tag, &mut reader, object, depth)?;
+        } else if outer.is_none() && embeds(found, number) {
+            let inner = expect_bytes(tag, "embedded message", &mut reader)?;
+            read_at(found, Some(number), inner, object, depth + 1)?;
+        } else {
+            reader.skip(tag.wire)?;
+        }
+    }
+    Ok(())
+}
+
+fn embeds(found: &Type, number: u32) -> bool {
+    let outer = |field: &Field| field.tag.and_then(|tag| tag.outer);
+    found
+        .fields
+        .iter()
+        .any(|field| outer(field) == Some(number))
+}
+
+fn read_field(
+    field: &Field,
+    tag: FieldTag,
+    reader: &mut Reader<'_>,
+    object: &mut Map<String, Value>,
+    depth: usize,
+) -> Result<(), WireError> {
+    match field.shape {
+        Shape::Plain | Shape::Pointer => {
+            let before = object.remove(field.name);
+            let value = read_value(field, tag, reader, before, depth)?;
+            object.insert(field.name.to_owned(), value);
+        }
+        Shape::List => {
+            let list = object.entry(field.name).or_insert_with(|| json!([]));
+            let Value::Array(list) = list else {
+                return Ok(());
+            };
+            if tag.wire == BYTES && scalar::wire_type(field.kind) == VARINT {
+                let mut packed = Reader(reader.bytes()?);
+                while !packed.0.is_empty() {
+                    list.push(scalar::number(field.kind, packed.varint()?));
+                }
+            } else {
+                list.push(read_value(field, tag, reader, None, depth)?);
+            }
+        }
+        Shape::Map => {
+            let entry = expect_bytes(tag, field.name, reader)?;
+            let (key, value) = read_entry(field, entry, depth)?;
+            let map = object.entry(field.name).or_insert_with(|| json!({}));
+            if let Value::Object(map) = map {
+                map.insert(key, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One value; `before` is an object that came earlier for the same member.
+fn read_value(
+    field: &Field,
+    tag: FieldTag,
+    reader: &mut Reader<'_>,
+    before: Option<Value>,
+    depth: usize,
+) -> Result<Value, WireError> {
+    if scalar::wire_type(field.kind) == VARINT {
+        if tag.wire != VARINT {
+            return Err(wrong_wire_type(tag, field.name));
+        }
+        return Ok(scalar::number(field.kind, reader.varint()?));
+    }
+    let bytes = expect_bytes(tag, field.name, reader)?;
+    let Some(inner) = field.object_type() else {
+        return scalar::bytes(field.kind, bytes);
+    };
+    let mut object = match before {
+        Some(Value::Object(object)) => object,
+        _ => Map::new(),
+    };
+    read_at(inner, None, bytes, &mut object, depth + 1)?;
+    Ok(Value::Object(object))
+}
+
+/// An entry of a map is a message with the key and the value.
+fn read_entry(field: &Field, entry: &[u8], depth: usize) -> Result<(String, Value), WireError> {
+    let mut reader = Reader(entry);
+    let (mut key, mut value) = (String::new(), None);
+    while let Some(tag) = reader.tag(field.name)? {
+        match tag.number {
+            1 => {
+                let bytes = expect_bytes(tag, field.name, &mut reader)?;
+                key = String::from_utf8_lossy(bytes).into_owned();
+            }
+            2 => value = Some(read_value(field, tag, &mut reader, None, depth)?),
+            _ => reader.skip(tag.wire)?,
+        }
+    }
+    let value = match (value, field.kind) {
+        (Some(value), _) => value,
+        (None, Kind::Struct(_)) => json!({}),
+        (None, kind) => scalar::zero(kind)?,
+    };
+    Ok((key, value))
+}
+
+fn expect_bytes<'a>(
+    tag: FieldTag,
+    field: &str,
+    reader: &mut Reader<'a>,
+) -> Result<&'a [u8], WireError> {
+    if tag.wire != BYTES {
+        return Err(wrong_wire_type(tag, field));
+    }
+    reader.bytes()
+}
+
+/// Go names the struct's field, which begins with a capital.
+fn wrong_wire_type(tag: FieldTag, field: &str) -> WireError {
+    let mut letters = field.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    WireError::WrongWireType {
+        wire: tag.wire,
+        field: first.into_iter().chain(letters).collect(),
+    }
+}

@@ -1,0 +1,214 @@
+//! Values of one kind each: numbers, texts, times, quantities, and the small messages that JSON has
+//! as one value.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kube_apimachinery::schema::Kind;
+use serde_json::{Value, json};
+
+use super::wire::{BYTES, Reader, VARINT, WireError};
+
+/// The wire type of a kind's values.
+pub(super) fn wire_type(kind: Kind) -> u8 {
+    match kind {
+        Kind::Int32 | Kind::Int64 | Kind::Bool => VARINT,
+        _ => BYTES,
+    }
+}
+
+/// A value that is a varint.
+pub(super) fn number(kind: Kind, varint: u64) -> Value {
+    match kind {
+        Kind::Bool => json!(varint != 0),
+        // Go drops the upper bits without a word.
+        Kind::Int32 => json!(low_half(varint)),
+        _ => json!(varint.cast_signed()),
+    }
+}
+
+fn low_half(varint: u64) -> i32 {
+    let half = u32::try_from(varint & u64::from(u32::MAX));
+    half.unwrap_or_default().cast_signed()
+}
+
+/// A value that is bytes; objects are not read here.
+pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
+    match kind {
+        Kind::Bytes => Ok(json!(STANDARD.encode(bytes))),
+        Kind::Quantity => text_of(bytes),
+        Kind::IntOrString => int_or_string(bytes),
+        Kind::Time => time(bytes, "%Y-%m-%dT%H:%M:%SZ"),
+        Kind::MicroTime => time(bytes, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        Kind::Raw => raw(raw_bytes(bytes)?),
+        Kind::Strings => texts(bytes),
+        _ => Ok(text(bytes)),
+    }
+}
+
+/// The zero value, which a map's entry has if it brings none.
+pub(super) fn zero(kind: Kind) -> Result<Value, WireError> {
+    match kind {
+        Kind::Int32 | Kind::Int64 | Kind::Bool => Ok(number(kind, 0)),
+        _ => bytes(kind, &[]),
+    }
+}
+
+/// Go holds any bytes in a string, and writes what isn't UTF-8 as U+FFFD.
+pub(super) fn text(bytes: &[u8]) -> Value {
+    json!(String::from_utf8_lossy(bytes))
+}
+
+/// The bytes of a message whose first field holds JSON text.
+pub(super) fn raw_bytes(message: &[u8]) -> Result<&[u8], WireError> {
+    let mut found: &[u8] = &[];
+    each_field(message, "RawExtension", |number, value| {
+        if let (1, Field::Bytes(bytes)) = (number, value) {
+            found = bytes;
+        }
+    })?;
+    Ok(found)
+}
+
+fn raw(bytes: &[u8]) -> Result<Value, WireError> {
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|err| WireError::Value(format!("error decoding the raw object: {err}")))
+}
+
+/// A quantity, which is a message with a text.
+fn text_of(message: &[u8]) -> Result<Value, WireError> {
+    let mut found = json!("0");
+    each_field(message, "Quantity", |number, value| {
+        if let (1, Field::Bytes(bytes)) = (number, value) {
+            found = text(bytes);
+        }
+    })?;
+    Ok(found)
+}
+
+fn texts(message: &[u8]) -> Result<Value, WireError> {
+    let mut found = Vec::new();
+    each_field(message, "ExtraValue", |number, value| {
+        if let (1, Field::Bytes(bytes)) = (number, value) {
+            found.push(text(bytes));
+        }
+    })?;
+    Ok(Value::Array(found))
+}
+
+fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
+    let (mut kind, mut int, mut string) = (0, json!(0), json!(""));
+    each_field(message, "IntOrString", |number_of, value| {
+        match (number_of, value) {
+            (1, Field::Varint(varint)) => kind = varint,
+            (2, Field::Varint(varint)) => int = number(Kind::Int32, varint),
+            (3, Field::Bytes(bytes)) => string = text(bytes),
+            _ => {}
+        }
+    })?;
+    match kind {
+        0 => Ok(int),
+        1 => Ok(string),
+        _ => Err(WireError::Value("impossible IntOrString.Type".to_owned())),
+    }
+}
+
+/// A time; the zero of the message is Go's zero time, which JSON writes as null.
+fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
+    let (mut seconds, mut nanos) = (0_i64, 0_i32);
+    each_field(message, "Time", |number, value| match (number, value) {
+        (1, Field::Varint(varint)) => seconds = varint.cast_signed(),
+        (2, Field::Varint(varint)) => nanos = low_half(varint),
+        _ => {}
+    })?;
+    if (seconds, nanos) == (0, 0) {
+        return Ok(Value::Null);
+    }
+    let out_of_range = || WireError::Value("time: year outside of range [0,9999]".to_owned());
+    let time = Timestamp::new(seconds, nanos).map_err(|_| out_of_range())?;
+    let time = time.to_zoned(TimeZone::UTC);
+    if time.year() < 0 {
+        return Err(out_of_range());
+    }
+    Ok(json!(time.strftime(format).to_string()))
+}
+
+enum Field<'a> {
+    Varint(u64),
+    Bytes(&'a [u8]),
+}
+
+fn each_field<'a>(
+    message: &'a [u8],
+    name: &str,
+    mut found: impl FnMut(u32, Field<'a>),
+) -> Result<(), WireError> {
+    let mut reader = Reader(message);
+    while let Some(tag) = reader.tag(name)? {
+        match tag.wire {
+            VARINT => found(tag.number, Field::Varint(reader.varint()?)),
+            BYTES => found(tag.number, Field::Bytes(reader.bytes()?)),
+            other => reader.skip(other)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_messages_are_one_value_each() {
+        for (kind, message, expected) in [
+            (Kind::Quantity, &b"\x0a\x03100"[..], json!("100")),
+            (Kind::Quantity, b"", json!("0")),
+            (Kind::IntOrString, b"\x08\x00\x10\x50\x1a\x00", json!(80)),
+            (
+                Kind::IntOrString,
+                b"\x08\x01\x10\x00\x1a\x0250",
+                json!("50"),
+            ),
+            (Kind::Time, b"", json!(null)),
+            (
+                Kind::Time,
+                b"\x08\x01\x10\x07",
+                json!("1970-01-01T00:00:01Z"),
+            ),
+            (
+                Kind::MicroTime,
+                b"\x08\x01\x10\xe8\x07",
+                json!("1970-01-01T00:00:01.000001Z"),
+            ),
+            (Kind::Raw, b"\x0a\x07{\"a\":1}", json!({"a": 1})),
+            (Kind::Raw, b"", json!(null)),
+            (Kind::Strings, b"\x0a\x01a\x0a\x01b", json!(["a", "b"])),
+            (Kind::Bytes, b"ab", json!("YWI=")),
+            (Kind::String("string"), b"a\xff", json!("a\u{fffd}")),
+        ] {
+            assert_eq!(bytes(kind, message), Ok(expected), "{kind:?} {message:?}");
+        }
+        assert_eq!(number(Kind::Int32, u64::MAX), json!(-1));
+        assert_eq!(number(Kind::Int64, u64::MAX), json!(-1));
+        assert_eq!(number(Kind::Bool, 2), json!(true));
+    }
+
+    #[test]
+    fn values_that_do_not_exist_are_refused() {
+        for (kind, message) in [
+            (Kind::IntOrString, &b"\x08\x05"[..]),
+            (Kind::Raw, b"\x0a\x01{"),
+            // The largest number of seconds.
+            (Kind::Time, b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+            (Kind::Time, b"\x08"),
+            // Nanoseconds that are none.
+            (Kind::Time, b"\x08\x01\x10\xff\xff\xff\xff\x07"),
+        ] {
+            assert!(bytes(kind, message).is_err(), "{kind:?} {message:?}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Bodies in protobuf, as kubectl and typed Go clients send them, and answers in JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use kube_test_control_plane::{ApiServer, TestControlPlane};
+use serde_json::{Value, json};
+
+use crate::support::{Plane, exchange, pod};
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// What typed clients accept.
+const BOTH: &str = "application/vnd.kubernetes.protobuf,application/json";
+
+/// The recorded body of a kind.
+fn body(api_version: &str, kind: &str) -> Vec<u8> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../test/vectors/protobuf.jsonl"
+    );
+    let lines = std::fs::read_to_string(path).unwrap();
+    let cases = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut wanted = cases.filter(|case| {
+        case["expect"]["kind"] == kind && case["expect"]["apiVersion"] == api_version
+    });
+    STANDARD
+        .decode(wanted.next().unwrap()["body"].as_str().unwrap())
+        .unwrap()
+}
+
+async fn send(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    accept: &str,
+    body: Vec<u8>,
+) -> (u16, Value) {
+    let headers = [("Content-Type", PROTOBUF), ("Accept", accept)];
+    let answer = exchange(server, method, path, &headers, body).await;
+    (answer.code, answer.json())
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_created_and_updated_from_protobuf() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let server = plane.0.server();
+    let (code, namespace) = send(
+        server,
+        Method::POST,
+        "/api/v1/namespaces",
+        BOTH,
+        body("v1", "Namespace"),
+    )
+    .await;
+    assert_eq!(code, 201, "{namespace}");
+    for (api_version, kind, collection) in [
+        (
+            "v1",
+            "ServiceAccount",
+            "/api/v1/namespaces/team/serviceaccounts",
+        ),
+        ("v1", "Service", "/api/v1/namespaces/team/services"),
+        (
+            "apps/v1",
+            "ControllerRevision",
+            "/apis/apps/v1/namespaces/team/controllerrevisions",
+        ),
+        (
+            "rbac.authorization.k8s.io/v1",
+            "Role",
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/team/roles",
+        ),
+        (
+            "policy/v1",
+            "PodDisruptionBudget",
+            "/apis/policy/v1/namespaces/team/poddisruptionbudgets",
+        ),
+    ] {
+        let bytes = body(api_version, kind);
+        let (code, object) = send(server, Method::POST, collection, BOTH, bytes.clone()).await;
+        assert_eq!((code, &object["kind"]), (201, &json!(kind)), "{object}");
+        let (code, refused) = send(server, Method::POST, collection, BOTH, bytes).await;
+        assert_eq!((code, &refused["reason"]), (409, &json!("AlreadyExists")));
+    }
+    let path = "/api/v1/namespaces/team/serviceaccounts/sa";
+    let (code, account) = send(
+        server,
+        Method::PUT,
+        path,
+        BOTH,
+        body("v1", "ServiceAccount"),
+    )
+    .await;
+    assert_eq!(code, 200, "{account}");
+    assert_eq!(account["imagePullSecrets"], json!([{"name": "pull"}]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bindings_evictions_and_options_are_read_from_protobuf() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let server = plane.0.server();
+    let pods = "/api/v1/namespaces/default/pods";
+    plane.create(pods, &pod("p")).await;
+    let path = format!("{pods}/p/binding");
+    let (code, status) = send(server, Method::POST, &path, BOTH, body("v1", "Binding")).await;
+    assert_eq!(
+        (code, &status["status"]),
+        (201, &json!("Success")),
+        "{status}"
+    );
+    let bound = plane.get(&format!("{pods}/p")).await;
+    assert_eq!(bound["spec"]["nodeName"], "node-1");
+    // The eviction and the options name another uid.
+    let path = format!("{pods}/p/eviction");
+    let (code, status) = send(
+        server,
+        Method::POST,
+        &path,
+        BOTH,
+        body("policy/v1", "Eviction"),
+    )
+    .await;
+    assert_eq!(
+        (code, &status["reason"]),
+        (409, &json!("Conflict")),
+        "{status}"
+    );
+    let path = format!("{pods}/p");
+    let (code, status) = send(
+        server,
+        Method::DELETE,
+        &path,
+        BOTH,
+        body("v1", "DeleteOptions"),
+    )
+    .await;
+    assert_eq!(
+        (code, &status["reason"]),
+        (409, &json!("Conflict")),
+        "{status}"
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_message_of_the_kind_is_refused() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let server = plane.0.server();
+    let pods = "/api/v1/namespaces/default/pods";
+    let cut = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_vec();
+    let cases = [
+        (Method::POST, pods, b"{}".to_vec(), 400),
+        (Method::POST, pods, Vec::new(), 400),
+        (Method::POST, pods, cut(body("v1", "Pod")), 400),
+        (Method::POST, pods, body("v1", "Service"), 400),
+        (Method::DELETE, pods, b"k8s\0\xff".to_vec(), 400),
+        (
+            Method::PATCH,
+            "/api/v1/namespaces/default/pods/p",
+            body("v1", "Pod"),
+            415,
+        ),
+    ];
+    for (method, path, bytes, expected) in cases {
+        let (code, status) = send(server, method, path, BOTH, bytes).await;
+        assert_eq!(
+            (code, &status["kind"]),
+            (expected, &json!("Status")),
+            "{status}"
+        );
+    }
+    let namespaces = "/api/v1/namespaces";
+    let (code, status) = send(
+        server,
+        Method::POST,
+        namespaces,
+        PROTOBUF,
+        body("v1", "Namespace"),
+    )
+    .await;
+    assert_eq!(
+        (code, &status["reason"]),
+        (406, &json!("NotAcceptable")),
+        "{status}"
+    );
+    assert_eq!(plane.code("/api/v1/namespaces/team").await, 404);
+    plane.stop().await;
+}
