@@ -18,6 +18,8 @@ mod name;
 mod new_revision;
 mod order;
 mod real;
+#[cfg(test)]
+mod upstream;
 
 pub use apply::apply_revision;
 pub use compare::{find_equal_revisions, matches_semantically};

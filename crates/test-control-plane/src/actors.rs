@@ -5,26 +5,38 @@
 
 mod agenda;
 mod client;
+mod control;
+mod delay;
 mod garbage_collector;
 mod kubelet;
+mod matcher;
 mod namespaces;
+mod nodes;
+mod pods;
 mod runner;
 mod scheduler;
 mod volume_binder;
 
+pub use control::{ActionError, Pods};
+pub use delay::{Delay, ParseDelayError, parse_duration};
 pub use garbage_collector::GarbageCollectorConfig;
-pub use kubelet::{BehaviourRule, KubeletConfig, Outcome, PodBehaviour, parse_duration};
+pub use kubelet::{
+    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
+    PodBehaviour, PodRule, RunningPod, Stop,
+};
+pub use matcher::{Pattern, PodMatcher};
 pub use namespaces::NamespaceControllerConfig;
+pub use nodes::NodesConfig;
 pub use scheduler::SchedulerConfig;
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::server::ApiServer;
 use client::ActorClient;
-use runner::{Actor, run};
+pub(crate) use control::Handles;
+use runner::{Actor, Orders, run};
 
 /// How the user agents of actors start.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
@@ -35,6 +47,8 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Which actors run.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
+    /// The nodes, which are registered if pods are run or scheduled.
+    pub nodes: NodesConfig,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
@@ -51,6 +65,7 @@ impl ActorsConfig {
     /// Every actor, with its defaults.
     pub fn all() -> Self {
         Self {
+            nodes: NodesConfig::default(),
             kubelet: Some(KubeletConfig::default()),
             scheduler: Some(SchedulerConfig::default()),
             volume_binder: true,
@@ -61,18 +76,25 @@ impl ActorsConfig {
 }
 
 /// Starts the actors that are switched on.
-pub(crate) async fn start(server: &ApiServer, config: ActorsConfig, tasks: &mut JoinSet<()>) {
+pub(crate) async fn start(
+    server: &ApiServer,
+    config: ActorsConfig,
+    tasks: &mut JoinSet<()>,
+) -> Handles {
     let client = |name: &str| ActorClient::new(server, name);
+    let mut handles = Handles::default();
     let waits_for_claims = config.volume_binder;
-    if let Some(scheduler) = config.scheduler {
-        let client = client("scheduler");
-        scheduler::create_nodes(&client, &scheduler).await;
-        let actor = scheduler::Scheduler::new(client, scheduler, waits_for_claims);
+    if config.kubelet.is_some() || config.scheduler.is_some() {
+        nodes::create_nodes(&client("kubelet"), &config.nodes).await;
+    }
+    if let Some(config) = config.scheduler {
+        let actor = scheduler::Scheduler::new(client("scheduler"), config, waits_for_claims);
         spawn(actor, server, tasks);
     }
-    if let Some(kubelet) = config.kubelet {
-        let actor = kubelet::Kubelet::new(client("kubelet"), kubelet, waits_for_claims);
-        spawn(actor, server, tasks);
+    if let Some(config) = config.kubelet {
+        let seed = server.config().seed;
+        let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
+        handles.kubelet = Some(spawn(actor, server, tasks));
     }
     if config.volume_binder {
         let actor = volume_binder::VolumeBinder::new(client("volume-binder"));
@@ -88,15 +110,16 @@ pub(crate) async fn start(server: &ApiServer, config: ActorsConfig, tasks: &mut 
         let actor = namespaces::NamespaceController::new(client, config);
         spawn(actor, server, tasks);
     }
+    handles
 }
 
-/// Starts an actor; its orders go into the channel.
+/// Starts an actor; the way to it.
 fn spawn<A: Actor + 'static>(
     actor: A,
     server: &ApiServer,
     tasks: &mut JoinSet<()>,
-) -> mpsc::UnboundedSender<A::Order> {
-    let (sender, receiver) = mpsc::unbounded_channel();
+) -> Orders<A::Order> {
+    let (orders, receiver) = Orders::new();
     tasks.spawn(run(actor, server.clone(), receiver));
-    sender
+    orders
 }

@@ -1,5 +1,8 @@
 //! The control plane's one clock: wall-clock time that follows tokio's timers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -32,5 +35,38 @@ impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
         let elapsed = SignedDuration::try_from(self.started.elapsed()).unwrap_or_default();
         self.base.saturating_add(elapsed).unwrap_or(self.base)
+    }
+}
+
+/// A clock that is ahead of another one, or behind it. The difference can change at any time, so
+/// that the time jumps. Give one to a component to let its clock differ from the server's.
+#[derive(Debug)]
+pub struct SkewedClock {
+    clock: Arc<dyn Clock>,
+    /// In milliseconds; negative is behind.
+    ahead: AtomicI64,
+}
+
+impl SkewedClock {
+    /// A clock that shows what `clock` shows.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            ahead: AtomicI64::new(0),
+        }
+    }
+
+    /// Sets how far it is ahead, to the millisecond; negative is behind.
+    pub fn set_ahead(&self, ahead: SignedDuration) {
+        let milliseconds = i64::try_from(ahead.as_millis()).unwrap_or_default();
+        self.ahead.store(milliseconds, Ordering::Relaxed);
+    }
+}
+
+impl Clock for SkewedClock {
+    fn now(&self) -> Timestamp {
+        let now = self.clock.now();
+        let ahead = SignedDuration::from_millis(self.ahead.load(Ordering::Relaxed));
+        now.saturating_add(ahead).unwrap_or(now)
     }
 }

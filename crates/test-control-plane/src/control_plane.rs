@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 pub use builder::{StartError, TestControlPlaneBuilder};
 
+use crate::actors::{Handles, Pods};
 use crate::auth::{Identity, ServiceAs};
 use crate::kubeconfig::{self, WriteKubeconfigError};
 use crate::server::ApiServer;
@@ -23,6 +24,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct TestControlPlane {
     server: ApiServer,
+    actors: Handles,
     tasks: JoinSet<()>,
     endpoint: Option<Endpoint>,
 }
@@ -48,6 +50,11 @@ impl TestControlPlane {
     /// The API server as a service for any client.
     pub fn service(&self) -> ApiServer {
         self.server.clone()
+    }
+
+    /// Acts on pods: makes them crash, end or behave otherwise.
+    pub fn pods(&self) -> Pods<'_> {
+        Pods::new(&self.server, &self.actors)
     }
 
     /// A client of this control plane, without sockets, in the namespace `default`.

@@ -5,17 +5,23 @@
 //! revisions and the order of events stay those of a correct server.
 
 mod action;
+mod applied;
 mod draw;
 mod duration;
 mod engine;
 mod error;
 mod facts;
 mod gate;
+mod lines;
 mod matcher;
+mod outage;
 mod plan;
 mod rule;
 mod schedule;
 mod strike;
+mod watch_rule;
+mod watch_stream;
+mod watches;
 
 pub use action::FaultAction;
 pub use draw::{Count, Delay};
@@ -24,8 +30,30 @@ pub use error::FaultError;
 pub use facts::RequestFacts;
 pub use gate::{Gate, GatePoint};
 pub use matcher::RequestMatcher;
+pub use outage::Outage;
 pub use plan::{FaultPlan, PlanError};
 pub use rule::{FaultRule, RuleId};
 pub use schedule::Schedule;
+pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
 
 pub(crate) use strike::Interrupted;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::kinds::Verb;
+use crate::reply::Reply;
+
+impl Faults {
+    /// Puts the rules for watches between an answer and its client, if it is a watch.
+    pub(crate) fn follow(
+        &self,
+        facts: &RequestFacts,
+        connection: CancellationToken,
+        reply: Reply,
+    ) -> Reply {
+        if facts.verb != Some(Verb::Watch) || !reply.status().is_success() {
+            return reply;
+        }
+        watch_stream::wrap(self, facts, connection, reply)
+    }
+}

@@ -12,6 +12,7 @@ pub mod kinds;
 pub mod kubeconfig;
 pub mod object;
 pub mod reply;
+pub mod restart;
 pub mod route;
 pub mod server;
 pub mod status;

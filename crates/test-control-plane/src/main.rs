@@ -165,8 +165,8 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
         match name {
             "kubelet" => {
                 config.kubelet = Some(KubeletConfig::new(PodBehaviour {
-                    start_delay: args.start_delay,
-                    ready_delay: args.ready_delay,
+                    start_delay: args.start_delay.into(),
+                    ready_delay: args.ready_delay.into(),
                     ..PodBehaviour::default()
                 }));
             }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures::Stream;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
@@ -82,7 +82,7 @@ pub(crate) fn streamed(
     parts: Parts,
     pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
 ) -> Reply {
-    let body = StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync();
+    let body = StreamBody::new(pieces.map_ok(Frame::data).fuse()).boxed_unsync();
     Response::from_parts(parts, body)
 }
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -16,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditEntry, AuditLog};
 use crate::auth::{Admission, Identity, Rbac, RbacIndex, Sender};
-use crate::clock::Clock;
+use crate::clock::{Clock, SkewedClock};
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
-use crate::faults::{Faults, Interrupted};
+use crate::faults::{Faults, Interrupted, RequestFacts};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
@@ -44,6 +45,9 @@ pub struct ApiServer(Arc<Inner>);
 struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
+    skew: Arc<SkewedClock>,
+    /// Watches from before this revision are answered with 410.
+    watch_floor: AtomicU64,
     random: Mutex<StdRng>,
     config: ServerConfig,
     audit: AuditLog,
@@ -63,9 +67,12 @@ pub struct ConnectionDropped;
 impl ApiServer {
     /// A server with an empty store.
     pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
+        let skew = Arc::new(SkewedClock::new(clock));
         Self(Arc::new(Inner {
             store: Store::new(config.log_window),
-            clock,
+            clock: Arc::<SkewedClock>::clone(&skew),
+            skew,
+            watch_floor: AtomicU64::new(0),
             random: Mutex::new(StdRng::seed_from_u64(config.seed)),
             audit: AuditLog::new(config.audit_limit),
             faults: Faults::new(config.seed),
@@ -112,6 +119,14 @@ impl ApiServer {
         self.0.stopping.cancel();
     }
 
+    pub(crate) fn watch_floor(&self) -> &AtomicU64 {
+        &self.0.watch_floor
+    }
+
+    pub(crate) fn skew(&self) -> &SkewedClock {
+        &self.0.skew
+    }
+
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.0.stopping.clone()
     }
@@ -124,8 +139,25 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// A fault rule wants the connection dropped. Every other failure is an answer.
+    /// A fault wants the connection dropped or refused. Every other failure is an answer.
     pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let connection = self.faults().outage().connect().ok_or(ConnectionDropped)?;
+        tokio::select! {
+            biased;
+            () = connection.cancelled() => Err(ConnectionDropped),
+            answered = self.read_and_answer(request, &connection) => answered,
+        }
+    }
+
+    async fn read_and_answer<B>(
+        &self,
+        request: Request<B>,
+        connection: &CancellationToken,
+    ) -> Result<Reply, ConnectionDropped>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
@@ -150,7 +182,7 @@ impl ApiServer {
             unreadable,
             sender,
         };
-        let reply = self.answer(&incoming, &finish).await?;
+        let reply = self.answer(&incoming, &finish, connection).await?;
         Ok(finish.stamp(reply, &self.0.stamps))
     }
 
@@ -158,6 +190,7 @@ impl ApiServer {
         &self,
         incoming: &Incoming,
         finish: &Finish,
+        connection: &CancellationToken,
     ) -> Result<Reply, ConnectionDropped> {
         let admission = match self.recognize(incoming) {
             Ok(admission) => admission,
@@ -166,35 +199,43 @@ impl ApiServer {
         let facts = incoming.facts(&admission.user);
         let strike = self.faults().strike(&facts, &incoming.body);
         let fault = strike.names();
+        if let Some(code) = strike.code_without_handling() {
+            self.log(&facts, incoming, code, &fault);
+        }
         let handled = async {
             let reply = self.dispatch(&admission, incoming).await;
             let reply = reply.unwrap_or_else(|err| reply::error(&err));
+            self.log(&facts, incoming, reply.status().as_u16(), &fault);
             Ok::<Reply, Infallible>(finish.encode(reply).await)
         };
-        let (code, result) = strike.carry_out(&facts, handled).await;
-        if facts.is_resource() {
-            self.audit().push(AuditEntry {
-                verb: facts.verb.unwrap_or(Verb::Get),
-                group: facts.group,
-                resource: facts.resource,
-                subresource: facts.subresource,
-                namespace: facts.namespace,
-                name: facts.name,
-                query: facts.query,
-                user: facts.user,
-                user_agent: facts.user_agent,
-                content_type: incoming.header(CONTENT_TYPE).to_owned(),
-                body: incoming.body.clone(),
-                code,
-                fault,
-                revision_after: self.store().revision(),
-            });
-        }
+        let result = strike.carry_out(&facts, handled).await;
         match result {
-            Ok(reply) => Ok(reply),
+            Ok(reply) => Ok(self.faults().follow(&facts, connection.clone(), reply)),
             Err(Interrupted::Dropped) => Err(ConnectionDropped),
             Err(Interrupted::Failed(never)) => match never {},
         }
+    }
+
+    fn log(&self, facts: &RequestFacts, incoming: &Incoming, code: u16, fault: &str) {
+        if !facts.is_resource() {
+            return;
+        }
+        self.audit().push(AuditEntry {
+            verb: facts.verb.unwrap_or(Verb::Get),
+            group: facts.group.clone(),
+            resource: facts.resource.clone(),
+            subresource: facts.subresource.clone(),
+            namespace: facts.namespace.clone(),
+            name: facts.name.clone(),
+            query: facts.query.clone(),
+            user: facts.user.clone(),
+            user_agent: facts.user_agent.clone(),
+            content_type: incoming.header(CONTENT_TYPE).to_owned(),
+            body: incoming.body.clone(),
+            code,
+            fault: fault.to_owned(),
+            revision_after: self.store().revision(),
+        });
     }
 
     /// Answers whoever was recognized.

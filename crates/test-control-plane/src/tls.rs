@@ -1,5 +1,6 @@
 //! The loopback port: TLS with a certificate authority of its own, HTTP/1.1 and HTTP/2.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,8 +181,12 @@ async fn accept(
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let acceptor = acceptor.clone();
-                    connections.spawn(connection(stream, acceptor, server.clone(), stopping.clone()));
+                    // An outage closes the connection before a byte is read.
+                    if let Some(broken) = server.faults().outage().connect() {
+                        let acceptor = acceptor.clone();
+                        let served = connection(stream, acceptor, server.clone());
+                        connections.spawn(until_either(stopping.clone(), broken, served));
+                    }
                 }
                 // Out of file descriptors, most likely: let some connections end first.
                 Err(err) => {
@@ -194,12 +199,7 @@ async fn accept(
     connections.shutdown().await;
 }
 
-async fn connection(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    server: ApiServer,
-    stopping: CancellationToken,
-) {
+async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer) {
     let _ = stream.set_nodelay(true);
     let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
@@ -218,14 +218,22 @@ async fn connection(
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(HTTP2_STREAMS_MAX);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
+    if let Err(err) = connection.await {
+        tracing::debug!(%err, "a connection ended");
+    }
+}
+
+/// Serves a connection until the server stops or an outage breaks it.
+async fn until_either(
+    stopping: CancellationToken,
+    broken: CancellationToken,
+    served: impl Future<Output = ()>,
+) {
     tokio::select! {
         biased;
         () = stopping.cancelled() => {}
-        ended = connection => {
-            if let Err(err) = ended {
-                tracing::debug!(%err, "a connection ended");
-            }
-        }
+        () = broken.cancelled() => {}
+        () = served => {}
     }
 }
 

@@ -1,5 +1,6 @@
 //! Watches: the log from a revision on, as a stream of JSON lines.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -102,10 +103,14 @@ impl ApiServer {
             Start::After(0) => follow.cursor = self.store().revision(),
             Start::After(revision) => {
                 follow.cursor = revision;
-                if let Err(compacted) = self.store().check_reach(revision) {
+                let floor = self.watch_floor().load(Ordering::Relaxed);
+                let oldest = match self.store().check_reach(revision) {
+                    Err(compacted) => Some(compacted.oldest.max(floor)),
+                    Ok(()) => (revision < floor).then_some(floor),
+                };
+                if let Some(oldest) = oldest {
                     follow.end_with(&ApiError::expired(format!(
-                        "too old resource version: {revision} ({})",
-                        compacted.oldest
+                        "too old resource version: {revision} ({oldest})"
                     )));
                 }
             }

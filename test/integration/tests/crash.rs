@@ -14,9 +14,9 @@ use statefulset_client::resource::STATEFUL_SETS;
 fn pods() -> PodBehaviour {
     let delay = Duration::from_millis(700);
     PodBehaviour {
-        start_delay: delay,
-        ready_delay: delay,
-        stop_delay: delay,
+        start_delay: delay.into(),
+        ready_delay: delay.into(),
+        stop_delay: delay.into(),
         ..PodBehaviour::default()
     }
 }

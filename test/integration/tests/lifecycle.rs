@@ -11,9 +11,9 @@ use std::time::Duration;
 fn pods() -> PodBehaviour {
     let second = Duration::from_secs(1);
     PodBehaviour {
-        start_delay: second,
-        ready_delay: second,
-        stop_delay: second,
+        start_delay: second.into(),
+        ready_delay: second.into(),
+        stop_delay: second.into(),
         ..PodBehaviour::default()
     }
 }

@@ -106,24 +106,24 @@ async fn a_new_revision_is_stored_as_built() {
 
 #[tokio::test]
 async fn a_taken_name_with_the_same_data_is_returned_as_it_is_whoever_owns_it() {
-    for server in Server::both() {
-        let set = web();
-        let revision = new_revision(&set);
-        let foreign = owner_reference(("apps/v1", "StatefulSet"), "web", "old", Some(true));
-        let before = builders::revision(&set, &revision.name, 1, &revision.data)
-            .orphan()
-            .owner(foreign);
-        server.load(&before);
-        let stored = server.stored(&revision.name);
-        let created = server
-            .history()
-            .create_controller_revision(&set, &revision, 0)
-            .await
-            .unwrap();
-        assert_eq!(created.collision_count, 0);
-        assert_eq!(*created.revision, before.build());
-        assert_eq!(server.stored(&revision.name), stored, "nothing was written");
-    }
+    // The fake counts it as a collision, see its ported test.
+    let [server, _] = Server::both();
+    let set = web();
+    let revision = new_revision(&set);
+    let foreign = owner_reference(("apps/v1", "StatefulSet"), "web", "old", Some(true));
+    let before = builders::revision(&set, &revision.name, 1, &revision.data)
+        .orphan()
+        .owner(foreign);
+    server.load(&before);
+    let stored = server.stored(&revision.name);
+    let created = server
+        .history()
+        .create_controller_revision(&set, &revision, 0)
+        .await
+        .unwrap();
+    assert_eq!(created.collision_count, 0);
+    assert_eq!(*created.revision, before.build());
+    assert_eq!(server.stored(&revision.name), stored, "nothing was written");
 }
 
 #[tokio::test]

@@ -1,203 +1,283 @@
-//! The kubelet of every node: starts pods, makes them ready, stops them.
+//! The kubelets of all nodes: they start pods, make them ready, restart and stop their
+//! containers.
+//!
+//! A pod on its node is a [`PodRun`]: its containers, and timers for what is to happen. A status
+//! is written when what happens changes it, and not otherwise, so that a test may set conditions
+//! itself.
 
+mod annotations;
 mod behaviour;
+mod changing;
+mod container;
+mod ending;
+mod failing;
+mod orders;
+mod run;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub use behaviour::{BehaviourRule, KubeletConfig, Outcome, PodBehaviour, parse_duration};
+pub use behaviour::{
+    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
+    PodBehaviour, PodRule, Stop,
+};
+pub(super) use ending::Ending;
+pub(super) use orders::KubeletOrder;
+pub use orders::RunningPod;
 
 use super::agenda::Agenda;
-use super::client::ActorClient;
+use super::client::{ActorClient, path};
+use super::delay::Dice;
+use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::Actor;
-use super::volume_binder::claims_are_bound;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
+use run::{Now, PodRun, Stage};
 
-/// What is to be done next with a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Start its containers.
-    Start,
-    /// Report it ready.
-    BecomeReady,
-    /// Report it not ready, because its annotations now say so.
-    BecomeUnready,
-    /// End it in the phase Failed.
-    Fail,
-    /// End it in the phase Succeeded.
-    Succeed,
-    /// Stop its containers and remove it.
-    Stop,
-}
+/// The address of a node that doesn't tell one.
+const ADDRESS: &str = "192.0.2.1";
 
-/// What is remembered of a pod.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    step: Step,
-    at: Instant,
-}
-
-/// The kubelet.
+/// The kubelets.
 #[derive(Debug)]
 pub(super) struct Kubelet {
     client: ActorClient,
     config: KubeletConfig,
     waits_for_claims: bool,
-    /// By uid: when the next step is due.
-    plans: BTreeMap<Box<str>, Plan>,
-    /// By uid: pods that were made ready once, with the outcome that was in force.
-    reported: BTreeMap<Box<str>, Outcome>,
-    /// Pods whose claims aren't bound yet.
-    waiting: BTreeSet<Key>,
+    dice: Dice,
+    fields: PodFields,
+    /// The address of each node that there is.
+    nodes: BTreeMap<Box<str>, String>,
+    /// Nodes that are cut off.
+    lost: BTreeSet<Box<str>>,
+    /// The pods by uid, with those that are gone and that a lost node still runs.
+    runs: BTreeMap<Box<str>, PodRun>,
+    /// The uid of the pod that there is of each name.
+    current: BTreeMap<Key, Box<str>>,
+    /// The pods on each node, by uid.
+    on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
+    /// How many pods of each name there have been.
+    incarnations: BTreeMap<Key, u32>,
+    /// What a test wants of a pod, whatever the configuration says.
+    wanted: BTreeMap<Key, PodBehaviour>,
+    waiting: Waiters,
     next_address: u32,
 }
 
 impl Kubelet {
-    pub(super) fn new(client: ActorClient, config: KubeletConfig, waits_for_claims: bool) -> Self {
+    pub(super) fn new(
+        client: ActorClient,
+        config: KubeletConfig,
+        waits_for_claims: bool,
+        seed: u64,
+    ) -> Self {
         Self {
             client,
             config,
             waits_for_claims,
-            plans: BTreeMap::new(),
-            reported: BTreeMap::new(),
-            waiting: BTreeSet::new(),
+            dice: Dice::new(seed),
+            fields: PodFields::new(),
+            nodes: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            current: BTreeMap::new(),
+            on_node: BTreeMap::new(),
+            incarnations: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            waiting: Waiters::default(),
             next_address: 0,
         }
     }
 
-    /// The next step of a pod and how long to wait with it.
-    fn next_step(&self, object: &Object, pod: &Value) -> Option<(Step, Duration)> {
-        let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or("");
-        let behaviour = self.config.behaviour(pod);
-        if text("/spec/nodeName").is_empty() {
-            return None;
-        }
-        if object.deleting {
-            let grace = pod
-                .pointer("/metadata/deletionGracePeriodSeconds")
-                .and_then(Value::as_u64);
-            let grace = Duration::from_secs(grace.unwrap_or(0));
-            return Some((Step::Stop, behaviour.stop_delay.min(grace)));
-        }
-        let outcome = behaviour.outcome;
-        match text("/status/phase") {
-            "" | "Pending" if outcome != Outcome::NeverStarts => {
-                Some((Step::Start, behaviour.start_delay))
-            }
-            "Running" => {
-                let step = match outcome {
-                    Outcome::Fails => Step::Fail,
-                    Outcome::Succeeds => Step::Succeed,
-                    _ => self.readiness_step(object, pod, outcome)?,
-                };
-                Some((step, behaviour.ready_delay))
-            }
-            _ => None,
-        }
+    fn is_served(&self, node: &str) -> bool {
+        self.nodes.contains_key(node) && !self.lost.contains(node)
     }
 
-    /// Readiness is reported once; after that only a change of the annotations changes it, so
-    /// that a test may set the condition itself.
-    fn readiness_step(&self, object: &Object, pod: &Value, outcome: Outcome) -> Option<Step> {
-        let ready = status::condition_is_true(pod, "Ready");
-        let changed = self.reported.get(&object.uid) != Some(&outcome);
-        match outcome {
-            Outcome::Ready if !ready && changed && status::gates_are_open(pod) => {
-                Some(Step::BecomeReady)
-            }
-            Outcome::NeverReady if ready && changed => Some(Step::BecomeUnready),
-            _ => None,
-        }
-    }
-
-    fn plan(&mut self, object: &Object, agenda: &mut Agenda) {
-        let pod = object.value();
-        let Some((step, delay)) = self.next_step(object, &pod) else {
-            self.plans.remove(&object.uid);
+    /// Takes note of a pod as it now is.
+    fn note(&mut self, object: &Object, agenda: &mut Agenda) {
+        let node = self.fields.node(object);
+        if node.is_empty() {
             return;
-        };
-        let at = match self.plans.get(&object.uid) {
-            Some(plan) if plan.step == step => plan.at,
-            _ => Instant::now() + delay,
-        };
-        self.plans.insert(object.uid.clone(), Plan { step, at });
-        agenda.at(&object.key, at);
-    }
-
-    async fn take_step(&mut self, object: &Object, pod: &Value, step: Step) -> bool {
-        let now = self.client.server.now_text();
-        let path = format!(
-            "/api/v1/namespaces/{}/pods/{}",
-            object.key.namespace, object.key.name
-        );
-        let status = match step {
-            Step::Start => {
-                self.next_address += 1;
-                status::started(pod, &now, self.next_address)
-            }
-            Step::BecomeReady => status::with_readiness(pod, &now, true),
-            Step::BecomeUnready => status::with_readiness(pod, &now, false),
-            Step::Fail => status::ended(pod, &now, "Failed"),
-            Step::Succeed => status::ended(pod, &now, "Succeeded"),
-            Step::Stop => return self.stop(object, pod, &now, &path).await,
-        };
-        if matches!(step, Step::BecomeReady | Step::BecomeUnready) {
-            let outcome = self.config.behaviour(pod).outcome;
-            self.reported.insert(object.uid.clone(), outcome);
         }
-        self.patch_status(object, &path, status).await
+        let uid = &object.uid;
+        if self.current.get(&object.key) != Some(uid) {
+            self.current.insert(object.key.clone(), uid.clone());
+            *self.incarnations.entry(object.key.clone()).or_default() += 1;
+            let on_node = self.on_node.entry(node.into()).or_default();
+            on_node.insert(uid.clone(), object.key.clone());
+        }
+        if !self.is_served(node) {
+            return;
+        }
+        let pod = object.value();
+        let nth = self.incarnations.get(&object.key).copied().unwrap_or(1);
+        let behaviour = match self.wanted.get(&object.key) {
+            Some(wanted) => wanted.clone(),
+            None => self.config.behaviour(&pod, nth),
+        };
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let mut changed = false;
+        let run = match self.runs.get_mut(uid) {
+            Some(run) => {
+                changed = run.change(&pod, behaviour, now);
+                run
+            }
+            None => {
+                let address = self.nodes.get(node).cloned();
+                let address = address.unwrap_or_else(|| ADDRESS.to_owned());
+                let identity = (object.key.clone(), uid.clone());
+                let mut run = PodRun::new(identity, &pod, behaviour, address, now);
+                run.adopt(&pod, now);
+                self.runs.entry(uid.clone()).or_insert(run)
+            }
+        };
+        if object.deleting {
+            let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
+            let grace = Duration::from_secs(grace.and_then(Value::as_u64).unwrap_or(0));
+            run.begin_to_stop(grace, now);
+        }
+        if changed || run.reported.is_none() || status::has_gates(&pod) {
+            agenda.now(&object.key);
+        } else if let Some(due) = run.next_due() {
+            agenda.at(&object.key, due);
+        }
     }
 
-    async fn patch_status(&self, object: &Object, path: &str, status: Value) -> bool {
-        let body = json!({"metadata": {"uid": *object.uid}, "status": status});
-        self.client
-            .send(Method::PATCH, &format!("{path}/status"), &body)
-            .await
+    /// Forgets a pod that is gone, unless its node doesn't know that.
+    fn forget(&mut self, key: &Key, uid: &str) {
+        if self
+            .current
+            .get(key)
+            .is_some_and(|current| **current == *uid)
+        {
+            self.current.remove(key);
+        }
+        let is_lost = |run: &PodRun| self.lost.contains(&run.node);
+        if !self.runs.get(uid).is_some_and(is_lost) {
+            self.drop_run(uid);
+        }
     }
 
-    async fn stop(&self, object: &Object, pod: &Value, now: &str, path: &str) -> bool {
-        if status::condition_is_true(pod, "Ready") {
-            let stopped = status::stopped(pod, now);
-            if !self.patch_status(object, path, stopped).await {
+    fn drop_run(&mut self, uid: &str) {
+        let node = self.runs.remove(uid).map(|run| run.node);
+        let uids = node.and_then(|node| self.on_node.get_mut(&node));
+        if uids.and_then(|uids| uids.remove(uid)).is_none() {
+            // It never ran, so its node has to be looked for.
+            for uids in self.on_node.values_mut() {
+                uids.remove(uid);
+            }
+        }
+    }
+
+    /// A node is there, or there again: it looks after its pods.
+    fn serve(&mut self, node: &str, agenda: &mut Agenda) {
+        let pods = self.on_node.get(node).cloned().unwrap_or_default();
+        for (uid, key) in pods {
+            match self.client.get(&key).filter(|object| object.uid == uid) {
+                None => self.drop_run(&uid),
+                Some(object) => {
+                    if let Some(run) = self.runs.get_mut(&uid) {
+                        run.reported = None;
+                    }
+                    self.note(&object, agenda);
+                }
+            }
+        }
+    }
+
+    fn note_node(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let object = &entry.object;
+        let name: Box<str> = (*object.key.name).into();
+        if entry.change == Change::Deleted {
+            self.nodes.remove(&name);
+            self.lost.remove(&name);
+            for uid in self
+                .on_node
+                .get(&name)
+                .into_iter()
+                .flatten()
+                .map(|(uid, _)| uid)
+            {
+                self.runs.remove(uid);
+            }
+            return;
+        }
+        if !self.nodes.contains_key(&name) {
+            self.nodes.insert(name.clone(), address(&object.value()));
+            self.serve(&name, agenda);
+        }
+    }
+
+    /// Writes what has happened to a pod; whether nothing went wrong.
+    async fn write(&mut self, object: &Object, pod: &Value) -> bool {
+        let time = self.client.server.now_text();
+        let Some(run) = self.runs.get_mut(&object.uid) else {
+            return true;
+        };
+        run.happened.clear();
+        let stopped = run.stage == Stage::Stopped;
+        if let Some(status) = run.report(pod, &time) {
+            let patch = status::patch(&status, pod);
+            let written = self
+                .client
+                .patch_status(&object.key, &object.uid, &patch)
+                .await;
+            if !written {
                 return false;
             }
+            run.reported = Some(status);
         }
+        !stopped || is_held(pod) || self.remove(object).await
+    }
+
+    async fn remove(&self, object: &Object) -> bool {
         let body = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "gracePeriodSeconds": 0,
             "preconditions": {"uid": *object.uid},
         });
-        self.client.send(Method::DELETE, path, &body).await
+        let path = path(&object.key);
+        self.client.send(Method::DELETE, &path, &body).await
     }
 }
 
+fn now<'a>(dice: Dice, config: &KubeletConfig, time: &'a str) -> Now<'a> {
+    Now {
+        at: Instant::now(),
+        time,
+        dice,
+        back_off: config.back_off,
+    }
+}
+
+/// The address of a node.
+fn address(node: &Value) -> String {
+    let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
+    let mut addresses = addresses.into_iter().flatten();
+    let internal = addresses.find(|address| address["type"] == "InternalIP");
+    let internal = internal.and_then(|address| address.get("address")?.as_str());
+    internal.unwrap_or(ADDRESS).to_owned()
+}
+
 impl Actor for Kubelet {
-    type Order = Infallible;
+    type Order = KubeletOrder;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
         match object.key.storage {
-            "pods" if entry.change == Change::Deleted => {
-                self.plans.remove(&object.uid);
-                self.reported.remove(&object.uid);
-                self.waiting.remove(&object.key);
-            }
-            "pods" => self.plan(object, agenda),
+            "pods" if entry.change == Change::Deleted => self.forget(&object.key, &object.uid),
+            "pods" => self.note(object, agenda),
+            "nodes" => self.note_node(entry, agenda),
             "persistentvolumeclaims" => {
-                for pod in self
-                    .waiting
-                    .iter()
-                    .filter(|p| p.namespace == object.key.namespace)
-                {
-                    agenda.now(pod);
+                for pod in self.waiting.take(&object.key) {
+                    agenda.now(&pod);
                 }
             }
             _ => {}
@@ -208,39 +288,52 @@ impl Actor for Kubelet {
         let Some(object) = self.client.get(key) else {
             return;
         };
-        self.plan(&object, agenda);
-        let Some(plan) = self.plans.get(&object.uid).copied() else {
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let served = self.is_served(self.fields.node(&object));
+        let Some(run) = self.runs.get_mut(&object.uid).filter(|_| served) else {
             return;
         };
-        if plan.at > Instant::now() {
-            return;
-        }
-        agenda.remove(key);
         let pod = object.value();
-        self.waiting.remove(key);
-        if plan.step == Step::Start
-            && self.waits_for_claims
-            && !claims_are_bound(&self.client, &pod, &key.namespace)
-        {
-            self.waiting.insert(key.clone());
-            return;
+        let unbound = Some(()).filter(|()| self.waits_for_claims && run.is_starting(now.at));
+        match unbound.and_then(|()| unbound_claim(&self.client, &pod, &key.namespace)) {
+            Some(claim) => self.waiting.wait(claim, key),
+            None => {
+                let next_address = &mut self.next_address;
+                run.go_on(
+                    || {
+                        *next_address += 1;
+                        Ipv4Addr::from(0x0af4_0000 | (*next_address & 0xffff)).to_string()
+                    },
+                    now,
+                );
+                if let Some(due) = run.next_due() {
+                    agenda.at(key, due);
+                }
+            }
         }
-        if plan.step == Step::Stop && is_held(&pod) {
-            // The containers have stopped; whoever holds the object lets it go.
-            return;
-        }
-        if self.take_step(&object, &pod, plan.step).await {
-            self.plans.remove(&object.uid);
-        } else {
+        if !self.write(&object, &pod).await {
             agenda.retry(key);
         }
     }
 
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
+    fn obey(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
+        self.carry_out(order, agenda);
     }
 
     fn begin_again(&mut self) {}
+
+    fn told_again(&mut self, _: &mut Agenda) {
+        let gone: Vec<(Key, Box<str>)> = self
+            .current
+            .iter()
+            .filter(|(key, uid)| self.client.get(key).is_none_or(|o| o.uid != **uid))
+            .map(|(key, uid)| (key.clone(), uid.clone()))
+            .collect();
+        for (key, uid) in gone {
+            self.forget(&key, &uid);
+        }
+    }
 }
 
 /// Whether a pod has been stopped before and is held by finalizers only.

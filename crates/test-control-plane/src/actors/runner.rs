@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::agenda::Agenda;
@@ -37,11 +37,45 @@ pub(super) trait Actor: Send {
     fn told_again(&mut self, _agenda: &mut Agenda) {}
 }
 
+/// Gives orders to an actor.
+#[derive(Debug)]
+pub(super) struct Orders<O>(mpsc::UnboundedSender<Order<O>>);
+
+/// An order, and whom to tell that it was taken.
+#[derive(Debug)]
+pub(super) struct Order<O> {
+    order: O,
+    taken: oneshot::Sender<()>,
+}
+
+impl<O> Orders<O> {
+    /// A way to an actor, with the end that it reads.
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Order<O>>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Gives an order, and returns once the actor has taken it or has ended.
+    pub(super) async fn give(&self, order: O) {
+        let (taken, done) = oneshot::channel();
+        if self.0.send(Order { order, taken }).is_ok() {
+            // An actor that has ended takes no orders; there is nobody left to tell.
+            let _ = done.await;
+        }
+    }
+}
+
+fn obey<A: Actor>(actor: &mut A, order: Order<A::Order>, agenda: &mut Agenda) {
+    actor.obey(order.order, agenda);
+    // Whoever gave it may have given up waiting.
+    let _ = order.taken.send(());
+}
+
 /// Runs an actor until the server stops.
 pub(super) async fn run<A: Actor>(
     mut actor: A,
     server: ApiServer,
-    mut orders: UnboundedReceiver<A::Order>,
+    mut orders: mpsc::UnboundedReceiver<Order<A::Order>>,
 ) {
     let stopping = server.stopping();
     let mut revisions = server.store().subscribe();
@@ -50,7 +84,7 @@ pub(super) async fn run<A: Actor>(
     while !stopping.is_cancelled() {
         let mut idle = !read(&mut actor, &server, &mut cursor, &mut agenda);
         while let Ok(order) = orders.try_recv() {
-            actor.obey(order, &mut agenda);
+            obey(&mut actor, order, &mut agenda);
             idle = false;
         }
         while let Some(key) = agenda.take_due(Instant::now()) {
@@ -59,7 +93,7 @@ pub(super) async fn run<A: Actor>(
                 return;
             }
             while let Ok(order) = orders.try_recv() {
-                actor.obey(order, &mut agenda);
+                obey(&mut actor, order, &mut agenda);
             }
         }
         if !idle {
@@ -70,7 +104,7 @@ pub(super) async fn run<A: Actor>(
         tokio::select! {
             biased;
             () = stopping.cancelled() => return,
-            Some(order) = orders.recv() => actor.obey(order, &mut agenda),
+            Some(order) = orders.recv() => obey(&mut actor, order, &mut agenda),
             moved = revisions.wait_for(|revision| *revision > seen) => {
                 if moved.is_err() {
                     return;

@@ -2,80 +2,46 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
-use super::client::ActorClient;
+use super::client::{ActorClient, path};
+use super::pods::{Waiters, unbound_claim};
 use super::runner::Actor;
-use super::volume_binder::claims_are_bound;
-use crate::kinds::{self, Kind};
 use crate::object::Key;
 use crate::store::{Change, LogEntry};
 
 /// How the scheduler behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SchedulerConfig {
-    /// How many nodes there are; they are called `node-0`, `node-1` and so on.
-    pub nodes: usize,
-}
-
-impl Default for SchedulerConfig {
-    fn default() -> Self {
-        Self { nodes: 3 }
-    }
-}
-
-/// Registers the nodes.
-pub(super) async fn create_nodes(client: &ActorClient, config: &SchedulerConfig) {
-    for i in 0..config.nodes {
-        let name = format!("node-{i}");
-        let node = json!({
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-            "status": {
-                "capacity": {"cpu": "64", "memory": "256Gi", "pods": "10000"},
-                "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "10000"},
-                "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-                "nodeInfo": {"kubeletVersion": "v1.36.2"},
-            },
-        });
-        client.send(Method::POST, "/api/v1/nodes", &node).await;
-    }
-}
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerConfig {}
 
 /// The scheduler.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     client: ActorClient,
-    config: SchedulerConfig,
     waits_for_claims: bool,
+    nodes: BTreeSet<Arc<str>>,
     next_node: usize,
-    /// Pods whose claims aren't bound yet.
-    waiting: BTreeSet<Key>,
+    waiting: Waiters,
 }
 
 impl Scheduler {
     pub(super) fn new(
         client: ActorClient,
-        config: SchedulerConfig,
+        _config: SchedulerConfig,
         waits_for_claims: bool,
     ) -> Self {
         Self {
             client,
-            config,
             waits_for_claims,
+            nodes: BTreeSet::new(),
             next_node: 0,
-            waiting: BTreeSet::new(),
+            waiting: Waiters::default(),
         }
     }
-}
-
-/// The row of pods.
-pub(super) fn pods() -> Option<&'static Kind> {
-    kinds::by_storage("pods")
 }
 
 impl Actor for Scheduler {
@@ -85,12 +51,15 @@ impl Actor for Scheduler {
         let key = &entry.object.key;
         match key.storage {
             "pods" if entry.change != Change::Deleted => agenda.now(key),
-            "pods" => {
-                self.waiting.remove(key);
+            "nodes" if entry.change == Change::Deleted => {
+                self.nodes.remove(&key.name);
+            }
+            "nodes" => {
+                self.nodes.insert(Arc::clone(&key.name));
             }
             "persistentvolumeclaims" => {
-                for pod in self.waiting.iter().filter(|p| p.namespace == key.namespace) {
-                    agenda.now(pod);
+                for pod in self.waiting.take(key) {
+                    agenda.now(&pod);
                 }
             }
             _ => {}
@@ -98,19 +67,21 @@ impl Actor for Scheduler {
     }
 
     async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        self.waiting.remove(key);
-        let (Some(object), Some(pods)) = (self.client.get(key), pods()) else {
+        let Some(object) = self.client.get(key) else {
             return;
         };
         let pod = object.value();
-        if object.deleting || !wants_node(&pod) || self.config.nodes == 0 {
+        if object.deleting || !wants_node(&pod) || self.nodes.is_empty() {
             return;
         }
-        if self.waits_for_claims && !claims_are_bound(&self.client, &pod, &key.namespace) {
-            self.waiting.insert(key.clone());
+        if self.waits_for_claims
+            && let Some(claim) = unbound_claim(&self.client, &pod, &key.namespace)
+        {
+            self.waiting.wait(claim, key);
             return;
         }
-        let node = format!("node-{}", self.next_node % self.config.nodes);
+        let node = self.nodes.iter().nth(self.next_node % self.nodes.len());
+        let node = node.map(|node| &**node);
         self.next_node += 1;
         let binding = json!({
             "apiVersion": "v1",
@@ -118,7 +89,7 @@ impl Actor for Scheduler {
             "metadata": {"name": *key.name},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
-        let path = format!("{}/binding", pods.object_path(&key.namespace, &key.name));
+        let path = format!("{}/binding", path(key));
         if !self.client.send(Method::POST, &path, &binding).await {
             agenda.retry(key);
         }
@@ -128,7 +99,9 @@ impl Actor for Scheduler {
         match order {}
     }
 
-    fn begin_again(&mut self) {}
+    fn begin_again(&mut self) {
+        self.nodes.clear();
+    }
 }
 
 fn wants_node(pod: &Value) -> bool {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::agenda::Agenda;
 use super::client::ActorClient;
+use super::pods::claims_of;
 use super::runner::Actor;
 use crate::kinds;
 use crate::object::{Key, Object};
@@ -105,7 +106,7 @@ impl VolumeBinder {
             let pod = pod.value();
             let phase = pod.pointer("/status/phase").and_then(Value::as_str);
             let finished = matches!(phase, Some("Succeeded" | "Failed"));
-            !finished && claims_of(&pod).any(|name| name == &*claim.name)
+            !finished && claims_of(&pod).any(|name| *name == *claim.name)
         })
     }
 
@@ -177,28 +178,4 @@ fn claim_path(key: &Key) -> String {
     kinds::by_storage(CLAIMS)
         .map(|kind| kind.object_path(&key.namespace, &key.name))
         .unwrap_or_default()
-}
-
-/// The names of the claims that a pod mounts.
-pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
-    pod.pointer("/spec/volumes")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str())
-}
-
-/// Whether every claim of a pod is bound.
-pub(super) fn claims_are_bound(client: &ActorClient, pod: &Value, namespace: &str) -> bool {
-    claims_of(pod).all(|name| {
-        let key = Key {
-            storage: CLAIMS,
-            namespace: namespace.into(),
-            name: name.into(),
-        };
-        client.get(&key).is_some_and(|claim| {
-            let claim = claim.value();
-            claim.pointer("/status/phase").and_then(Value::as_str) == Some("Bound")
-        })
-    })
 }

@@ -196,10 +196,11 @@ impl TestControlPlaneBuilder {
                 .await;
         }
         server.install_stock_policy();
-        actors::start(&server, self.actors, &mut tasks).await;
+        let actors = actors::start(&server, self.actors, &mut tasks).await;
         server.audit().clear();
         Ok(TestControlPlane {
             server,
+            actors,
             tasks,
             endpoint,
         })

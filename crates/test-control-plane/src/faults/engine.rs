@@ -3,18 +3,32 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::action::FaultAction;
+use super::applied::Applied;
 use super::facts::RequestFacts;
 use super::gate::{Gate, GatePoint, GateState};
 use super::matcher::RequestMatcher;
+use super::outage::Outage;
 use super::plan::FaultPlan;
 use super::rule::{FaultRule, RuleId};
 use super::schedule::{Running, Schedule};
 use super::strike::Strike;
+use super::watch_rule::{WatchAction, WatchRule};
+use super::watches::{Seen, Watches};
 
 /// The rules in force, asked in the order in which they were added. Cloning gives another handle.
 #[derive(Clone, Debug)]
-pub struct Faults(Arc<Mutex<State>>);
+pub struct Faults(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Moves with every change of the rules for watches.
+    watches_changed: watch::Sender<u64>,
+    outage: Outage,
+}
 
 #[derive(Debug)]
 struct State {
@@ -22,6 +36,7 @@ struct State {
     next_id: u64,
     rules: Vec<ActiveRule>,
     gates: Vec<Arc<GateState>>,
+    watches: Watches,
     hits: BTreeMap<RuleId, u64>,
 }
 
@@ -35,17 +50,22 @@ struct ActiveRule {
 impl Faults {
     /// No rules; those that are added draw by this seed.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            seed,
-            next_id: 0,
-            rules: Vec::new(),
-            gates: Vec::new(),
-            hits: BTreeMap::new(),
-        })))
+        Self(Arc::new(Shared {
+            state: Mutex::new(State {
+                seed,
+                next_id: 0,
+                rules: Vec::new(),
+                gates: Vec::new(),
+                watches: Watches::default(),
+                hits: BTreeMap::new(),
+            }),
+            watches_changed: watch::channel(0).0,
+            outage: Outage::default(),
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a rule for requests.
@@ -59,8 +79,13 @@ impl Faults {
         if let Some(seed) = plan.seed {
             state.seed = seed;
         }
-        let rules = plan.requests.iter();
-        rules.map(|rule| state.add(rule.clone())).collect()
+        let mut ids = Vec::new();
+        ids.extend(plan.requests.iter().map(|rule| state.add(rule.clone())));
+        let watches = plan.watches.iter();
+        ids.extend(watches.map(|rule| state.add_watch_rule(rule.clone(), false)));
+        drop(state);
+        self.tell_watches();
+        ids
     }
 
     /// Strikes the next `times` requests that match.
@@ -96,7 +121,27 @@ impl Faults {
         gate
     }
 
-    /// How many requests a rule has struck, also when it is no longer in force.
+    /// Adds a rule for watches, those that are open included.
+    pub fn add_watch_rule(&self, rule: WatchRule) -> RuleId {
+        let id = self.lock().add_watch_rule(rule, false);
+        self.tell_watches();
+        id
+    }
+
+    /// Does something to the watches that are open now and match, and to no later ones.
+    pub fn strike_open_watches(&self, matcher: RequestMatcher, action: WatchAction) -> RuleId {
+        let rule = WatchRule::new(matcher, action);
+        let id = self.lock().add_watch_rule(rule, true);
+        self.tell_watches();
+        id
+    }
+
+    /// The requests of the watches that are open, oldest first.
+    pub fn open_watches(&self) -> Vec<RequestFacts> {
+        self.lock().watches.open()
+    }
+
+    /// How many requests or watches a rule has struck, also when it is no longer in force.
     pub fn hits(&self, id: RuleId) -> u64 {
         self.lock().hits.get(&id).copied().unwrap_or_default()
     }
@@ -106,37 +151,83 @@ impl Faults {
         let mut state = self.lock();
         let before = state.rules.len();
         state.rules.retain(|active| active.id != id);
-        state.rules.len() < before
+        let removed = state.rules.len() < before || state.watches.remove(id);
+        drop(state);
+        self.tell_watches();
+        removed
     }
 
     /// Removes every rule and opens every gate.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.rules.clear();
+        state.watches.clear();
         let gates = std::mem::take(&mut state.gates);
         drop(state);
         for gate in gates {
             gate.open();
         }
+        self.tell_watches();
+    }
+
+    /// The connections of clients.
+    pub fn outage(&self) -> &Outage {
+        &self.0.outage
     }
 
     /// What happens to a request.
     pub(crate) fn strike(&self, facts: &RequestFacts, body: &[u8]) -> Strike {
         self.lock().strike(facts, body)
     }
+
+    fn tell_watches(&self) {
+        self.0.watches_changed.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn watch_changes(&self) -> watch::Receiver<u64> {
+        self.0.watches_changed.subscribe()
+    }
+
+    pub(super) fn begin_watch(&self, facts: &RequestFacts) -> Seen {
+        self.lock().watches.begin(facts)
+    }
+
+    pub(super) fn end_watch(&self, seen: &Seen) {
+        self.lock().watches.end(seen.watch);
+    }
+
+    pub(super) fn refresh_watch(
+        &self,
+        seen: &mut Seen,
+        facts: &RequestFacts,
+        applied: &mut Vec<Applied>,
+    ) {
+        let mut state = self.lock();
+        for id in state.watches.refresh(seen, facts, applied) {
+            *state.hits.entry(id).or_default() += 1;
+        }
+    }
 }
 
 impl State {
-    fn add(&mut self, rule: FaultRule) -> RuleId {
+    /// A number for a new rule, and what seeds it.
+    fn new_id(&mut self, name: &str) -> (RuleId, u64) {
         let id = RuleId(self.next_id);
         self.next_id += 1;
-        let own = if rule.name.is_empty() {
-            id.0
-        } else {
-            hash(&rule.name)
-        };
-        let running = Running::start(rule.when, self.seed ^ own.wrapping_mul(SPREAD));
+        let own = if name.is_empty() { id.0 } else { hash(name) };
+        (id, self.seed ^ own.wrapping_mul(SPREAD))
+    }
+
+    fn add(&mut self, rule: FaultRule) -> RuleId {
+        let (id, seed) = self.new_id(&rule.name);
+        let running = Running::start(rule.when, seed);
         self.rules.push(ActiveRule { id, rule, running });
+        id
+    }
+
+    fn add_watch_rule(&mut self, rule: WatchRule, open_only: bool) -> RuleId {
+        let (id, seed) = self.new_id(&rule.name);
+        self.watches.add(id, rule, seed, open_only);
         id
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rule::FaultRule;
+use super::watch_rule::WatchRule;
 
 /// Rules as data. In JSON:
 ///
@@ -15,6 +16,10 @@ use super::rule::FaultRule;
 ///      "when": {"probability": 0.08, "until": "10m"},
 ///      "action": {"respond": {"tooManyRequests": {"retryAfterSeconds": 1}}}},
 ///     {"match": {"verbs": ["delete"]}, "when": {"skip": 1, "limit": 1}, "action": "commitThenDrop"}
+///   ],
+///   "watches": [
+///     {"match": {"resources": ["pods"]}, "action": {"delay": {"min": "0s", "max": "60ms"}}},
+///     {"moment": {"afterEvents": {"min": 1, "max": 12}}, "action": "cut"}
 ///   ]
 /// }"#)?;
 /// assert_eq!(plan.requests.len(), 2);
@@ -29,6 +34,9 @@ pub struct FaultPlan {
     /// Rules for requests, the first first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<FaultRule>,
+    /// Rules for watches, the first first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<WatchRule>,
 }
 
 /// A plan that can't be read.

@@ -78,38 +78,41 @@ impl Strike {
         self.names.join(",")
     }
 
-    /// Carries a request out as the rules want it. The first part of the result is the code that
-    /// the server answered with, whatever the client got: 0 if nothing was done.
+    /// The code of the answer if the request is not handled at all; 0 if there is no answer.
+    pub(crate) fn code_without_handling(&self) -> Option<u16> {
+        match &self.end {
+            Some(End::Respond(error)) => Some(error.code()),
+            Some(End::DropBefore) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Carries a request out as the rules want it.
     pub(crate) async fn carry_out<E>(
         self,
         facts: &RequestFacts,
         apply: impl Future<Output = Result<Reply, E>>,
-    ) -> (u16, Result<Reply, Interrupted<E>>) {
+    ) -> Result<Reply, Interrupted<E>> {
         if !self.delay.is_zero() {
             sleep(self.delay).await;
         }
         self.pass_gates(GatePoint::BeforeCommit, facts).await;
         match &self.end {
-            Some(End::Respond(error)) => return (error.code(), Ok(error.reply(facts))),
-            Some(End::DropBefore) => return (0, Err(Interrupted::Dropped)),
+            Some(End::Respond(error)) => return Ok(error.reply(facts)),
+            Some(End::DropBefore) => return Err(Interrupted::Dropped),
             _ => {}
         }
-        let reply = match apply.await {
-            Ok(reply) => reply,
-            Err(err) => return (0, Err(Interrupted::Failed(err))),
-        };
-        let code = reply.status().as_u16();
+        let reply = apply.await.map_err(Interrupted::Failed)?;
         self.pass_gates(GatePoint::AfterCommit, facts).await;
         if !self.delay_answer.is_zero() {
             sleep(self.delay_answer).await;
         }
-        let result = match (&self.end, self.slow_body) {
+        match (&self.end, self.slow_body) {
             (Some(End::DropAfter), _) => Err(Interrupted::Dropped),
             (Some(End::RespondAfter(error)), _) => Ok(error.reply(facts)),
             (_, Some((bytes, pause))) => Ok(in_pieces(reply, bytes, pause)),
             _ => Ok(reply),
-        };
-        (code, result)
+        }
     }
 
     async fn pass_gates(&self, point: GatePoint, facts: &RequestFacts) {

@@ -10,10 +10,11 @@ use serde_json::json;
 
 fn slow() -> KubeletConfig {
     KubeletConfig::new(PodBehaviour {
-        start_delay: Duration::from_secs(2),
-        ready_delay: Duration::from_secs(3),
-        stop_delay: Duration::from_secs(5),
+        start_delay: Duration::from_secs(2).into(),
+        ready_delay: Duration::from_secs(3).into(),
+        stop_delay: Duration::from_secs(5).into(),
         outcome: Outcome::Ready,
+        ..PodBehaviour::default()
     })
 }
 

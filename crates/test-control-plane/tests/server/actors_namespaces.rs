@@ -14,7 +14,7 @@ const NAMESPACE: &str = "/api/v1/namespaces/n";
 
 fn slow() -> KubeletConfig {
     KubeletConfig::new(PodBehaviour {
-        stop_delay: Duration::from_secs(5),
+        stop_delay: Duration::from_secs(5).into(),
         outcome: Outcome::Ready,
         ..PodBehaviour::default()
     })

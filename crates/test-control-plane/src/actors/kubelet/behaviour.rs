@@ -1,63 +1,207 @@
-//! How pods behave: for all, by a rule of the test, or by annotations on the pod.
+//! How pods behave, as data: for all, by rules, by a closure of the test.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::object::MetadataRef;
-
-/// The annotations that set a pod's behaviour start so: `start-delay`, `ready-delay`,
-/// `stop-delay` (such as `500ms`, `2s` or `1m`), `outcome`.
-const ANNOTATION_PREFIX: &str = "kubelet.test-control-plane/";
+use super::annotations;
+use crate::actors::delay::Delay;
+use crate::actors::matcher::{Pattern, PodMatcher};
 
 /// What becomes of a pod that runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It becomes ready; annotation value `ready`.
+    /// It becomes ready.
     #[default]
     Ready,
-    /// It runs and never becomes ready; `never-ready`.
+    /// It runs and never becomes ready.
     NeverReady,
-    /// It stays pending; `never-starts`.
+    /// It stays pending: its containers are being created for ever.
     NeverStarts,
-    /// It runs, then fails; `fails`.
+    /// It runs, then ends in the phase Failed.
     Fails,
-    /// It runs, then succeeds; `succeeds`.
+    /// It runs, then ends in the phase Succeeded.
     Succeeds,
 }
 
-/// How a pod behaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PodBehaviour {
-    /// From being bound to a node to the phase Running.
-    pub start_delay: Duration,
-    /// From running to ready, or to the end.
-    pub ready_delay: Duration,
-    /// From the deletion to the end of the containers; never longer than the grace period.
-    pub stop_delay: Duration,
-    /// What becomes of it.
-    pub outcome: Outcome,
+/// Why a pod ends in the phase Failed or Succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Its containers exited.
+    #[default]
+    Exited,
+    /// The node ran short of memory.
+    Evicted,
+    /// The node shuts down.
+    NodeShutdown,
+    /// A critical pod needed the room.
+    Preempted,
 }
 
-/// Decides on the behaviour of a pod, given as JSON; none leaves it to the default.
+/// What a pod's containers do when they are told to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// They stop after the stop delay, and are killed if that is longer than the grace period.
+    #[default]
+    Obeys,
+    /// They go on until they are killed at the end of the grace period.
+    IgnoresSigterm,
+    /// They can't be killed: the pod stays Terminating.
+    Hangs,
+}
+
+/// How a container crashes, again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Crash {
+    /// From the start of the container to its crash.
+    pub after: Delay,
+    /// How often; none is for ever.
+    pub times: Option<u32>,
+    /// The exit code; 137 for `OOMKilled` and 128 + n for a signal unless set.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The reason that is reported, such as `OOMKilled`.
+    pub reason: String,
+    /// Which container, an init container maybe; none is the first of the main ones.
+    pub container: Option<String>,
+}
+
+impl Default for Crash {
+    fn default() -> Self {
+        Self {
+            after: Delay::ZERO,
+            times: None,
+            exit_code: None,
+            signal: None,
+            reason: "Error".to_owned(),
+            container: None,
+        }
+    }
+}
+
+/// How an image can't be pulled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImagePullFailure {
+    /// How many tries fail; none is all of them.
+    pub times: Option<u32>,
+    /// Which images; none is those that the pod was created with, so that another image helps.
+    pub image: Option<Pattern>,
+    /// What the registry says; none is that it doesn't know the image.
+    pub message: Option<String>,
+}
+
+/// How readiness comes and goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Flap {
+    /// How long the pod is ready.
+    pub ready_for: Delay,
+    /// How long it is not.
+    pub unready_for: Delay,
+    /// How often it loses its readiness; none is for ever.
+    pub times: Option<u32>,
+}
+
+/// How a pod behaves, stage by stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PodBehaviour {
+    /// From being bound to a node to the start of its containers.
+    pub start_delay: Delay,
+    /// How long each init container runs.
+    pub init_delay: Delay,
+    /// From running to ready, or to the end.
+    pub ready_delay: Delay,
+    /// What becomes of it.
+    pub outcome: Outcome,
+    /// Why it ends, if it does.
+    pub cause: Cause,
+    /// Whether its images can't be pulled.
+    pub image_pull_failure: Option<ImagePullFailure>,
+    /// Whether a container crashes.
+    pub crash: Option<Crash>,
+    /// Whether readiness comes and goes.
+    pub flap: Option<Flap>,
+    /// How long the hook before stopping takes.
+    pub pre_stop_delay: Delay,
+    /// From being told to stop to having stopped.
+    pub stop_delay: Delay,
+    /// What its containers do when they are told to stop.
+    pub stop: Stop,
+    /// The exit code of containers that stop when they are told to.
+    pub stop_exit_code: i32,
+}
+
+/// A behaviour for some pods.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PodRule {
+    /// Which pods.
+    pub pods: PodMatcher,
+    /// How they behave.
+    pub behaviour: PodBehaviour,
+}
+
+/// How long the kubelet waits before it tries again what failed: twice as long each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackOff {
+    /// The first time.
+    pub initial: Duration,
+    /// At most.
+    pub max: Duration,
+}
+
+impl Default for BackOff {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(10),
+            max: Duration::from_secs(300),
+        }
+    }
+}
+
+impl BackOff {
+    /// How long to wait after the `nth` failure, counted from 1.
+    pub(super) fn after(self, nth: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(nth.saturating_sub(1));
+        self.initial.saturating_mul(factor).min(self.max)
+    }
+}
+
+/// Decides on the behaviour of a pod, given as JSON; none leaves it to the rules.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// How the kubelet treats pods. Annotations on a pod win over the rule, the rule over the default.
+/// How the kubelets treat pods. Annotations on a pod win over the closure, the closure over the
+/// rules, the first rule that matches over later ones and over the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
     /// How pods behave that nothing else is said of.
     pub default: PodBehaviour,
+    /// Rules for some pods.
+    pub rules: Vec<PodRule>,
     /// A rule of the test.
     pub rule: Option<Arc<BehaviourRule>>,
+    /// How long it waits between two starts of a container that crashes, and between two tries to
+    /// pull an image.
+    pub back_off: BackOff,
 }
 
 impl fmt::Debug for KubeletConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KubeletConfig")
             .field("default", &self.default)
+            .field("rules", &self.rules)
             .field("rule", &self.rule.as_ref().map(|_| "…"))
+            .field("back_off", &self.back_off)
             .finish()
     }
 }
@@ -67,7 +211,7 @@ impl KubeletConfig {
     pub fn new(default: PodBehaviour) -> Self {
         Self {
             default,
-            rule: None,
+            ..Self::default()
         }
     }
 
@@ -81,54 +225,20 @@ impl KubeletConfig {
         self
     }
 
-    /// The behaviour of a pod.
-    pub(super) fn behaviour(&self, pod: &Value) -> PodBehaviour {
-        let ruled = self.rule.as_ref().and_then(|rule| rule(pod));
-        let mut behaviour = ruled.unwrap_or(self.default);
-        let metadata = MetadataRef(pod.get("metadata"));
-        let text = |name: &str| metadata.annotation(&format!("{ANNOTATION_PREFIX}{name}"));
-        let delay = |name: &str| text(name).and_then(parse_duration);
-        behaviour.start_delay = delay("start-delay").unwrap_or(behaviour.start_delay);
-        behaviour.ready_delay = delay("ready-delay").unwrap_or(behaviour.ready_delay);
-        behaviour.stop_delay = delay("stop-delay").unwrap_or(behaviour.stop_delay);
-        behaviour.outcome = match text("outcome") {
-            Some("ready") => Outcome::Ready,
-            Some("never-ready") => Outcome::NeverReady,
-            Some("never-starts") => Outcome::NeverStarts,
-            Some("fails") => Outcome::Fails,
-            Some("succeeds") => Outcome::Succeeds,
-            _ => behaviour.outcome,
-        };
-        behaviour
+    /// Pods that match behave so, unless an earlier rule is for them.
+    #[must_use]
+    pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
+        self.rules.push(PodRule { pods, behaviour });
+        self
     }
-}
 
-/// Parses a number with one of the units ms, s, m, h.
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(at);
-    let number: f64 = number.parse().ok()?;
-    let seconds = match unit {
-        "ms" => number / 1000.0,
-        "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
-        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
-        for text in ["", "5", "s", "-1s", "1d"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
+    /// The behaviour of a pod, which is the `nth` of its name.
+    pub(super) fn behaviour(&self, pod: &Value, nth: u32) -> PodBehaviour {
+        let ruled = self.rule.as_ref().and_then(|rule| rule(pod));
+        let behaviour = ruled.unwrap_or_else(|| {
+            let rule = self.rules.iter().find(|rule| rule.pods.matches(pod, nth));
+            rule.map_or(&self.default, |rule| &rule.behaviour).clone()
+        });
+        annotations::overridden(behaviour, pod)
     }
 }

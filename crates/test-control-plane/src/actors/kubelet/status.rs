@@ -1,24 +1,230 @@
-//! The statuses that a kubelet reports, as strategic patches.
+//! The status that a kubelet reports of a pod, as a strategic patch.
 
 use serde_json::{Value, json};
 
-/// Whether a pod's condition is true.
-pub(super) fn condition_is_true(pod: &Value, name: &str) -> bool {
-    conditions(pod).any(|c| {
-        c.get("type").and_then(Value::as_str) == Some(name)
-            && c.get("status").and_then(Value::as_str) == Some("True")
-    })
+use super::container::{Role, State};
+use super::run::{PodRun, Stage};
+
+/// The order in which a kubelet lists the conditions of a pod.
+const CONDITIONS: [&str; 5] = [
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+];
+
+/// What a condition says if it isn't true: reason and message.
+type Complaint = Option<(&'static str, String)>;
+
+impl PodRun {
+    /// The status to write, if it differs from what was last written. [`patch`] makes a patch of
+    /// it.
+    pub(super) fn report(&mut self, pod: &Value, time: &str) -> Option<Value> {
+        let generation = pod.pointer("/metadata/generation").cloned();
+        let observed = generation.unwrap_or(json!(1));
+        let mut status = json!({
+            "phase": self.phase(),
+            "observedGeneration": observed,
+            "startTime": self.start_time,
+            "hostIP": self.host_ip,
+            "hostIPs": [{"ip": self.host_ip}],
+            "containerStatuses": self.statuses(|role| role == Role::Main),
+        });
+        if let Some(ip) = &self.pod_ip {
+            status["podIP"] = json!(ip);
+            status["podIPs"] = json!([{"ip": ip}]);
+        }
+        if self.containers.iter().any(|c| c.role != Role::Main) {
+            status["initContainerStatuses"] = self.statuses(|role| role != Role::Main);
+        }
+        if let Some((reason, message)) = self.ending.and_then(|e| e.cause.explanation()) {
+            status["reason"] = json!(reason);
+            status["message"] = json!(message);
+        }
+        let (conditions, order) = self.conditions(pod, &observed, time);
+        status["conditions"] = json!(conditions);
+        status["$setElementOrder/conditions"] = json!(order);
+        (self.reported.as_ref() != Some(&status)).then_some(status)
+    }
+
+    fn statuses(&self, wanted: impl Fn(Role) -> bool) -> Value {
+        self.containers
+            .iter()
+            .filter(|container| wanted(container.role))
+            .map(|container| container.status(&self.uid))
+            .collect()
+    }
+
+    /// The conditions, and the order of all that the pod then has.
+    fn conditions(
+        &mut self,
+        pod: &Value,
+        observed: &Value,
+        time: &str,
+    ) -> (Vec<Value>, Vec<Value>) {
+        let is_over = matches!(self.stage, Stage::Ended | Stage::Stopped);
+        let sandbox = self.pod_ip.is_some() && !is_over;
+        let containers = self.unready_containers();
+        let ready = containers.clone().or_else(|| closed_gates(pod));
+        let found: [(&'static str, Complaint); 4] = [
+            (CONDITIONS[0], (!sandbox).then(|| ("", String::new()))),
+            (CONDITIONS[1], self.incomplete_containers()),
+            (CONDITIONS[2], ready),
+            (CONDITIONS[3], containers),
+        ];
+        let mut conditions: Vec<Value> = found
+            .into_iter()
+            .map(|(name, complaint)| self.condition(name, complaint, observed, time))
+            .collect();
+        if self.phase() == "Succeeded" {
+            conditions[1]["reason"] = json!("PodCompleted");
+        }
+        if !has_condition(pod, "PodScheduled") {
+            conditions.push(self.condition("PodScheduled", None, observed, time));
+        }
+        if self.is_disrupted() {
+            let mut disrupted = self.condition("DisruptionTarget", None, observed, time);
+            disrupted["reason"] = json!("TerminationByKubelet");
+            let explained = self.ending.and_then(|ending| ending.cause.explanation());
+            disrupted["message"] = json!(explained.map(|(_, message)| message));
+            conditions.push(disrupted);
+        }
+        let mut order: Vec<Value> = CONDITIONS
+            .iter()
+            .map(|name| json!({"type": name}))
+            .collect();
+        let others = names(pod).chain(self.is_disrupted().then_some("DisruptionTarget"));
+        for name in others.filter(|name| !CONDITIONS.contains(name)) {
+            if order.iter().all(|entry| entry["type"] != name) {
+                order.push(json!({"type": name}));
+            }
+        }
+        (conditions, order)
+    }
+
+    fn is_disrupted(&self) -> bool {
+        self.ending
+            .is_some_and(|ending| ending.cause.explanation().is_some())
+    }
+
+    fn condition(
+        &mut self,
+        name: &'static str,
+        complaint: Complaint,
+        observed: &Value,
+        time: &str,
+    ) -> Value {
+        let is_true = complaint.is_none();
+        let since = match self.transitions.get(name) {
+            Some((before, since)) if *before == is_true => since.clone(),
+            _ => time.to_owned(),
+        };
+        self.transitions.insert(name, (is_true, since.clone()));
+        let (reason, message) = complaint.unwrap_or_default();
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        json!({
+            "type": name,
+            "status": if is_true { "True" } else { "False" },
+            "observedGeneration": observed,
+            "lastTransitionTime": since,
+            "reason": some(reason),
+            "message": some(&message),
+        })
+    }
+
+    fn unready_containers(&self) -> Complaint {
+        match self.phase() {
+            "Failed" => return Some(("PodFailed", String::new())),
+            "Succeeded" => return Some(("PodCompleted", String::new())),
+            _ => {}
+        }
+        let unready: Vec<&str> = self
+            .containers
+            .iter()
+            .filter(|container| container.role != Role::Init && !container.ready)
+            .map(|container| container.name.as_str())
+            .collect();
+        let names = unready.join(" ");
+        (!unready.is_empty()).then(|| {
+            let message = format!("containers with unready status: [{names}]");
+            ("ContainersNotReady", message)
+        })
+    }
+
+    fn incomplete_containers(&self) -> Complaint {
+        let incomplete: Vec<&str> = self
+            .containers
+            .iter()
+            .filter(|container| match container.role {
+                Role::Main => false,
+                Role::Init => !container.succeeded(),
+                Role::Sidecar => matches!(container.state, State::Waiting { .. }),
+            })
+            .map(|container| container.name.as_str())
+            .collect();
+        let names = incomplete.join(" ");
+        (!incomplete.is_empty() && self.phase() != "Succeeded").then(|| {
+            let message = format!("containers with incomplete status: [{names}]");
+            ("ContainersNotInitialized", message)
+        })
+    }
 }
 
-/// Whether every readiness gate of a pod is true.
-pub(super) fn gates_are_open(pod: &Value) -> bool {
-    list(pod, "/spec/readinessGates")
+/// The patch that gives a pod a status: what its conditions no longer say is taken away.
+pub(super) fn patch(status: &Value, pod: &Value) -> Value {
+    let mut patch = status.clone();
+    let conditions = patch.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        let name = condition["type"].clone();
+        let old = list(pod, "/status/conditions").find(|c| c["type"] == name);
+        let Some(map) = condition.as_object_mut() else {
+            continue;
+        };
+        map.retain(|member, value| {
+            !value.is_null() || old.is_some_and(|old| old.get(member).is_some())
+        });
+        if old.is_none() {
+            map.insert("lastProbeTime".to_owned(), Value::Null);
+        }
+    }
+    patch
+}
+
+/// Whether a pod has readiness gates.
+pub(super) fn has_gates(pod: &Value) -> bool {
+    list(pod, "/spec/readinessGates").next().is_some()
+}
+
+fn closed_gates(pod: &Value) -> Complaint {
+    let complaints: Vec<String> = list(pod, "/spec/readinessGates")
         .filter_map(|gate| gate.get("conditionType")?.as_str())
-        .all(|name| condition_is_true(pod, name))
+        .filter_map(|name| {
+            let found = list(pod, "/status/conditions").find(|c| c["type"] == name);
+            let Some(condition) = found else {
+                return Some(format!(
+                    "corresponding condition of pod readiness gate {name:?} does not exist."
+                ));
+            };
+            let status = condition.get("status").and_then(Value::as_str);
+            (status != Some("True")).then(|| {
+                format!(
+                    "the status of pod readiness gate {name:?} is not \"True\", but {}",
+                    status.unwrap_or_default()
+                )
+            })
+        })
+        .collect();
+    (!complaints.is_empty()).then(|| ("ReadinessGatesNotReady", complaints.join(", ")))
 }
 
-fn conditions(pod: &Value) -> impl Iterator<Item = &Value> {
-    list(pod, "/status/conditions")
+fn has_condition(pod: &Value, name: &str) -> bool {
+    names(pod).any(|found| found == name)
+}
+
+/// The types of a pod's conditions.
+fn names(pod: &Value) -> impl Iterator<Item = &str> {
+    list(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
 }
 
 fn list<'a>(pod: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
@@ -26,141 +232,4 @@ fn list<'a>(pod: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
-}
-
-fn generation(pod: &Value) -> Value {
-    pod.pointer("/metadata/generation")
-        .cloned()
-        .unwrap_or(json!(1))
-}
-
-fn condition(pod: &Value, name: &str, value: bool, now: &str) -> Value {
-    let mut condition = json!({
-        "type": name,
-        "status": if value { "True" } else { "False" },
-        "lastProbeTime": null,
-        "lastTransitionTime": now,
-        "observedGeneration": generation(pod),
-    });
-    if !value {
-        condition["reason"] = json!("ContainersNotReady");
-        let names: Vec<&str> = list(pod, "/spec/containers")
-            .filter_map(|c| c.get("name")?.as_str())
-            .collect();
-        let message = format!("containers with unready status: [{}]", names.join(" "));
-        condition["message"] = json!(message);
-    } else if condition_exists(pod, name) {
-        // Merged into the old condition, whose reason must go.
-        condition["reason"] = Value::Null;
-        condition["message"] = Value::Null;
-    }
-    condition
-}
-
-fn condition_exists(pod: &Value, name: &str) -> bool {
-    conditions(pod).any(|c| c.get("type").and_then(Value::as_str) == Some(name))
-}
-
-fn container_statuses(pod: &Value, ready: bool, state: &Value) -> Vec<Value> {
-    let uid = pod
-        .pointer("/metadata/uid")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let running = state.get("running").is_some();
-    list(pod, "/spec/containers")
-        .map(|container| {
-            let name = container
-                .get("name")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            let image = container
-                .get("image")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            json!({
-                "name": name,
-                "image": image,
-                "imageID": format!("test://{image}"),
-                "containerID": format!("test://{uid}/{name}"),
-                "ready": ready,
-                "started": running,
-                "restartCount": 0,
-                "state": state,
-                "lastState": {},
-            })
-        })
-        .collect()
-}
-
-/// Running, not ready yet. `address` numbers the pod's IP address.
-pub(super) fn started(pod: &Value, now: &str, address: u32) -> Value {
-    let ip = std::net::Ipv4Addr::from(0x0af4_0000_u32.wrapping_add(address & 0xffff)).to_string();
-    let host = "192.0.2.1";
-    json!({
-        "phase": "Running",
-        "observedGeneration": generation(pod),
-        "startTime": now,
-        "hostIP": host,
-        "hostIPs": [{"ip": host}],
-        "podIP": ip,
-        "podIPs": [{"ip": ip}],
-        "conditions": [
-            condition(pod, "PodReadyToStartContainers", true, now),
-            condition(pod, "Initialized", true, now),
-            condition(pod, "Ready", false, now),
-            condition(pod, "ContainersReady", false, now),
-        ],
-        "containerStatuses": container_statuses(pod, false, &json!({"running": {"startedAt": now}})),
-    })
-}
-
-/// Running, ready or not.
-pub(super) fn with_readiness(pod: &Value, now: &str, ready: bool) -> Value {
-    let since = pod
-        .pointer("/status/startTime")
-        .cloned()
-        .unwrap_or(json!(now));
-    let state = json!({"running": {"startedAt": since}});
-    json!({
-        "observedGeneration": generation(pod),
-        "conditions": [
-            condition(pod, "Ready", ready, now),
-            condition(pod, "ContainersReady", ready, now),
-        ],
-        "containerStatuses": container_statuses(pod, ready, &state),
-    })
-}
-
-fn terminated(now: &str, code: i32, reason: &str) -> Value {
-    json!({"terminated": {"exitCode": code, "reason": reason, "finishedAt": now}})
-}
-
-/// At its end: `Failed` or `Succeeded`.
-pub(super) fn ended(pod: &Value, now: &str, phase: &str) -> Value {
-    let failed = phase == "Failed";
-    let (code, reason) = if failed {
-        (1, "Error")
-    } else {
-        (0, "Completed")
-    };
-    let mut status = stopped(pod, now);
-    status["phase"] = json!(phase);
-    status["containerStatuses"] = json!(container_statuses(
-        pod,
-        false,
-        &terminated(now, code, reason)
-    ));
-    status
-}
-
-/// Stopped because it is deleted.
-pub(super) fn stopped(pod: &Value, now: &str) -> Value {
-    let state = terminated(now, 0, "Completed");
-    json!({
-        "conditions": [
-            condition(pod, "Ready", false, now),
-            condition(pod, "ContainersReady", false, now),
-        ],
-        "containerStatuses": container_statuses(pod, false, &state),
-    })
 }

@@ -1,0 +1,90 @@
+//! Upstream's benchmark of listing, each case run once for what it returns: out of 50,000 revisions
+//! the indexes give those that the set owns and those that nobody does.
+
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::owner_reference::OwnerReference;
+use kube_apimachinery::selector::Selector;
+use statefulset_client::indexer::Indexer;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders;
+
+use crate::history::list_controller_revisions;
+
+/// How many revisions the cache holds.
+const TOTAL: usize = 50_000;
+
+fn parent(name: &str) -> StatefulSet {
+    builders::set(name).uid(&format!("{name}-uid")).build()
+}
+
+/// Lists with this many revisions owned, this many orphans, and the rest another set's.
+fn lists(owned: usize, orphans: usize) {
+    let parent = parent("test-parent");
+    let (own, other): (OwnerReference, OwnerReference) = (
+        parent.controller_reference(),
+        self::parent("other-parent").controller_reference(),
+    );
+    let labels: Labels = [("name", "scenario")].into_iter().collect();
+    let cache = Indexer::new();
+    for index in 0..TOTAL {
+        let controller = if index < owned {
+            Some(own.clone())
+        } else if index < owned + orphans {
+            None
+        } else {
+            Some(other.clone())
+        };
+        cache.add(ControllerRevision {
+            name: format!("revision-{index}").into(),
+            namespace: parent.namespace().into(),
+            labels: labels.clone(),
+            controller,
+            ..ControllerRevision::default()
+        });
+    }
+    let selector = Selector::parse("name=scenario").unwrap();
+    let mut found = list_controller_revisions(&cache, &parent, &selector);
+    assert_eq!(found.len(), owned + orphans);
+    found.retain(|revision| revision.controller.as_ref() == Some(&own));
+    assert_eq!(found.len(), owned);
+}
+
+mod bench_list_controller_revisions {
+    use super::lists;
+
+    #[test]
+    fn owned_0_1pct_orphan_0pct() {
+        lists(50, 0);
+    }
+
+    #[test]
+    fn owned_0_1pct_orphan_0_1pct() {
+        lists(50, 50);
+    }
+
+    #[test]
+    fn owned_1pct_orphan_0pct() {
+        lists(500, 0);
+    }
+
+    #[test]
+    fn owned_1pct_orphan_1pct() {
+        lists(500, 500);
+    }
+
+    #[test]
+    fn owned_10pct_orphan_0pct() {
+        lists(5_000, 0);
+    }
+
+    #[test]
+    fn owned_10pct_orphan_10pct() {
+        lists(5_000, 5_000);
+    }
+
+    #[test]
+    fn owned_100pct_orphan_0pct() {
+        lists(50_000, 0);
+    }
+}

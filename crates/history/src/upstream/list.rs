@@ -1,0 +1,129 @@
+//! Listing: the set's own revisions and orphans.
+
+use std::collections::BTreeSet;
+
+use kube_apimachinery::selector::Selector;
+use serde_json::Value;
+
+use super::fixtures::{Server, object, orphan, revision, ss1, ss2};
+
+/// The revisions that a case may put into the cache.
+struct Known {
+    first: Value,
+    second: Value,
+    of_another: Value,
+    orphan: Value,
+}
+
+fn known() -> Known {
+    Known {
+        first: object(&revision(&ss1(), 1, None)),
+        second: object(&revision(&ss1(), 2, None)),
+        of_another: object(&revision(&ss2(), 1, None)),
+        orphan: orphan(&revision(&ss1(), 3, None)),
+    }
+}
+
+fn name(revision: &Value) -> String {
+    revision["metadata"]["name"]
+        .as_str()
+        .expect("named")
+        .to_owned()
+}
+
+/// Shows the revisions in the cache and checks which of them `ss1` lists.
+fn lists(server: &Server, shown: &[&Value], wanted: &[&Value]) {
+    for revision in shown {
+        server.show(revision);
+    }
+    let set = ss1();
+    let selector = Selector::from_label_selector(set.spec.selector.as_deref()).unwrap();
+    let found = server.history().list_controller_revisions(&set, &selector);
+    let names: BTreeSet<String> = found.iter().map(|found| found.name.to_string()).collect();
+    assert_eq!(names, wanted.iter().map(|wanted| name(wanted)).collect());
+    assert_eq!(found.len(), wanted.len(), "nothing is listed twice");
+}
+
+mod test_real_history_list_controller_revisions {
+    use super::*;
+
+    #[test]
+    fn selects_none() {
+        lists(&Server::real(), &[], &[]);
+    }
+
+    #[test]
+    fn selects_all() {
+        let Known { first, second, .. } = known();
+        lists(&Server::real(), &[&first, &second], &[&first, &second]);
+    }
+
+    #[test]
+    fn doesnt_select_another_objects_history() {
+        let Known {
+            first,
+            second,
+            of_another,
+            ..
+        } = known();
+        lists(
+            &Server::real(),
+            &[&first, &second, &of_another],
+            &[&first, &second],
+        );
+    }
+
+    #[test]
+    fn selects_orphans() {
+        let Known {
+            first,
+            second,
+            orphan,
+            ..
+        } = known();
+        let all = [&first, &second, &orphan];
+        lists(&Server::real(), &all, &all);
+    }
+}
+
+mod test_fake_history_list_controller_revisions {
+    use super::*;
+
+    #[test]
+    fn selects_none() {
+        lists(&Server::fake(), &[], &[]);
+    }
+
+    #[test]
+    fn selects_all() {
+        let Known { first, second, .. } = known();
+        lists(&Server::fake(), &[&first, &second], &[&first, &second]);
+    }
+
+    #[test]
+    fn doesnt_select_another_objects_history() {
+        let Known {
+            first,
+            second,
+            of_another,
+            ..
+        } = known();
+        lists(
+            &Server::fake(),
+            &[&first, &second, &of_another],
+            &[&first, &second],
+        );
+    }
+
+    #[test]
+    fn selects_orphans() {
+        let Known {
+            first,
+            second,
+            orphan,
+            ..
+        } = known();
+        let all = [&first, &second, &orphan];
+        lists(&Server::fake(), &all, &all);
+    }
+}

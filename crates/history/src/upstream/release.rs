@@ -1,0 +1,99 @@
+//! Releasing. Upstream's patch reactor is never reached; here the patch and its effect are checked.
+
+use serde_json::{Value, json};
+
+use super::fixtures::{Server, cached, object, orphan, revision, ss1, ss2};
+
+/// Releases a revision from `ss1`.
+async fn release(server: &Server, revision: &Value) {
+    let revision = cached(revision);
+    let set = ss1();
+    let released = server
+        .history()
+        .release_controller_revision(&set, &revision);
+    released.await.unwrap();
+}
+
+/// Releases a stored revision and checks who owns it then.
+async fn leaves_owners(server: &Server, revision: &Value, owners: &Value) {
+    let name = server.load(revision).name;
+    release(server, revision).await;
+    let stored = server.stored(&name).unwrap();
+    let left = stored["metadata"].get("ownerReferences");
+    assert_eq!(left.unwrap_or(&json!([])), owners);
+}
+
+fn owned() -> Value {
+    object(&revision(&ss1(), 1, Some(0)))
+}
+
+fn unowned() -> Value {
+    orphan(&revision(&ss1(), 2, Some(0)))
+}
+
+fn of_another() -> Value {
+    object(&revision(&ss2(), 1, Some(0)))
+}
+
+async fn ignores_a_missing_revision(server: &Server) {
+    release(server, &owned()).await;
+    assert_eq!(server.count(), 0, "nothing is made");
+}
+
+mod test_real_history_release_controller_revision {
+    use super::*;
+
+    #[tokio::test]
+    async fn releasing_an_owned_revision_succeeds() {
+        let server = Server::real();
+        leaves_owners(&server, &owned(), &json!([])).await;
+        let Server::Real { api, .. } = &server else {
+            unreachable!("the server is a real one");
+        };
+        let patch = api.actions()[0].json();
+        assert_eq!(patch["metadata"]["uid"], owned()["metadata"]["uid"]);
+        let dropped = json!([{"$patch": "delete", "uid": "ss1"}]);
+        assert_eq!(patch["metadata"]["ownerReferences"], dropped);
+    }
+
+    #[tokio::test]
+    async fn releasing_an_orphan_succeeds() {
+        leaves_owners(&Server::real(), &unowned(), &json!([])).await;
+    }
+
+    #[tokio::test]
+    async fn releasing_a_revision_owned_by_another_controller_succeeds() {
+        let owners = json!([ss2().controller_reference()]);
+        leaves_owners(&Server::real(), &of_another(), &owners).await;
+    }
+
+    #[tokio::test]
+    async fn releasing_a_non_existent_revision_succeeds() {
+        ignores_a_missing_revision(&Server::real()).await;
+    }
+}
+
+mod test_fake_history_release_controller_revision {
+    use super::*;
+
+    #[tokio::test]
+    async fn releasing_an_owned_revision_succeeds() {
+        leaves_owners(&Server::fake(), &owned(), &json!([])).await;
+    }
+
+    #[tokio::test]
+    async fn releasing_an_orphan_succeeds() {
+        leaves_owners(&Server::fake(), &unowned(), &json!([])).await;
+    }
+
+    #[tokio::test]
+    async fn releasing_a_revision_owned_by_another_controller_succeeds() {
+        let owners = json!([ss2().controller_reference()]);
+        leaves_owners(&Server::fake(), &of_another(), &owners).await;
+    }
+
+    #[tokio::test]
+    async fn releasing_a_non_existent_revision_succeeds() {
+        ignores_a_missing_revision(&Server::fake()).await;
+    }
+}

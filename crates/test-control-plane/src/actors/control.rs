@@ -1,0 +1,180 @@
+//! What a test does to the pods and nodes of a running control plane.
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::client::{ActorClient, path};
+use super::kubelet::{Cause, Crash, Ending, KubeletOrder, PodBehaviour, RunningPod};
+use super::runner::Orders;
+use crate::object::Key;
+use crate::server::ApiServer;
+
+/// The ways to the actors that run.
+#[derive(Debug, Default)]
+pub(crate) struct Handles {
+    pub(super) kubelet: Option<Orders<KubeletOrder>>,
+}
+
+impl Handles {
+    async fn tell_kubelet(&self, order: KubeletOrder) {
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.give(order).await;
+        }
+    }
+}
+
+/// A request that the API server refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{action}: {code} {message}")]
+pub struct ActionError {
+    /// What was being done, to which object.
+    pub action: String,
+    /// The HTTP status code.
+    pub code: u16,
+    /// What the server said.
+    pub message: String,
+}
+
+/// Acts on the pods of a control plane.
+///
+/// What only their node can do needs the kubelet, and does nothing without it. The rest are
+/// requests like those of any client.
+#[derive(Debug)]
+pub struct Pods<'a> {
+    client: ActorClient,
+    handles: &'a Handles,
+}
+
+impl<'a> Pods<'a> {
+    pub(crate) fn new(server: &ApiServer, handles: &'a Handles) -> Self {
+        let client = ActorClient::new(server, "test");
+        Self { client, handles }
+    }
+
+    /// Makes the pods of this name behave so from now on, whatever configuration and annotations
+    /// say.
+    pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
+        let order = KubeletOrder::Behave {
+            pod: pod_key(namespace, name),
+            behaviour: Some(Box::new(behaviour)),
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the pods of this name behave as configuration and annotations say again.
+    pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
+        let order = KubeletOrder::Behave {
+            pod: pod_key(namespace, name),
+            behaviour: None,
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Crashes a container now, if it runs. Of the crash, time and number don't count.
+    pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
+        let pod = pod_key(namespace, name);
+        let order = KubeletOrder::Crash { pod, crash };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the containers that run ready, or not, until something else changes that.
+    pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
+        let pod = pod_key(namespace, name);
+        let order = KubeletOrder::SetReady { pod, ready };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Ends a pod in the phase Failed.
+    pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
+        self.end(namespace, name, true, cause).await;
+    }
+
+    /// Ends a pod in the phase Succeeded.
+    pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
+        self.end(namespace, name, false, cause).await;
+    }
+
+    async fn end(&self, namespace: &str, name: &str, failed: bool, cause: Cause) {
+        let order = KubeletOrder::End {
+            pod: pod_key(namespace, name),
+            ending: Ending { failed, cause },
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Every pod whose containers run on some node, in the order of their names. It counts those
+    /// that the API server no longer knows of, because they were deleted by force while their
+    /// node was cut off.
+    pub async fn running(&self) -> Vec<RunningPod> {
+        let (sender, answer) = oneshot::channel();
+        let order = KubeletOrder::Running(sender);
+        self.handles.tell_kubelet(order).await;
+        answer.await.unwrap_or_default()
+    }
+
+    /// Asks for a pod's eviction.
+    ///
+    /// # Errors
+    ///
+    /// A disruption budget forbids it, or there is no such pod.
+    pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
+        let key = pod_key(namespace, name);
+        let body = json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+        });
+        let path = format!("{}/eviction", path(&key));
+        self.request("evicting", &key, Method::POST, &path, &body)
+            .await
+    }
+
+    /// Deletes a pod, with its own grace period unless one is given.
+    ///
+    /// # Errors
+    ///
+    /// There is no such pod.
+    pub async fn delete(
+        &self,
+        namespace: &str,
+        name: &str,
+        grace_period_seconds: Option<i64>,
+    ) -> Result<(), ActionError> {
+        let key = pod_key(namespace, name);
+        let body = match grace_period_seconds {
+            Some(seconds) => json!({"gracePeriodSeconds": seconds}),
+            None => json!({}),
+        };
+        self.request("deleting", &key, Method::DELETE, &path(&key), &body)
+            .await
+    }
+
+    async fn request(
+        &self,
+        action: &str,
+        key: &Key,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<(), ActionError> {
+        let (code, answer) = self.client.ask(method, path, body).await;
+        if (200..300).contains(&code) {
+            return Ok(());
+        }
+        let message = answer.get("message").and_then(Value::as_str);
+        Err(ActionError {
+            action: format!("{action} pod {}/{}", key.namespace, key.name),
+            code,
+            message: message.unwrap_or("the connection was dropped").to_owned(),
+        })
+    }
+}
+
+fn pod_key(namespace: &str, name: &str) -> Key {
+    Key {
+        storage: "pods",
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}

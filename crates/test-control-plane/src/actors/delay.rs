@@ -1,0 +1,173 @@
+//! How long things take, and the one seeded source of what is random about it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long something takes: the same each time, or anything between two durations.
+///
+/// As text `500ms`, `2s`, `1.5m`, or a range such as `1s..3s`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Delay {
+    min: Duration,
+    max: Duration,
+}
+
+/// Text that is no [`Delay`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no duration: it needs a number and a unit of ms, s, m or h, or two such with .. between"
+)]
+pub struct ParseDelayError(String);
+
+impl Delay {
+    /// No time at all.
+    pub const ZERO: Self = Self {
+        min: Duration::ZERO,
+        max: Duration::ZERO,
+    };
+
+    /// Anything between the two, both included.
+    pub fn between(min: Duration, max: Duration) -> Self {
+        Self {
+            min,
+            max: max.max(min),
+        }
+    }
+
+    /// Whether it never takes any time.
+    pub fn is_zero(self) -> bool {
+        self.max.is_zero()
+    }
+}
+
+impl From<Duration> for Delay {
+    fn from(time: Duration) -> Self {
+        Self::between(time, time)
+    }
+}
+
+impl FromStr for Delay {
+    type Err = ParseDelayError;
+
+    fn from_str(text: &str) -> Result<Self, ParseDelayError> {
+        let parse = |text| parse_duration(text).ok_or_else(|| ParseDelayError(text.to_owned()));
+        let (min, max) = text.split_once("..").unwrap_or((text, text));
+        Ok(Self::between(parse(min)?, parse(max)?))
+    }
+}
+
+impl TryFrom<String> for Delay {
+    type Error = ParseDelayError;
+
+    fn try_from(text: String) -> Result<Self, ParseDelayError> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ms", self.min.as_millis())?;
+        if self.max > self.min {
+            write!(f, "..{}ms", self.max.as_millis())?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Delay> for String {
+    fn from(delay: Delay) -> Self {
+        delay.to_string()
+    }
+}
+
+/// Parses a number with one of the units ms, s, m, h.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(at);
+    let number: f64 = number.parse().ok()?;
+    let seconds = match unit {
+        "ms" => number / 1000.0,
+        "s" => number,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Draws from a seed. Each draw has a name, so that one more of them shifts no other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dice {
+    seed: u64,
+}
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// How long it takes this time: the `nth` time that `what` happens to the object `uid`.
+    pub(super) fn draw(self, delay: Delay, uid: &str, what: &str, nth: u32) -> Duration {
+        let width = u64::try_from((delay.max - delay.min).as_millis()).unwrap_or(u64::MAX);
+        if width == 0 {
+            return delay.min;
+        }
+        let drawn = self.number(uid, what, nth) % width.saturating_add(1);
+        delay.min + Duration::from_millis(drawn)
+    }
+
+    /// A number that depends on the seed and the name of the draw alone.
+    pub(super) fn number(self, uid: &str, what: &str, nth: u32) -> u64 {
+        // FNV-1a over the name, then the finishing steps of SplitMix64.
+        let mut hash = 0xcbf2_9ce4_8422_2325 ^ self.seed;
+        let bytes = [uid.as_bytes(), &[0], what.as_bytes(), &nth.to_le_bytes()].concat();
+        for byte in bytes {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^ (hash >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
+        for text in ["", "5", "s", "-1s", "1d"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn delays_are_text() {
+        let fixed: Delay = "2s".parse().unwrap();
+        assert_eq!(fixed, Duration::from_secs(2).into());
+        let range: Delay = "1s..3s".parse().unwrap();
+        assert_eq!(range.to_string(), "1000ms..3000ms");
+        assert_eq!(range.to_string().parse(), Ok(range));
+        assert!("1s..x".parse::<Delay>().is_err());
+    }
+
+    #[test]
+    fn draws_stay_in_the_range_and_depend_on_their_name() {
+        let dice = Dice::new(7);
+        let delay = Delay::between(Duration::from_secs(1), Duration::from_secs(3));
+        let draws: Vec<Duration> = (0..50)
+            .map(|nth| dice.draw(delay, "uid", "ready", nth))
+            .collect();
+        assert!(draws.iter().all(|d| (1000..=3000).contains(&d.as_millis())));
+        assert!(draws.iter().any(|draw| *draw != draws[0]));
+        assert_eq!(dice.draw(delay, "uid", "ready", 3), draws[3]);
+        assert_ne!(Dice::new(8).draw(delay, "uid", "ready", 3), draws[3]);
+    }
+}

@@ -1,0 +1,156 @@
+//! How pods end: by themselves, because of their node, or because they are deleted.
+
+use std::time::Duration;
+
+use super::behaviour::{Cause, Outcome, Stop};
+use super::container::{Role, State};
+use super::run::{Now, PodRun, Stage, Timer};
+
+/// How a pod has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::actors) struct Ending {
+    pub(in crate::actors) failed: bool,
+    pub(in crate::actors) cause: Cause,
+}
+
+impl Cause {
+    /// Reason and message of the pod's status; none if there is nothing to say.
+    pub(super) fn explanation(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Exited => None,
+            Self::Evicted => Some((
+                "Evicted",
+                "The node was low on resource: memory. Threshold quantity: 100Mi, available: \
+                 50Mi. ",
+            )),
+            Self::NodeShutdown => Some((
+                "Terminated",
+                "Pod was terminated in response to imminent node shutdown.",
+            )),
+            Self::Preempted => Some(("Preempting", "Preempted in order to admit critical pod")),
+        }
+    }
+
+    fn exit_code(self) -> i32 {
+        match self {
+            Self::Exited => 1,
+            Self::NodeShutdown => 143,
+            Self::Evicted | Self::Preempted => 137,
+        }
+    }
+}
+
+impl PodRun {
+    /// Ends the pod as its behaviour says.
+    pub(super) fn end(&mut self, now: Now<'_>) {
+        let failed = self.behaviour.outcome == Outcome::Fails;
+        let cause = self.behaviour.cause;
+        self.end_as(Ending { failed, cause }, now);
+    }
+
+    /// Ends the pod.
+    pub(super) fn end_as(&mut self, ending: Ending, now: Now<'_>) {
+        let (code, reason) = if ending.failed {
+            (ending.cause.exit_code(), "Error")
+        } else {
+            (0, "Completed")
+        };
+        for i in 0..self.containers.len() {
+            self.terminate(i, code, None, reason, now);
+        }
+        self.timers.clear();
+        self.stage = Stage::Ended;
+        self.ending = Some(ending);
+        if let Some((reason, message)) = ending.cause.explanation() {
+            self.tell(true, reason, message.to_owned(), None);
+        }
+    }
+
+    /// Begins to stop the containers of a pod that is deleted, or hurries.
+    pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
+        let kill = now.at + grace;
+        if self.stage == Stage::Stopping {
+            if let Some(due) = self.timers.get_mut(&Timer::Stop) {
+                *due = kill.min(*due);
+            }
+            return;
+        }
+        if self.stage == Stage::Stopped {
+            return;
+        }
+        self.timers.clear();
+        self.stage = Stage::Stopping;
+        if !self
+            .containers
+            .iter()
+            .any(|container| container.is_running())
+        {
+            self.timers.insert(Timer::Stop, now.at);
+            return;
+        }
+        for i in 0..self.containers.len() {
+            if self.containers[i].is_running() {
+                let message = format!("Stopping container {}", self.containers[i].name);
+                self.tell(false, "Killing", message, Some(i));
+            }
+        }
+        let hook = self.draw(self.behaviour.pre_stop_delay, "pre-stop", 0, now);
+        let stop = self.draw(self.behaviour.stop_delay, "stop", 0, now);
+        match self.behaviour.stop {
+            Stop::Obeys => {
+                self.is_killed = hook + stop > grace;
+                self.timers
+                    .insert(Timer::Stop, kill.min(now.at + hook + stop));
+            }
+            Stop::IgnoresSigterm => {
+                self.is_killed = true;
+                self.timers.insert(Timer::Stop, kill);
+            }
+            Stop::Hangs => {}
+        }
+    }
+
+    /// The containers of a deleted pod have stopped.
+    pub(super) fn stop(&mut self, now: Now<'_>) {
+        let code = if self.is_killed {
+            137
+        } else {
+            self.behaviour.stop_exit_code
+        };
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        for i in 0..self.containers.len() {
+            self.terminate(i, code, None, reason, now);
+            let container = &mut self.containers[i];
+            if let (State::Waiting { .. }, Some(last)) = (&container.state, &container.last) {
+                container.state = State::Terminated(last.clone());
+                container.last = None;
+            }
+        }
+        self.timers.clear();
+        self.stage = Stage::Stopped;
+    }
+
+    /// The phase of the pod.
+    ///
+    /// Upstream: `getPhase`.
+    pub(super) fn phase(&self) -> &'static str {
+        if let Some(ending) = self.ending {
+            return if ending.failed { "Failed" } else { "Succeeded" };
+        }
+        let main = || self.containers.iter().filter(|c| c.role == Role::Main);
+        let is_over = matches!(self.stage, Stage::Ended | Stage::Stopped);
+        let init = || self.containers.iter().filter(|c| c.role != Role::Main);
+        if is_over && self.containers.iter().any(|container| container.runs > 0) {
+            let all_succeeded = main().all(|container| container.succeeded());
+            return if all_succeeded { "Succeeded" } else { "Failed" };
+        }
+        let has_started = |state: &State| !matches!(state, State::Waiting { .. });
+        let all_started = main().all(|c| has_started(&c.state) || c.last.is_some());
+        if !init().all(|c| c.lets_next_start() || c.role == Role::Sidecar && c.runs > 0)
+            || !all_started
+        {
+            return "Pending";
+        }
+        "Running"
+    }
+}

@@ -1,0 +1,115 @@
+//! What a test can tell the kubelets to do.
+
+use tokio::sync::oneshot;
+
+use super::behaviour::{Crash, PodBehaviour};
+use super::ending::Ending;
+use super::{Kubelet, now};
+use crate::actors::agenda::Agenda;
+use crate::object::Key;
+
+/// What a test tells the kubelets to do.
+#[derive(Debug)]
+pub(in crate::actors) enum KubeletOrder {
+    /// The pods of this name behave so; none goes back to what the configuration says.
+    Behave {
+        pod: Key,
+        behaviour: Option<Box<PodBehaviour>>,
+    },
+    /// A container crashes now.
+    Crash { pod: Key, crash: Crash },
+    /// The containers that run are ready, or not.
+    SetReady { pod: Key, ready: bool },
+    /// The pod ends.
+    End { pod: Key, ending: Ending },
+    /// A node is cut off.
+    Lose { node: Box<str> },
+    /// A node is back.
+    Heal { node: Box<str> },
+    /// Tells which pods run.
+    Running(oneshot::Sender<Vec<RunningPod>>),
+}
+
+/// A pod whose containers run on some node, whether or not the API server still knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunningPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// The node that runs it.
+    pub node: String,
+}
+
+impl Kubelet {
+    pub(super) fn carry_out(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
+        let (pod, order) = match order {
+            KubeletOrder::Lose { node } => {
+                self.lost.insert(node);
+                return;
+            }
+            KubeletOrder::Heal { node } => {
+                if self.lost.remove(&node) {
+                    self.serve(&node, agenda);
+                }
+                return;
+            }
+            KubeletOrder::Running(answer) => {
+                // Whoever asked may have given up waiting.
+                let _ = answer.send(self.running());
+                return;
+            }
+            KubeletOrder::Behave { pod, behaviour } => {
+                match behaviour {
+                    Some(behaviour) => self.wanted.insert(pod.clone(), *behaviour),
+                    None => self.wanted.remove(&pod),
+                };
+                if let Some(object) = self.client.get(&pod) {
+                    self.note(&object, agenda);
+                    agenda.now(&pod);
+                }
+                return;
+            }
+            KubeletOrder::Crash { pod, crash } => (pod, RunOrder::Crash(crash)),
+            KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
+            KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
+        };
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let uid = self.current.get(&pod);
+        if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
+            match order {
+                RunOrder::Crash(crash) => run.crash_now(&crash, now),
+                RunOrder::SetReady(ready) => run.set_ready(ready, now),
+                RunOrder::End(ending) => run.end_as(ending, now),
+            }
+            agenda.now(&pod);
+        }
+    }
+
+    fn running(&self) -> Vec<RunningPod> {
+        let running = self.runs.values().filter(|run| {
+            let mut containers = run.containers.iter();
+            containers.any(|container| container.is_running())
+        });
+        let mut pods: Vec<RunningPod> = running
+            .map(|run| RunningPod {
+                namespace: run.key.namespace.to_string(),
+                name: run.key.name.to_string(),
+                uid: run.uid.to_string(),
+                node: run.node.to_string(),
+            })
+            .collect();
+        pods.sort();
+        pods
+    }
+}
+
+/// An order for one pod.
+enum RunOrder {
+    Crash(Crash),
+    SetReady(bool),
+    End(Ending),
+}

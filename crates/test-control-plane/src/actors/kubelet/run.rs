@@ -1,0 +1,353 @@
+//! A pod as its node runs it: containers, and what is to happen to them when.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::behaviour::{BackOff, Outcome, PodBehaviour};
+use super::container::{Container, Role, State};
+use super::ending::Ending;
+use crate::actors::delay::{Delay, Dice};
+use crate::object::Key;
+
+/// What happens at a certain time. The number is that of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// The sandbox is there and containers may start.
+    Start,
+    /// An image is tried again, or it is said that this will take a while.
+    Pull(usize),
+    /// An init container has done its work.
+    Finish(usize),
+    /// A container crashes.
+    Crash(usize),
+    /// The end of a container is noticed, or its back-off is over.
+    Restart(usize),
+    /// A container is ready.
+    Ready(usize),
+    /// Readiness comes or goes.
+    Flap,
+    /// The pod ends.
+    End,
+    /// The containers have stopped because the pod is deleted.
+    Stop,
+}
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its containers are being created.
+    Creating,
+    /// It runs, or tries to.
+    Running,
+    /// It has ended in the phase Failed or Succeeded.
+    Ended,
+    /// It is deleted and its containers stop.
+    Stopping,
+    /// It is deleted and its containers have stopped.
+    Stopped,
+}
+
+/// When and under which rules things happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now<'a> {
+    pub(super) at: Instant,
+    /// The same moment as timestamps show it.
+    pub(super) time: &'a str,
+    pub(super) dice: Dice,
+    pub(super) back_off: BackOff,
+}
+
+/// Something that an event may tell of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Happening {
+    pub(super) warning: bool,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    /// The container that it is about.
+    pub(super) container: Option<String>,
+}
+
+/// A pod on its node.
+#[derive(Debug)]
+pub(super) struct PodRun {
+    pub(super) key: Key,
+    pub(super) uid: Box<str>,
+    pub(super) node: Box<str>,
+    pub(super) behaviour: PodBehaviour,
+    pub(super) restart_policy: String,
+    pub(super) host_ip: String,
+    /// None until there is a sandbox.
+    pub(super) pod_ip: Option<String>,
+    pub(super) start_time: String,
+    pub(super) stage: Stage,
+    /// Init containers first.
+    pub(super) containers: Vec<Container>,
+    pub(super) ending: Option<Ending>,
+    /// Whether its containers are killed at the end of the grace period.
+    pub(super) is_killed: bool,
+    pub(super) timers: BTreeMap<Timer, Instant>,
+    /// How often readiness was lost by flapping.
+    pub(super) flaps: u32,
+    /// Since when each condition has its value.
+    pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
+    /// The status as it was last written.
+    pub(super) reported: Option<Value>,
+    pub(super) happened: Vec<Happening>,
+}
+
+impl PodRun {
+    /// A pod that has just been bound to its node.
+    pub(super) fn new(
+        (key, uid): (Key, Box<str>),
+        pod: &Value,
+        behaviour: PodBehaviour,
+        host_ip: String,
+        now: Now<'_>,
+    ) -> Self {
+        let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
+        let mut run = Self {
+            key,
+            uid,
+            node: text("/spec/nodeName").unwrap_or_default().into(),
+            behaviour,
+            restart_policy: text("/spec/restartPolicy").unwrap_or("Always").to_owned(),
+            host_ip,
+            pod_ip: None,
+            start_time: now.time.to_owned(),
+            stage: Stage::Creating,
+            containers: containers(pod),
+            ending: None,
+            is_killed: false,
+            timers: BTreeMap::new(),
+            flaps: 0,
+            transitions: BTreeMap::new(),
+            reported: None,
+            happened: Vec::new(),
+        };
+        if run.behaviour.outcome != Outcome::NeverStarts {
+            run.set(Timer::Start, run.behaviour.start_delay, now);
+        }
+        run
+    }
+
+    /// When the next thing happens.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timers.values().min().copied()
+    }
+
+    /// Whether the containers are to start by now.
+    pub(super) fn is_starting(&self, at: Instant) -> bool {
+        self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
+    }
+
+    /// Lets everything happen that is due.
+    pub(super) fn go_on(&mut self, pod_ip: impl FnOnce() -> String, now: Now<'_>) {
+        let mut pod_ip = Some(pod_ip);
+        while let Some(timer) = self.take_due(now.at) {
+            if timer == Timer::Start {
+                self.pod_ip = pod_ip.take().map(|pod_ip| pod_ip());
+                self.stage = Stage::Running;
+                self.start_next(now);
+                continue;
+            }
+            self.fire(timer, now);
+        }
+    }
+
+    /// The first of the timers that are due.
+    fn take_due(&mut self, at: Instant) -> Option<Timer> {
+        let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
+        let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
+        self.timers.remove(&timer);
+        Some(timer)
+    }
+
+    fn fire(&mut self, timer: Timer, now: Now<'_>) {
+        match timer {
+            Timer::Start => {}
+            Timer::Pull(i) => self.pull_again(i, now),
+            Timer::Finish(i) => self.exit(i, 0, now),
+            Timer::Crash(i) => self.crash(i, now),
+            Timer::Restart(i) => self.restart(i, now),
+            Timer::Ready(i) => self.become_ready(i, now),
+            Timer::Flap => self.flap(now),
+            Timer::End => self.end(now),
+            Timer::Stop => self.stop(now),
+        }
+    }
+
+    /// Starts what can be started: the next init container, or all the main ones.
+    pub(super) fn start_next(&mut self, now: Now<'_>) {
+        for i in 0..self.containers.len() {
+            let container = &self.containers[i];
+            let is_new = container.runs == 0 && container.failed_pulls == 0;
+            if container.role == Role::Main {
+                if is_new {
+                    self.start(i, now);
+                }
+            } else {
+                if is_new {
+                    self.start(i, now);
+                }
+                if !self.containers[i].lets_next_start() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Starts a container, unless its image can't be pulled.
+    pub(super) fn start(&mut self, i: usize, now: Now<'_>) {
+        if self.pull_fails(i, now) {
+            return;
+        }
+        self.tell_started(i);
+        let container = &mut self.containers[i];
+        container.runs += 1;
+        container.state = State::Running {
+            since: now.time.to_owned(),
+        };
+        let (role, run) = (container.role, container.runs);
+        match role {
+            Role::Init => {
+                let time = self.draw(self.behaviour.init_delay, "init", run, now);
+                self.timers.insert(Timer::Finish(i), now.at + time);
+            }
+            Role::Sidecar => self.containers[i].ready = true,
+            Role::Main => self.plan_readiness(i, now),
+        }
+        self.plan_crash(i, now);
+    }
+
+    /// Plans what becomes of a main container that runs.
+    pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
+        let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
+        let due = now.at + self.draw(delay, "ready", run, now);
+        match self.behaviour.outcome {
+            Outcome::Ready => {
+                self.timers.insert(Timer::Ready(i), due);
+            }
+            Outcome::Fails | Outcome::Succeeds => {
+                self.timers.entry(Timer::End).or_insert(due);
+            }
+            Outcome::NeverReady | Outcome::NeverStarts => {}
+        }
+    }
+
+    fn become_ready(&mut self, i: usize, now: Now<'_>) {
+        if !self.containers[i].is_running() {
+            return;
+        }
+        self.containers[i].ready = true;
+        self.plan_flap(now);
+    }
+
+    /// Plans the next change of readiness, if it comes and goes.
+    pub(super) fn plan_flap(&mut self, now: Now<'_>) {
+        let Some(flap) = &self.behaviour.flap else {
+            self.timers.remove(&Timer::Flap);
+            return;
+        };
+        if self.timers.contains_key(&Timer::Flap) || flap.times.is_some_and(|n| self.flaps >= n) {
+            return;
+        }
+        let delay = flap.ready_for;
+        let time = self.draw(delay, "flap", self.flaps, now).max(FLAP_MIN);
+        self.timers.insert(Timer::Flap, now.at + time);
+    }
+
+    fn flap(&mut self, now: Now<'_>) {
+        let Some(flap) = self.behaviour.flap.clone() else {
+            return;
+        };
+        let running = |c: &&mut Container| c.role == Role::Main && c.is_running();
+        let is_ready = self
+            .containers
+            .iter()
+            .any(|c| c.role == Role::Main && c.ready);
+        for container in self.containers.iter_mut().filter(running) {
+            container.ready = !is_ready;
+        }
+        if is_ready {
+            self.flaps += 1;
+            let time = self.draw(flap.unready_for, "flap-back", self.flaps, now);
+            self.timers.insert(Timer::Flap, now.at + time.max(FLAP_MIN));
+        } else {
+            self.plan_flap(now);
+        }
+    }
+
+    pub(super) fn set(&mut self, timer: Timer, delay: Delay, now: Now<'_>) {
+        let time = self.draw(delay, "once", 0, now);
+        self.timers.insert(timer, now.at + time);
+    }
+
+    pub(super) fn draw(
+        &self,
+        delay: Delay,
+        what: &str,
+        nth: u32,
+        now: Now<'_>,
+    ) -> std::time::Duration {
+        now.dice.draw(delay, &self.uid, what, nth)
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        warning: bool,
+        reason: &'static str,
+        message: String,
+        container: Option<usize>,
+    ) {
+        let container = container.map(|i| self.containers[i].name.clone());
+        self.happened.push(Happening {
+            warning,
+            reason,
+            message,
+            container,
+        });
+    }
+
+    fn tell_started(&mut self, i: usize) {
+        let image = &self.containers[i].image;
+        let present = format!(
+            "Container image {image:?} already present on machine and can be accessed by the pod"
+        );
+        self.tell(false, "Pulled", present, Some(i));
+        self.tell(false, "Created", "Container created".to_owned(), Some(i));
+        self.tell(false, "Started", "Container started".to_owned(), Some(i));
+    }
+}
+
+/// Readiness doesn't come and go faster.
+const FLAP_MIN: std::time::Duration = std::time::Duration::from_millis(100);
+
+fn containers(pod: &Value) -> Vec<Container> {
+    let specs = |pointer: &str| {
+        let list = pod.pointer(pointer).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let init = specs("/spec/initContainers");
+    let waits_for = if init.is_empty() {
+        "ContainerCreating"
+    } else {
+        "PodInitializing"
+    };
+    let role = |spec: &Value| {
+        if spec.get("restartPolicy") == Some(&json!("Always")) {
+            Role::Sidecar
+        } else {
+            Role::Init
+        }
+    };
+    let init = init
+        .iter()
+        .map(|spec| Container::new(spec, role(spec), waits_for));
+    let main = specs("/spec/containers");
+    let main = main
+        .iter()
+        .map(|spec| Container::new(spec, Role::Main, waits_for));
+    init.chain(main).collect()
+}

@@ -1,0 +1,70 @@
+//! Connections: all of them break, and new ones may be refused for a while.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The connections of clients to the control plane: what is on its way is lost when they break.
+#[derive(Debug, Default)]
+pub struct Outage(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Cancelled when the connections break.
+    connections: CancellationToken,
+    refused: Refused,
+}
+
+/// Whether connections are refused.
+#[derive(Clone, Copy, Debug, Default)]
+enum Refused {
+    #[default]
+    No,
+    Until(Instant),
+    Yes,
+}
+
+impl Outage {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Breaks every connection: requests on their way get no answer, watches end with an error.
+    pub fn break_connections(&self) {
+        let old = std::mem::take(&mut self.lock().connections);
+        old.cancel();
+    }
+
+    /// Breaks every connection and refuses new ones for so long.
+    pub fn begin_for(&self, time: Duration) {
+        self.lock().refused = Refused::Until(Instant::now() + time);
+        self.break_connections();
+    }
+
+    /// Breaks every connection and refuses new ones until [`end`](Self::end).
+    pub fn begin(&self) {
+        self.lock().refused = Refused::Yes;
+        self.break_connections();
+    }
+
+    /// Accepts connections again.
+    pub fn end(&self) {
+        self.lock().refused = Refused::No;
+    }
+
+    /// Whether connections are refused now.
+    pub fn is_on(&self) -> bool {
+        match self.lock().refused {
+            Refused::No => false,
+            Refused::Yes => true,
+            Refused::Until(end) => Instant::now() < end,
+        }
+    }
+
+    /// A connection that begins now: cancelled when it breaks, none if it is refused.
+    pub(crate) fn connect(&self) -> Option<CancellationToken> {
+        (!self.is_on()).then(|| self.lock().connections.clone())
+    }
+}
