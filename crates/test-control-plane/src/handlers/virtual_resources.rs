@@ -1,10 +1,12 @@
 //! Resources that are answered to and never stored.
 
+use http::header::USER_AGENT;
 use serde_json::{Value, json};
 
 use crate::decode;
 use crate::incoming::Incoming;
 use crate::kinds::{self, Subresource};
+use crate::options::{Write, WriteOptions};
 use crate::reply::Reply;
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
@@ -35,7 +37,9 @@ impl ApiServer {
             name: name.unwrap_or_default().to_owned(),
             ..request.clone()
         };
-        self.bind(&request, &body)
+        let agent = incoming.header(USER_AGENT);
+        let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
+        self.bind(&request, &body, options.dry_run)
     }
 
     /// The components of the control plane, of which none can be asked.
