@@ -13,14 +13,15 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::{AuditEntry, AuditLog};
+use crate::audit::{AuditLog, Recording};
 use crate::auth::{Admission, Identity, Rbac, RbacIndex, Sender};
 use crate::clock::{Clock, SkewedClock};
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
-use crate::faults::{Faults, Interrupted, RequestFacts};
+use crate::faults::{Faults, Interrupted};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
@@ -168,7 +169,7 @@ impl ApiServer {
         let sender = Sender::of(&parts.extensions, &self.0.admin);
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
-        let finish = Finish::new(&parts.method, &parts.headers, &query);
+        let finish = Finish::new(&parts.method, &parts.headers, &query, &self.0.stamps);
         let (body, unreadable) = match transport::read_body(body).await {
             Ok(body) => (body, None),
             Err(err) => (Bytes::new(), Some(err)),
@@ -200,14 +201,31 @@ impl ApiServer {
         };
         let facts = incoming.facts(&admission.user);
         let strike = self.faults().strike(&facts, &incoming.body);
-        let fault = strike.names();
+        let recording = Recording {
+            server: self,
+            incoming,
+            identity: &admission.user,
+            facts: &facts,
+            audit_id: finish.audit_id(),
+            fault: strike.names(),
+            received: self.clock().now(),
+            begun: Instant::now(),
+        };
         if let Some(code) = strike.code_without_handling() {
-            self.log(&facts, incoming, code, &fault);
+            recording.finish(self.store().revision(), code, None);
         }
         let handled = async {
-            let reply = self.dispatch(&admission, incoming).await;
-            let reply = reply.unwrap_or_else(|err| reply::error(&err));
-            self.log(&facts, incoming, reply.status().as_u16(), &fault);
+            let before = self.store().revision();
+            let reply = match self.dispatch(&admission, incoming).await {
+                Ok(reply) => {
+                    recording.finish(before, reply.status().as_u16(), None);
+                    reply
+                }
+                Err(err) => {
+                    recording.finish(before, err.code, Some(&err));
+                    reply::error(&err)
+                }
+            };
             Ok::<Reply, Infallible>(finish.encode(reply).await)
         };
         let result = strike.carry_out(&facts, handled).await;
@@ -216,28 +234,6 @@ impl ApiServer {
             Err(Interrupted::Dropped) => Err(ConnectionDropped),
             Err(Interrupted::Failed(never)) => match never {},
         }
-    }
-
-    fn log(&self, facts: &RequestFacts, incoming: &Incoming, code: u16, fault: &str) {
-        if !facts.is_resource() {
-            return;
-        }
-        self.audit().push(AuditEntry {
-            verb: facts.verb.unwrap_or(Verb::Get),
-            group: facts.group.clone(),
-            resource: facts.resource.clone(),
-            subresource: facts.subresource.clone(),
-            namespace: facts.namespace.clone(),
-            name: facts.name.clone(),
-            query: facts.query.clone(),
-            user: facts.user.clone(),
-            user_agent: facts.user_agent.clone(),
-            content_type: incoming.header(CONTENT_TYPE).to_owned(),
-            body: incoming.body.clone(),
-            code,
-            fault: fault.to_owned(),
-            revision_after: self.store().revision(),
-        });
     }
 
     /// Answers whoever was recognized.

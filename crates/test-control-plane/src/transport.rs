@@ -97,11 +97,16 @@ pub(crate) struct Finish {
     pretty: bool,
     gzip: bool,
     head: bool,
-    audit_id: Option<HeaderValue>,
+    audit_id: HeaderValue,
 }
 
 impl Finish {
-    pub(crate) fn new(method: &Method, headers: &HeaderMap, query: &Query) -> Self {
+    pub(crate) fn new(
+        method: &Method,
+        headers: &HeaderMap,
+        query: &Query,
+        stamps: &Stamps,
+    ) -> Self {
         let header = |name| {
             let value: Option<&HeaderValue> = headers.get(name);
             value.and_then(|v| v.to_str().ok()).unwrap_or_default()
@@ -111,14 +116,22 @@ impl Finish {
             pretty: is_read_by_people(query, header(USER_AGENT)),
             gzip: takes_gzip(header(ACCEPT_ENCODING)),
             head: method == Method::HEAD,
-            audit_id: headers.get(AUDIT_ID).cloned(),
+            audit_id: headers
+                .get(AUDIT_ID)
+                .cloned()
+                .unwrap_or_else(|| stamps.next()),
         }
+    }
+
+    /// What names the request in the audit log.
+    pub(crate) fn audit_id(&self) -> &str {
+        self.audit_id.to_str().unwrap_or_default()
     }
 
     /// Adds the headers that every answer has.
     pub(crate) fn stamp(self, mut reply: Reply, stamps: &Stamps) -> Reply {
         let headers = reply.headers_mut();
-        headers.insert(AUDIT_ID, self.audit_id.unwrap_or_else(|| stamps.next()));
+        headers.insert(AUDIT_ID, self.audit_id);
         headers.insert(FLOW_SCHEMA, stamps.flow_schema.clone());
         headers.insert(PRIORITY_LEVEL, stamps.priority_level.clone());
         reply

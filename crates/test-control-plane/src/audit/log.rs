@@ -1,0 +1,156 @@
+//! The newest requests.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::entry::AuditEntry;
+use super::event::{AuditLevel, event};
+
+/// The newest requests, oldest first.
+#[derive(Debug)]
+pub struct AuditLog {
+    inner: Mutex<Inner>,
+    limit: usize,
+    /// Moves with every write.
+    written: watch::Sender<u64>,
+    sink: Mutex<Option<Sink>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: VecDeque<AuditEntry>,
+    /// The number of the next entry.
+    next: u64,
+}
+
+/// Where events are written to.
+struct Sink {
+    writer: Box<dyn Write + Send>,
+    level: AuditLevel,
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sink")
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A moment in the log: everything that comes after it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AuditMark(u64);
+
+/// The log no longer reaches back to a mark: raise `ServerConfig::audit_limit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the audit log no longer reaches back to the mark: {forgotten} requests are forgotten")]
+pub struct Forgotten {
+    /// How many requests after the mark are missing.
+    pub forgotten: u64,
+}
+
+impl AuditLog {
+    /// A log that keeps the newest `limit` requests.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            inner: Mutex::default(),
+            limit,
+            written: watch::channel(0).0,
+            sink: Mutex::new(None),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes every request from now on, one line of `audit.k8s.io/v1` JSON each.
+    pub fn write_to(&self, writer: impl Write + Send + 'static, level: AuditLevel) {
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        *sink = Some(Sink {
+            writer: Box::new(writer),
+            level,
+        });
+    }
+
+    pub(crate) fn push(&self, entry: AuditEntry) {
+        self.write_line(&entry);
+        let is_write = entry.is_write();
+        let mut inner = self.lock();
+        inner.next += 1;
+        inner.entries.push_back(entry);
+        while inner.entries.len() > self.limit {
+            inner.entries.pop_front();
+        }
+        drop(inner);
+        if is_write {
+            self.written.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn write_line(&self, entry: &AuditEntry) {
+        let mut guard = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sink) = guard.as_mut() else {
+            return;
+        };
+        let line = format!("{}\n", event(entry, sink.level));
+        let written = sink.writer.write_all(line.as_bytes());
+        if let Err(err) = written.and_then(|()| sink.writer.flush()) {
+            tracing::warn!(%err, "writing the audit log failed; it ends here");
+            *guard = None;
+        }
+    }
+
+    /// Every request that is still kept.
+    pub fn entries(&self) -> Vec<AuditEntry> {
+        self.lock().entries.iter().cloned().collect()
+    }
+
+    /// The requests that a test asks for.
+    pub fn matching(&self, wanted: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
+        let inner = self.lock();
+        let found = inner.entries.iter().filter(|e| wanted(e));
+        found.cloned().collect()
+    }
+
+    /// Forgets everything so far.
+    pub fn clear(&self) {
+        self.lock().entries.clear();
+    }
+
+    /// The moment now.
+    pub fn mark(&self) -> AuditMark {
+        AuditMark(self.lock().next)
+    }
+
+    /// The requests after a mark that a test asks for.
+    ///
+    /// # Errors
+    ///
+    /// Some of the requests after the mark are forgotten.
+    pub fn since(
+        &self,
+        mark: AuditMark,
+        wanted: impl Fn(&AuditEntry) -> bool,
+    ) -> Result<Vec<AuditEntry>, Forgotten> {
+        let inner = self.lock();
+        let after = inner.next.saturating_sub(mark.0);
+        let kept = u64::try_from(inner.entries.len()).unwrap_or(u64::MAX);
+        if after > kept {
+            return Err(Forgotten {
+                forgotten: after - kept,
+            });
+        }
+        let skip = usize::try_from(kept - after).unwrap_or(usize::MAX);
+        let found = inner.entries.iter().skip(skip).filter(|e| wanted(e));
+        Ok(found.cloned().collect())
+    }
+
+    /// Tells of every write.
+    pub(super) fn writes(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
+    }
+}

@@ -1,0 +1,55 @@
+//! A request on its way into the log.
+
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::entry::AuditEntry;
+use crate::auth::Identity;
+use crate::faults::RequestFacts;
+use crate::incoming::Incoming;
+use crate::server::ApiServer;
+use crate::status::ApiError;
+
+/// A request on its way into the log.
+pub(crate) struct Recording<'a> {
+    pub(crate) server: &'a ApiServer,
+    pub(crate) incoming: &'a Incoming,
+    pub(crate) identity: &'a Arc<Identity>,
+    pub(crate) facts: &'a RequestFacts,
+    /// The answer's `Audit-Id`.
+    pub(crate) audit_id: &'a str,
+    /// The fault rules that struck it.
+    pub(crate) fault: String,
+    pub(crate) received: Timestamp,
+    pub(crate) begun: Instant,
+}
+
+impl Recording<'_> {
+    /// Puts it in the log, if it was about resources; `revision_before` is the store's before it
+    /// was carried out.
+    pub(crate) fn finish(&self, revision_before: u64, code: u16, error: Option<&ApiError>) {
+        if !self.facts.is_resource() {
+            return;
+        }
+        let revision_after = self.server.store().revision();
+        let mut entry = AuditEntry::new(self.facts, Arc::clone(self.identity), self.received);
+        self.audit_id.clone_into(&mut entry.audit_id);
+        self.incoming
+            .header(CONTENT_TYPE)
+            .clone_into(&mut entry.content_type);
+        entry.body = self.incoming.body.clone();
+        entry.latency = self.begun.elapsed();
+        entry.code = code;
+        if let Some(error) = error {
+            error.reason.clone_into(&mut entry.reason);
+            error.message.clone_into(&mut entry.message);
+        }
+        entry.fault.clone_from(&self.fault);
+        entry.revision_before = revision_before;
+        entry.revision_after = revision_after;
+        self.server.audit().push(entry);
+    }
+}
