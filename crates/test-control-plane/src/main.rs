@@ -57,6 +57,10 @@ struct Args {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     ready_delay: Duration,
 
+    /// How many changes are kept for watches that go on from an older version.
+    #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
+    log_window: usize,
+
     /// Log more; repeat for even more.
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
@@ -113,6 +117,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         seed: OsRng.try_next_u64().context("drawing a seed")?,
         tokens,
         authorization: args.authorization_mode.clone(),
+        log_window: args.log_window,
         ..ServerConfig::default()
     };
     let plane = TestControlPlane::builder()

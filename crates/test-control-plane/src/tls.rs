@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ const HTTP2_STREAMS_MAX: u32 = 4000;
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long connections may take to end when the server stops.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The port couldn't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -184,8 +188,9 @@ async fn accept(
                     // An outage closes the connection before a byte is read.
                     if let Some(broken) = server.faults().outage().connect() {
                         let acceptor = acceptor.clone();
-                        let served = connection(stream, acceptor, server.clone());
-                        connections.spawn(until_either(stopping.clone(), broken, served));
+                        let stopping = stopping.clone();
+                        let served = connection(stream, acceptor, server.clone(), stopping);
+                        connections.spawn(until_broken(broken, served));
                     }
                 }
                 // Out of file descriptors, most likely: let some connections end first.
@@ -196,18 +201,29 @@ async fn accept(
             }
         }
     }
-    connections.shutdown().await;
+    while connections.join_next().await.is_some() {}
 }
 
-async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer) {
+/// Serves a connection until it or the server ends.
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+    stopping: CancellationToken,
+) {
     let _ = stream.set_nodelay(true);
-    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(err)) => {
-            tracing::debug!(%err, "the TLS handshake failed");
-            return;
+    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
+    let stream = tokio::select! {
+        biased;
+        () = stopping.cancelled() => return,
+        accepted = handshake => match accepted {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(err)) => {
+                tracing::debug!(%err, "the TLS handshake failed");
+                return;
+            }
+            Err(_) => return,
         }
-        Err(_) => return,
     };
     let peer = peer_of(&stream);
     let service = service_fn(move |mut request: Request<Incoming>| {
@@ -217,21 +233,25 @@ async fn connection(stream: TcpStream, acceptor: TlsAcceptor, server: ApiServer)
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(HTTP2_STREAMS_MAX);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(err) = connection.await {
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        biased;
+        () = stopping.cancelled() => {
+            // Watches end by themselves: let their clients see it.
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(FAREWELL_TIMEOUT, connection).await
+        }
+        ended = &mut connection => Ok(ended),
+    };
+    if let Ok(Err(err)) = ended {
         tracing::debug!(%err, "a connection ended");
     }
 }
 
-/// Serves a connection until the server stops or an outage breaks it.
-async fn until_either(
-    stopping: CancellationToken,
-    broken: CancellationToken,
-    served: impl Future<Output = ()>,
-) {
+/// Serves a connection until an outage breaks it.
+async fn until_broken(broken: CancellationToken, served: impl Future<Output = ()>) {
     tokio::select! {
         biased;
-        () = stopping.cancelled() => {}
         () = broken.cancelled() => {}
         () = served => {}
     }

@@ -1,12 +1,10 @@
 //! Resources that are answered to and never stored.
 
-use http::header::USER_AGENT;
 use serde_json::{Value, json};
 
 use crate::decode;
 use crate::incoming::Incoming;
 use crate::kinds::{self, Subresource};
-use crate::options::{Write, WriteOptions};
 use crate::reply::Reply;
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
@@ -37,9 +35,7 @@ impl ApiServer {
             name: name.unwrap_or_default().to_owned(),
             ..request.clone()
         };
-        let agent = incoming.header(USER_AGENT);
-        let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
-        self.bind(&request, &body, options.dry_run)
+        self.bind(&request, &body)
     }
 
     /// The components of the control plane, of which none can be asked.

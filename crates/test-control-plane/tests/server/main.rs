@@ -8,10 +8,10 @@
 mod actors;
 mod actors_garbage_collector;
 mod actors_namespaces;
-mod actors_nodes;
 mod actors_pods;
 mod audit;
 mod client;
+mod client_go;
 mod deletions;
 mod discovery;
 mod faults;
@@ -25,4 +25,5 @@ mod support;
 mod tls;
 mod transport;
 mod watches;
+mod wire;
 mod writes;
