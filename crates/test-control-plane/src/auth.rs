@@ -21,8 +21,12 @@ mod identity;
 mod impersonation;
 mod mode;
 mod rbac;
+mod review;
+mod service_account;
 mod service_as;
+mod token;
 mod token_file;
+mod token_request;
 
 pub use authenticate::Peer;
 pub use identity::{ANONYMOUS, AUTHENTICATED, Identity, MASTERS, NODES, UNAUTHENTICATED};
@@ -34,3 +38,5 @@ pub use token_file::{TokenFileError, TokenFileFlaw, Tokens};
 pub(crate) use admit::Admission;
 pub(crate) use authenticate::Sender;
 pub(crate) use rbac::{Rbac, RbacIndex, is_policy};
+pub(crate) use service_account::TokenKey;
+pub(crate) use token::{KeyError, SigningKey};

@@ -6,6 +6,7 @@ mod verb;
 
 pub use subresource::Subresource;
 pub use table::KINDS;
+pub(crate) use table::TOKEN_REQUEST;
 pub use verb::Verb;
 
 /// One resource of one group version.

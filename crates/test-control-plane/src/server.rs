@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditLog, Recording};
-use crate::auth::{Admission, Identity, Rbac, RbacIndex, Sender};
+use crate::auth::{Admission, Identity, KeyError, Rbac, RbacIndex, Sender, SigningKey, TokenKey};
 use crate::clock::{Clock, SkewedClock};
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
@@ -55,6 +55,7 @@ struct Inner {
     faults: Faults,
     stamps: Stamps,
     policy: Rbac,
+    token_key: TokenKey,
     /// Whoever sends requests from this process and doesn't say who it is.
     admin: Arc<Identity>,
     stopping: CancellationToken,
@@ -79,6 +80,7 @@ impl ApiServer {
             faults: Faults::new(config.seed),
             stamps: Stamps::new(config.seed),
             policy: Rbac::default(),
+            token_key: TokenKey::default(),
             admin: Arc::new(Identity::admin()),
             stopping: CancellationToken::new(),
             config,
@@ -113,6 +115,11 @@ impl ApiServer {
     /// The roles and bindings, arranged to be asked.
     pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
         self.0.policy.index(&self.0.store)
+    }
+
+    /// The key that the tokens of service accounts are signed with.
+    pub(crate) fn token_key(&self) -> Result<&SigningKey, KeyError> {
+        self.0.token_key.get()
     }
 
     /// Ends every watch; requests are still answered.
@@ -305,9 +312,9 @@ impl ApiServer {
                 let body = decode::value(format, &incoming.body)?;
                 self.evict(request, &incoming.query, &body)
             }
-            Target::Token => self.post_virtual(request, incoming),
+            Target::Token => self.post_virtual(request, incoming, &options),
             Target::Object if request.kind.has(Trait::Virtual) => {
-                self.post_virtual(request, incoming)
+                self.post_virtual(request, incoming, &options)
             }
             _ => {
                 let (draft, warnings) = self.decode(request, incoming, &options)?;
@@ -361,7 +368,7 @@ impl ApiServer {
     }
 
     /// The object in a body, and what the client is to be warned of.
-    fn decode(
+    pub(crate) fn decode(
         &self,
         request: &ResourceRequest,
         incoming: &Incoming,

@@ -8,6 +8,7 @@ use http::{Extensions, HeaderMap};
 
 use super::identity::Identity;
 use super::mode::AuthorizationMode;
+use super::service_account::{ISSUER, Shown};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
@@ -62,8 +63,9 @@ impl ApiServer {
             return Ok(Arc::new(identity.clone().authenticated()));
         }
         if let Some(token) = bearer_token(headers) {
-            let found = self.token_user(token).ok_or_else(ApiError::unauthorized)?;
-            return Ok(Arc::new(found));
+            let shown = self.token_user(token, &[ISSUER]);
+            let shown = shown.map_err(|_| ApiError::unauthorized())?;
+            return Ok(Arc::new(shown.identity));
         }
         match sender {
             Sender::Process(identity) if !headers.contains_key(AUTHORIZATION) => {
@@ -80,10 +82,27 @@ impl ApiServer {
         }
     }
 
-    /// Whose token it is, if it is anyone's and still counts.
-    pub(crate) fn token_user(&self, token: &str) -> Option<Identity> {
-        let identity = self.config().tokens.get(token)?;
-        Some(identity.clone().authenticated())
+    /// Whose token it is, if it still counts for one of the audiences.
+    ///
+    /// # Errors
+    ///
+    /// Why it doesn't, if there is anything to say.
+    pub(crate) fn token_user(
+        &self,
+        token: &str,
+        audiences: &[&str],
+    ) -> Result<Shown, Option<String>> {
+        let known = self.config().tokens.get(token);
+        let mut shown = match known {
+            // Listed tokens say nothing of audiences, so they are meant for this server.
+            Some(identity) if audiences.contains(&ISSUER) => Shown {
+                identity: identity.clone(),
+                audiences: vec![ISSUER.to_owned()],
+            },
+            _ => self.verify_token(token, audiences)?,
+        };
+        shown.identity = shown.identity.authenticated();
+        Ok(shown)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::events;
 use crate::kinds::Trait;
 use crate::object::{Draft, Key, Object};
 use crate::options::WriteOptions;
-use crate::route::{ResourceRequest, Target};
+use crate::route::{ResourceRequest, Target, Verb};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Expect;
@@ -81,6 +81,9 @@ impl ApiServer {
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &name, &errors));
+        }
+        if request.verb != Verb::Create {
+            self.authorize_create_on_update(request)?;
         }
         let key = Key::new(kind, &request.namespace, &name);
         let exists = |object: Option<Arc<Object>>| {

@@ -54,7 +54,6 @@ impl ApiServer {
                 if let Source::Put(draft) = source
                     && Self::creates_on_update(request)
                 {
-                    self.authorize_create_on_update(request)?;
                     let mut draft = draft.clone();
                     check_name(request, &mut draft)?;
                     draft.metadata_mut().remove("resourceVersion");

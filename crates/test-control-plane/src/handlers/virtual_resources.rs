@@ -1,11 +1,14 @@
 //! Resources that are answered to and never stored.
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::decode;
 use crate::incoming::Incoming;
 use crate::kinds::{self, Subresource};
-use crate::reply::Reply;
+use crate::object::Draft;
+use crate::options::WriteOptions;
+use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
@@ -17,11 +20,31 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         incoming: &Incoming,
+        options: &WriteOptions,
     ) -> ApiResult<Reply> {
-        match request.kind.kind {
-            "Binding" => self.post_binding(request, incoming),
-            _ => Err(ApiError::method_not_allowed()),
+        if request.kind.kind == "Binding" {
+            return self.post_binding(request, incoming);
         }
+        let asked = ResourceRequest {
+            kind: match request.target {
+                Target::Token => &kinds::TOKEN_REQUEST,
+                _ => request.kind,
+            },
+            ..request.clone()
+        };
+        let (mut draft, warnings) = self.decode(&asked, incoming, options)?;
+        self.normalize(asked.kind, &mut draft)?;
+        self.track(&asked, options, None, &mut draft);
+        let mut draft = Draft::from_value(
+            asked.kind,
+            match request.target {
+                Target::Token => self.request_token(request, draft)?,
+                _ => self.review(request, draft)?,
+            },
+        );
+        self.normalize(asked.kind, &mut draft)?;
+        let reply = reply::json_text(StatusCode::CREATED, draft.encode());
+        reply::with_warnings(Ok(reply), &warnings)
     }
 
     /// The older form of binding a pod: the body names the pod.

@@ -9,6 +9,8 @@ mod events;
 mod policy;
 mod rbac;
 
+pub(crate) use authentication::TOKEN_REQUEST;
+
 use super::{Field, Kind, NameRule, Trait, Verb};
 
 /// The groups in the order in which discovery lists them.

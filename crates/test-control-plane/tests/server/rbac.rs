@@ -1,6 +1,8 @@
 //! What users may do by the roles that are bound to them.
 
-use http::Method;
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::Full;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::{AuthorizationMode, Identity};
 use serde_json::{Value, json};
@@ -298,6 +300,39 @@ async fn to_create_by_put_needs_both_rights() {
         write(&plane, &alice, Method::PUT, lease, &body).await.0,
         201
     );
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn to_create_by_apply_needs_both_rights() {
+    let plane = TestControlPlane::builder().start().await;
+    let alice = Identity::user("alice");
+    let roles = &format!("{RBAC}/namespaces/default/roles");
+    let bindings = &format!("{RBAC}/namespaces/default/rolebindings");
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]);
+    create(&plane, roles, &role("r", &rules)).await;
+    let to_alice = binding("b", "Role", "r", &user("alice"));
+    create(&plane, bindings, &to_alice).await;
+    let apply = async |name: &str| {
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}?fieldManager=a");
+        let request = Request::patch(path)
+            .header("Content-Type", "application/apply-patch+yaml")
+            .extension(alice.clone())
+            .body(Full::new(Bytes::from(body.to_string())))
+            .unwrap();
+        plane
+            .server()
+            .serve(request)
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+    };
+    assert_eq!(apply("z").await, 403);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    create(&plane, maps, &json!({"metadata": {"name": "z"}})).await;
+    assert_eq!(apply("z").await, 200);
     plane.stop().await;
 }
 

@@ -14,3 +14,9 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     review(GROUP, "TokenReview", "tokenreviews", "tokenreview"),
 ];
+
+/// What is posted to `serviceaccounts/NAME/token`; it has no resource of its own.
+pub(crate) static TOKEN_REQUEST: Kind = Kind {
+    namespaced: true,
+    ..review(GROUP, "TokenRequest", "tokenrequests", "tokenrequest")
+};
