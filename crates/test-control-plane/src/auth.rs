@@ -16,6 +16,7 @@ mod admit;
 mod attributes;
 mod authenticate;
 mod authorize;
+mod certificate;
 mod forbidden;
 mod identity;
 mod impersonation;
@@ -36,7 +37,8 @@ pub use service_as::ServiceAs;
 pub use token_file::{TokenFileError, TokenFileFlaw, Tokens};
 
 pub(crate) use admit::Admission;
-pub(crate) use authenticate::Sender;
+pub(crate) use authenticate::{IssuedTokens, Sender};
+pub(crate) use certificate::{UID_ATTRIBUTE, user as certificate_user};
 pub(crate) use rbac::{Rbac, RbacIndex, is_policy};
-pub(crate) use service_account::TokenKey;
+pub(crate) use service_account::{ISSUER as TOKEN_ISSUER, TokenKey};
 pub(crate) use token::{KeyError, SigningKey};

@@ -10,6 +10,7 @@ mod open_api;
 mod pods;
 mod read;
 mod scale;
+mod token_issuer;
 mod update;
 mod virtual_resources;
 

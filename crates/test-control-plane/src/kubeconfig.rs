@@ -7,7 +7,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::tls::TlsMaterial;
+use crate::certificates::ClientCertificate;
+
+/// The name of the cluster and of the context.
+const CLUSTER: &str = "test-control-plane";
 
 /// A kubeconfig that couldn't be written.
 #[derive(Debug, thiserror::Error)]
@@ -19,34 +22,45 @@ pub struct WriteKubeconfigError {
     pub reason: std::io::Error,
 }
 
-/// The kubeconfig of the administrator, as JSON, which is YAML too.
-pub fn kubeconfig(url: &str, tls: &TlsMaterial) -> Value {
+/// How a client shows who it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Credential<'a> {
+    /// By a certificate.
+    Certificate(&'a ClientCertificate),
+    /// By a bearer token.
+    Token(&'a str),
+}
+
+/// A kubeconfig for the server at `url`, whose certificates are signed by `ca_pem`, as JSON, which
+/// is YAML too. Its one context is for the namespace `default`.
+pub fn kubeconfig(url: &str, ca_pem: &str, user: &str, credential: Credential<'_>) -> Value {
     let encode = |pem: &str| STANDARD.encode(pem);
+    let shown = match credential {
+        Credential::Certificate(certificate) => json!({
+            "client-certificate-data": encode(&certificate.pem),
+            "client-key-data": encode(&certificate.key_pem),
+        }),
+        Credential::Token(token) => json!({"token": token}),
+    };
     json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "current-context": "test-control-plane",
+        "current-context": CLUSTER,
         "preferences": {},
         "clusters": [{
-            "name": "test-control-plane",
+            "name": CLUSTER,
             "cluster": {
                 "server": url,
-                "certificate-authority-data": encode(&tls.ca_pem),
+                "certificate-authority-data": encode(ca_pem),
             },
         }],
-        "users": [{
-            "name": "admin",
-            "user": {
-                "client-certificate-data": encode(&tls.client_pem),
-                "client-key-data": encode(&tls.client_key_pem),
-            },
-        }],
+        "users": [{"name": user, "user": shown}],
         "contexts": [{
-            "name": "test-control-plane",
+            "name": CLUSTER,
             "context": {
-                "cluster": "test-control-plane",
+                "cluster": CLUSTER,
                 "namespace": "default",
-                "user": "admin",
+                "user": user,
             },
         }],
     })

@@ -77,6 +77,10 @@ pub enum Route {
     Health,
     /// `/metrics`.
     Metrics,
+    /// `/.well-known/openid-configuration`.
+    OpenIdConfiguration,
+    /// `/openid/v1/jwks`.
+    TokenKeys,
     /// `/version`.
     Version,
     /// `/openapi/v3`, or the document of one group version below it.
@@ -147,6 +151,8 @@ pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
     match segments.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health),
         ["version"] => Ok(Route::Version),
+        [".well-known", "openid-configuration"] => Ok(Route::OpenIdConfiguration),
+        ["openid", "v1", "jwks"] => Ok(Route::TokenKeys),
         ["metrics"] => Ok(Route::Metrics),
         ["openapi", "v3"] => Ok(Route::OpenApi(None)),
         ["openapi", "v3", "api", version] => Ok(open_api("", version)),

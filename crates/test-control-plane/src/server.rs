@@ -17,7 +17,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{AuditLog, Recording};
-use crate::auth::{Admission, Identity, KeyError, Rbac, RbacIndex, Sender, SigningKey, TokenKey};
+use crate::auth::{
+    Admission, Identity, IssuedTokens, KeyError, Rbac, RbacIndex, Sender, SigningKey, TokenKey,
+};
 use crate::clock::{Clock, SkewedClock};
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
@@ -56,6 +58,7 @@ struct Inner {
     stamps: Stamps,
     policy: Rbac,
     token_key: TokenKey,
+    issued_tokens: IssuedTokens,
     /// Whoever sends requests from this process and doesn't say who it is.
     admin: Arc<Identity>,
     stopping: CancellationToken,
@@ -81,6 +84,7 @@ impl ApiServer {
             stamps: Stamps::new(config.seed),
             policy: Rbac::default(),
             token_key: TokenKey::default(),
+            issued_tokens: IssuedTokens::default(),
             admin: Arc::new(Identity::admin()),
             stopping: CancellationToken::new(),
             config,
@@ -115,6 +119,10 @@ impl ApiServer {
     /// The roles and bindings, arranged to be asked.
     pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
         self.0.policy.index(&self.0.store)
+    }
+
+    pub(crate) fn issued_tokens(&self) -> &IssuedTokens {
+        &self.0.issued_tokens
     }
 
     /// The key that the tokens of service accounts are signed with.

@@ -11,10 +11,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
-};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -25,7 +21,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{Identity, Peer};
+use crate::auth::{self, Peer};
+use crate::certificates::{CertificateError, TlsMaterial};
 use crate::server::ApiServer;
 
 /// How many HTTP/2 streams a connection may have open: watches stay open, so there are many.
@@ -52,75 +49,14 @@ pub enum ListenError {
         reason: std::io::Error,
     },
     /// Making the certificates failed.
-    #[error("making certificates: {0}")]
-    Certificates(#[from] rcgen::Error),
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
     /// The TLS library refused the certificates.
     #[error("setting up TLS: {0}")]
     Tls(String),
 }
 
-/// The certificates of one control plane.
-#[derive(Clone, Debug)]
-pub struct TlsMaterial {
-    /// The authority's certificate.
-    pub ca_pem: String,
-    /// The administrator's certificate.
-    pub client_pem: String,
-    /// The administrator's key.
-    pub client_key_pem: String,
-    server_pem: String,
-    server_key_pem: String,
-}
-
 impl TlsMaterial {
-    /// Makes an authority, and certificates for the server and the administrator.
-    ///
-    /// # Errors
-    ///
-    /// The keys can't be made.
-    pub fn generate() -> Result<Self, rcgen::Error> {
-        let mut ca = CertificateParams::new(Vec::<String>::new())?;
-        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        ca.distinguished_name
-            .push(DnType::CommonName, "test-control-plane-ca");
-        let issuer = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
-
-        let names = [
-            "localhost",
-            "kubernetes",
-            "kubernetes.default.svc",
-            "127.0.0.1",
-            "::1",
-        ];
-        let mut server = CertificateParams::new(names.map(str::to_owned))?;
-        server
-            .distinguished_name
-            .push(DnType::CommonName, "kube-apiserver");
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let server_key = KeyPair::generate()?;
-        let server = server.signed_by(&server_key, &issuer)?;
-
-        let mut client = CertificateParams::new(Vec::<String>::new())?;
-        client
-            .distinguished_name
-            .push(DnType::CommonName, "kubernetes-admin");
-        client
-            .distinguished_name
-            .push(DnType::OrganizationName, "system:masters");
-        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        let client_key = KeyPair::generate()?;
-        let client = client.signed_by(&client_key, &issuer)?;
-
-        Ok(Self {
-            ca_pem: issuer.pem(),
-            client_pem: client.pem(),
-            client_key_pem: client_key.serialize_pem(),
-            server_pem: server.pem(),
-            server_key_pem: server_key.serialize_pem(),
-        })
-    }
-
     fn server_config(&self) -> Result<rustls::ServerConfig, ListenError> {
         let certificate = |pem: &str| {
             let parsed = CertificateDer::from_pem_slice(pem.as_bytes());
@@ -257,13 +193,12 @@ async fn until_broken(broken: CancellationToken, served: impl Future<Output = ()
     }
 }
 
-/// Whoever has a certificate of our authority is the administrator: no other one is handed out.
+/// Who the client is by its certificate, which the handshake has verified.
 fn peer_of(stream: &TlsStream<TcpStream>) -> Peer {
     let (_, session) = stream.get_ref();
-    let presented = session
-        .peer_certificates()
-        .is_some_and(|chain| !chain.is_empty());
+    let chain = session.peer_certificates();
+    let certificate = chain.and_then(<[_]>::first);
     Peer {
-        certificate: presented.then(Identity::admin),
+        certificate: certificate.and_then(|der| auth::certificate_user(der)),
     }
 }

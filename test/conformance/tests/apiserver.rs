@@ -110,7 +110,7 @@ fn a_server_behind_a_port_is_asked_alike() {
 fn a_certificate_of_another_authority_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
-    let other = kube_test_control_plane::tls::TlsMaterial::generate().unwrap();
+    let other = kube_test_control_plane::certificates::TlsMaterial::generate().unwrap();
     std::fs::write(&path, other.ca_pem).unwrap();
     let report = over_tls(&quick_cases(), |_| Certificates::Authority(path));
     assert_eq!((report.passed, report.failed.len()), (0, 4));

@@ -10,12 +10,12 @@ use crate::kinds::Verb;
 impl AuditLog {
     /// The rules of the smallest role that allows every request that is still kept, matches and
     /// was not refused for want of rights. Names of objects are left out of it. Server-side apply
-    /// needs `patch`, and `create` where it created the object.
+    /// needs `patch`, and `create` where it created the object, as PUT needs besides `update`.
     pub fn minimal_rules(&self, client: &RequestMatcher) -> Vec<PolicyRule> {
         let entries = self.matching(|e| e.code != 403 && client.matches(&e.facts(), &e.body));
         let mut verbs: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
         for entry in entries {
-            let created = entry.verb == Verb::Patch && entry.code == 201;
+            let created = matches!(entry.verb, Verb::Patch | Verb::Update) && entry.code == 201;
             let mut resource = entry.resource;
             if !entry.subresource.is_empty() {
                 resource = format!("{resource}/{}", entry.subresource);

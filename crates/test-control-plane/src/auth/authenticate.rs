@@ -1,7 +1,7 @@
 //! Who a request comes from: an identity that this process vouches for, a client certificate, a
 //! bearer token, or nobody.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
@@ -9,6 +9,7 @@ use http::{Extensions, HeaderMap};
 use super::identity::Identity;
 use super::mode::AuthorizationMode;
 use super::service_account::{ISSUER, Shown};
+use super::token_file::Tokens;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
@@ -44,7 +45,30 @@ impl Sender {
     }
 }
 
+/// The tokens that were handed out while the server runs.
+#[derive(Debug, Default)]
+pub(crate) struct IssuedTokens(RwLock<Tokens>);
+
+impl IssuedTokens {
+    fn get(&self, token: &str) -> Option<Identity> {
+        let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(token).cloned()
+    }
+
+    fn insert(&self, token: &str, identity: Identity) {
+        let mut tokens = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        tokens.insert(token, identity);
+    }
+}
+
 impl ApiServer {
+    /// A new bearer token that shows a user, as long as the server runs.
+    pub fn issue_token(&self, identity: &Identity) -> String {
+        let token = self.new_uid();
+        self.issued_tokens().insert(&token, identity.clone());
+        token
+    }
+
     /// Who a request comes from.
     ///
     /// # Errors
@@ -92,11 +116,12 @@ impl ApiServer {
         token: &str,
         audiences: &[&str],
     ) -> Result<Shown, Option<String>> {
-        let known = self.config().tokens.get(token);
+        let listed = self.config().tokens.get(token).cloned();
+        let known = listed.or_else(|| self.issued_tokens().get(token));
         let mut shown = match known {
-            // Listed tokens say nothing of audiences, so they are meant for this server.
+            // Such tokens say nothing of audiences, so they are meant for this server.
             Some(identity) if audiences.contains(&ISSUER) => Shown {
-                identity: identity.clone(),
+                identity,
                 audiences: vec![ISSUER.to_owned()],
             },
             _ => self.verify_token(token, audiences)?,

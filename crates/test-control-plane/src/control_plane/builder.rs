@@ -11,10 +11,11 @@ use tokio::task::JoinSet;
 use super::{Endpoint, TestControlPlane};
 use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
 use crate::auth::{Authorization, Tokens};
+use crate::certificates::TlsMaterial;
 use crate::clock::{Clock, TokioClock};
 use crate::config::{ServerConfig, UnknownFields};
 use crate::server::ApiServer;
-use crate::tls::{self, ListenError, TlsMaterial};
+use crate::tls::{self, ListenError};
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];

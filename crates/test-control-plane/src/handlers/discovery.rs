@@ -40,6 +40,11 @@ impl ApiServer {
         if incoming.method != Method::GET {
             return Err(ApiError::method_not_allowed());
         }
+        match route {
+            Route::OpenIdConfiguration => return Ok(Self::open_id_configuration(&incoming.host)),
+            Route::TokenKeys => return Ok(self.token_keys()),
+            _ => {}
+        }
         let accept = incoming.header(http::header::ACCEPT);
         if matches!(route, Route::CoreVersions | Route::Groups)
             && negotiate::wants_aggregated_discovery(accept)
@@ -109,6 +114,7 @@ fn version() -> Value {
 /// The paths that there are, but for resources.
 fn root() -> Value {
     let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
         "/api",
         "/api/v1",
         "/apis",
@@ -116,6 +122,7 @@ fn root() -> Value {
         "/metrics",
         "/openapi/v3",
         "/openapi/v3/",
+        "/openid/v1/jwks",
         "/version",
     ]
     .map(str::to_owned)

@@ -5,7 +5,9 @@ use http::{Method, Request};
 use http_body_util::Full;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::{AuthorizationMode, Identity};
+use kube_test_control_plane::faults::RequestMatcher;
 use serde_json::{Value, json};
+use tower::Service;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
@@ -420,5 +422,46 @@ async fn what_is_refused_is_in_the_audit_log() {
     };
     assert_eq!((entry.user.as_str(), entry.code), ("alice", 403));
     assert_eq!(entry.summary(), "list secrets / 403");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn the_role_that_the_log_tells_of_suffices_for_the_same_again() {
+    let plane = TestControlPlane::builder().start().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let body = json!({"metadata": {"name": "l"}, "spec": {}});
+    let requests = [
+        (Method::GET, maps, 200),
+        (Method::PUT, lease, 201),
+        (Method::DELETE, lease, 200),
+    ];
+    for (method, path, code) in &requests {
+        let found = write(&plane, &Identity::admin(), method.clone(), path, &body).await;
+        assert_eq!(found.0, *code, "{found:?}");
+    }
+    let rules = plane
+        .server()
+        .audit()
+        .minimal_rules(&RequestMatcher::default());
+    let alice = plane.service_as(Identity::user("alice"));
+    create(
+        &plane,
+        &format!("{RBAC}/clusterroles"),
+        &role("minimal", &json!(rules)),
+    )
+    .await;
+    let to_alice = binding("minimal", "ClusterRole", "minimal", &user("alice"));
+    create(&plane, &format!("{RBAC}/clusterrolebindings"), &to_alice).await;
+    for (method, path, code) in requests {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("Content-Type", "application/json");
+        let request = request.body(Full::new(Bytes::from(body.to_string())));
+        let reply = alice.clone().call(request.unwrap()).await.unwrap();
+        assert_eq!(reply.status(), code, "{path}");
+    }
+    let pods = Request::get("/api/v1/pods").body(Full::new(Bytes::new()));
+    let reply = alice.clone().call(pods.unwrap()).await.unwrap();
+    assert_eq!(reply.status(), 403);
     plane.stop().await;
 }

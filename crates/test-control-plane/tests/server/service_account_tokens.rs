@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use kube_test_control_plane::auth::Peer;
+use kube_test_control_plane::auth::{Identity, Peer};
 use kube_test_control_plane::{TestControlPlane, TestControlPlaneBuilder};
 use serde_json::{Value, json};
 
@@ -257,5 +257,48 @@ async fn a_request_must_fit_its_account() {
     }
     let missing = post(&plane, &format!("{ACCOUNTS}/no/token"), &json!({}), 404).await;
     assert_eq!(missing["message"], "serviceaccounts \"no\" not found");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn programs_can_check_tokens_themselves() {
+    let (plane, _) = with_account(TestControlPlane::builder()).await;
+    let token = plane.service_account_token("default", "sa1").await.unwrap();
+    let missing = plane.service_account_token("default", "no").await;
+    assert_eq!(
+        missing.unwrap_err().to_string(),
+        "requesting a token of the service account default/no: serviceaccounts \"no\" not found"
+    );
+    let path = "/.well-known/openid-configuration";
+    let server = plane.server();
+    let account = Identity::service_account("default", "sa1");
+    for user in [&account, &Identity::admin()] {
+        let (code, found) = server
+            .call_json_as(user, Method::GET, path, "test", &Value::Null)
+            .await;
+        assert_eq!(code, 200);
+        assert_eq!(found["issuer"], "https://kubernetes.default.svc");
+        let uri = found["jwks_uri"].as_str().unwrap();
+        assert!(uri.ends_with("/openid/v1/jwks"), "{uri}");
+    }
+    let (_, keys) = server
+        .call_json(Method::GET, "/openid/v1/jwks", "test", &Value::Null)
+        .await;
+    let header = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap());
+    let header: Value = serde_json::from_slice(&header.unwrap()).unwrap();
+    assert_eq!(
+        header,
+        json!({"alg": "ES256", "kid": keys["keys"][0]["kid"]})
+    );
+    let (code, _) = server
+        .call_json_as(
+            &Identity::user("a"),
+            Method::GET,
+            path,
+            "test",
+            &Value::Null,
+        )
+        .await;
+    assert_eq!(code, 403);
     plane.stop().await;
 }

@@ -93,3 +93,73 @@ async fn the_kubeconfig_file_appears_whole_and_private() {
     assert!(plane.write_kubeconfig(&missing).is_err());
     plane.stop().await;
 }
+
+async fn who(config: &Value) -> Value {
+    let request = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+        .header("Content-Type", "application/json")
+        .body(b"{}".to_vec())
+        .unwrap();
+    let review: Value = client(config).await.request(request).await.unwrap();
+    review["status"]["userInfo"].clone()
+}
+
+#[tokio::test]
+async fn users_get_kubeconfigs_of_their_own() {
+    let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
+    let alice = Identity::user("alice").uid("1-2").group("devs");
+    let config = plane.kubeconfig_for(&alice).unwrap();
+    assert!(config["users"][0]["user"]["client-certificate-data"].is_string());
+    let mut info = who(&config).await;
+    let extra = info.as_object_mut().unwrap().remove("extra").unwrap();
+    assert_eq!(
+        info,
+        json!({"username": "alice", "uid": "1-2", "groups": ["devs", "system:authenticated"]})
+    );
+    let id = extra["authentication.kubernetes.io/credential-id"][0].as_str();
+    assert!(id.unwrap().starts_with("X509SHA256="));
+
+    let robot = Identity::service_account("default", "robot").extra("a", "b");
+    let config = plane.kubeconfig_for(&robot).unwrap();
+    assert!(config["users"][0]["user"]["token"].is_string());
+    assert_eq!(
+        who(&config).await,
+        json!({
+            "username": "system:serviceaccount:default:robot",
+            "groups": ["system:serviceaccounts", "system:serviceaccounts:default",
+                "system:authenticated"],
+            "extra": {"a": ["b"]},
+        })
+    );
+
+    let token = plane.issue_token(&Identity::user("bob"));
+    let config = plane.kubeconfig_with_token("bob", &token).unwrap();
+    assert_eq!(who(&config).await["username"], "bob");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    plane.write_kubeconfig_for(&alice, &path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let written: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(who(&written).await["username"], "alice");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_counts_before_a_token() {
+    let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
+    let mut config = plane.kubeconfig_for(&Identity::user("alice")).unwrap();
+    config["users"][0]["user"]["token"] = json!("wrong");
+    assert_eq!(who(&config).await["username"], "alice");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_port_there_is_no_kubeconfig() {
+    let plane = TestControlPlane::builder().start().await;
+    assert!(plane.kubeconfig().is_none());
+    let error = plane.kubeconfig_for(&Identity::user("a")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the control plane has no port: it was not told to listen"
+    );
+    plane.stop().await;
+}

@@ -1,0 +1,37 @@
+//! What programs need that check the tokens of service accounts themselves: OpenID discovery.
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use crate::auth::TOKEN_ISSUER;
+use crate::reply::{self, Reply};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// `/.well-known/openid-configuration`: who issues tokens, and where its keys are.
+    pub(crate) fn open_id_configuration(host: &str) -> Reply {
+        let value = json!({
+            "issuer": TOKEN_ISSUER,
+            "jwks_uri": format!("https://{host}/openid/v1/jwks"),
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["ES256"],
+        });
+        published(&value, "application/json")
+    }
+
+    /// `/openid/v1/jwks`: the keys that tokens are signed with.
+    pub(crate) fn token_keys(&self) -> Reply {
+        published(&self.token_issuer_keys(), "application/jwk-set+json")
+    }
+}
+
+fn published(value: &Value, media_type: &'static str) -> Reply {
+    let mut reply = reply::json_value(StatusCode::OK, value);
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    let hour = HeaderValue::from_static("public, max-age=3600");
+    headers.insert(CACHE_CONTROL, hour);
+    reply
+}
