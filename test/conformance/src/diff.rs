@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 /// When two values count as alike.
 pub trait Rule {
-    /// Whether two values that are neither two objects nor two lists of one length are alike.
-    fn alike(&self, expected: &Value, actual: &Value) -> bool;
+    /// Whether two values that are neither two objects nor two lists of one length are alike; the
+    /// path ends with the name of the member that they are the value of.
+    fn alike(&self, path: &str, expected: &Value, actual: &Value) -> bool;
 
     /// Whether a member of that name is left out wherever it stands.
     fn leaves_out(&self, member: &str) -> bool;
@@ -15,7 +16,7 @@ pub trait Rule {
 struct Exact;
 
 impl Rule for Exact {
-    fn alike(&self, expected: &Value, actual: &Value) -> bool {
+    fn alike(&self, _: &str, expected: &Value, actual: &Value) -> bool {
         expected == actual
     }
 
@@ -54,7 +55,7 @@ fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &m
                 walk(rule, &format!("{path}[{index}]"), a, b, lines);
             }
         }
-        (a, b) if rule.alike(a, b) => {}
+        (a, b) if rule.alike(path, a, b) => {}
         (a, b) => lines.push(format!("{path}: expected {a}, is {b}")),
     }
 }

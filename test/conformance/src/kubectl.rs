@@ -3,6 +3,7 @@
 mod client;
 mod cluster;
 mod compare;
+pub mod script;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -84,27 +85,38 @@ pub fn run_session(session: &Session, programs: &Programs) -> anyhow::Result<Rep
         let cluster = Cluster::start(session, programs).await?;
         let mut verdicts = Vec::new();
         for step in &session.steps {
-            verdicts.push(judge(&cluster, step).await);
+            judge(&cluster, step, &mut verdicts).await;
         }
         cluster.stop().await;
         Ok(verdicts.into_iter().collect())
     })
 }
 
-async fn judge(cluster: &Cluster, step: &Step) -> Verdict {
-    let id = step.command.clone();
+/// Runs a step, and what happens during it.
+async fn judge(cluster: &Cluster, step: &Step, verdicts: &mut Vec<Verdict>) {
     let result = async {
         if step.settle {
             cluster.settle().await?;
         }
-        cluster.kubectl(step).await
+        let Some(during) = &step.during else {
+            return cluster.kubectl(step).await;
+        };
+        let watch = cluster.start_watch(step)?;
+        cluster.settle().await?;
+        for step in during {
+            Box::pin(judge(cluster, step, verdicts)).await;
+        }
+        cluster.settle().await?;
+        cluster.end_watch(watch, step.exit).await
     };
-    match result.await {
+    let result = result.await;
+    let id = step.command.clone();
+    verdicts.push(match result {
         Ok(finished) => Verdict {
             id,
             differences: compare(step, &finished),
             deviations: Vec::new(),
         },
         Err(error) => Verdict::broken(id, &error),
-    }
+    });
 }

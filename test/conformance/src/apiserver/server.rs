@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use http::{Method, Request};
+use http::header::HOST;
+use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 use kube_test_control_plane::auth::{Identity, Peer, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
@@ -16,6 +17,9 @@ use crate::remote::Remote;
 
 /// The namespace of a case that has a server of its own.
 const NAMESPACE: &str = "recorded";
+
+/// Where a client would reach the embedded server, as every client names the host that it asks.
+const EMBEDDED_HOST: HeaderValue = HeaderValue::from_static("127.0.0.1:6443");
 
 /// A server to be asked.
 pub(super) enum Server {
@@ -34,6 +38,7 @@ impl Server {
             Self::Remote(remote) => return remote.send(request, credentials).await,
             Self::Embedded(plane) => plane,
         };
+        request.headers_mut().insert(HOST, EMBEDDED_HOST);
         match credentials {
             Credentials::Administrator => {}
             Credentials::Nobody => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -20,6 +20,9 @@ const ACTORS: &str = "kubelet,scheduler,garbage-collector,namespace-controller";
 
 /// What stands for the folder with the session's files.
 const FOLDER: &str = "$DIR";
+
+/// Where it is in the folder of the programs' own files.
+const MANIFESTS: &str = "manifests";
 
 /// How long the control plane may take to be ready.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -58,8 +61,10 @@ impl Cluster {
     /// Starts the programs and writes the session's files.
     pub(super) async fn start(session: &Session, programs: &Programs) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("make a folder")?;
+        let manifests = folder.path().join(MANIFESTS);
+        std::fs::create_dir(&manifests).with_context(|| format!("make {}", manifests.display()))?;
         for (name, text) in &session.files {
-            let path = folder.path().join(name);
+            let path = manifests.join(name);
             std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         }
         let token = uuid::Uuid::new_v4().to_string();
@@ -114,10 +119,50 @@ impl Cluster {
         Ok(())
     }
 
-    /// Runs a step's command.
+    /// Runs a step's command to its end.
     pub(super) async fn kubectl(&self, step: &Step) -> anyhow::Result<Finished> {
-        let folder = self.folder.path().to_string_lossy();
-        let command = step.command.replace(FOLDER, &folder);
+        let output = timeout(COMMAND_MAX, self.command(step)?.output())
+            .await
+            .map_err(|_| anyhow!("it hasn't ended after {} s", COMMAND_MAX.as_secs()))?
+            .with_context(|| format!("run {}", self.kubectl.display()))?;
+        Ok(Finished {
+            exit: output.status.code(),
+            stdout: self.text(&output.stdout),
+            stderr: self.text(&output.stderr),
+        })
+    }
+
+    /// Starts a command that watches.
+    pub(super) fn start_watch(&self, step: &Step) -> anyhow::Result<Child> {
+        let child = self
+            .command(step)?
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        child.with_context(|| format!("run {}", self.kubectl.display()))
+    }
+
+    /// Ends a command that watches, which counts as ending with `exit`, unless it has ended by
+    /// itself.
+    pub(super) async fn end_watch(&self, mut watch: Child, exit: i32) -> anyhow::Result<Finished> {
+        let ended = watch.try_wait()?;
+        if ended.is_none() {
+            watch.start_kill()?;
+        }
+        let output = watch.wait_with_output().await?;
+        let stderr = self.text(&output.stderr);
+        ensure!(ended.is_none(), "it ended before it was told to: {stderr}");
+        Ok(Finished {
+            exit: Some(exit),
+            stdout: self.text(&output.stdout),
+            stderr,
+        })
+    }
+
+    fn command(&self, step: &Step) -> anyhow::Result<Command> {
+        let (folder, manifests) = (self.folder.path(), self.manifests());
+        let fill = |text: &str| text.replace(FOLDER, &manifests);
+        let command = fill(&step.command);
         let mut words = command.split(' ');
         if words.next() != Some("kubectl") {
             bail!("{:?} doesn't begin with kubectl", step.command);
@@ -130,21 +175,27 @@ impl Cluster {
         }
         kubectl
             .args(words)
-            .env("HOME", self.folder.path())
-            .env("KUBECONFIG", self.folder.path().join("kubeconfig"))
+            .env("HOME", folder)
+            .env("KUBECONFIG", folder.join("kubeconfig"))
             .env_remove("TMPDIR")
+            .envs(
+                step.environment
+                    .iter()
+                    .map(|(name, value)| (name, fill(value))),
+            )
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        let output = timeout(COMMAND_MAX, kubectl.output())
-            .await
-            .map_err(|_| anyhow!("it hasn't ended after {} s", COMMAND_MAX.as_secs()))?
-            .with_context(|| format!("run {}", self.kubectl.display()))?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&*folder, FOLDER);
-        Ok(Finished {
-            exit: output.status.code(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        })
+        Ok(kubectl)
+    }
+
+    /// What a command printed, with its folder masked.
+    fn text(&self, bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).replace(&self.manifests(), FOLDER)
+    }
+
+    fn manifests(&self) -> String {
+        let path = self.folder.path().join(MANIFESTS);
+        path.to_string_lossy().into_owned()
     }
 
     /// Ends the programs.

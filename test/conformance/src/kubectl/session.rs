@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// Manifests, and commands that are run in order.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Session {
     /// The files in the folder that `$DIR` stands for, by name.
     #[serde(default)]
@@ -15,7 +15,7 @@ pub struct Session {
 }
 
 /// A command and what came of it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Step {
     /// The arguments, the program's name first, joined by single spaces.
     pub command: String,
@@ -28,4 +28,10 @@ pub struct Step {
     pub stdout: String,
     /// What it printed about errors, with masks.
     pub stderr: String,
+    /// Variables of its environment.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// What is done while it watches; it is ended when nothing is written any more after that.
+    #[serde(default)]
+    pub during: Option<Vec<Step>>,
 }
