@@ -59,9 +59,20 @@ impl ApiServer {
     ) -> ApiResult<(Option<Bytes>, String)> {
         let kind = stored(request.kind);
         let key = Self::key(request);
+        let mut last: Option<Arc<Object>> = None;
         loop {
-            let Some(current) = self.store().get(&key) else {
-                return Err(ApiError::not_found(kind, &request.name));
+            let current = self.store().get(&key);
+            let current = match (current, &last) {
+                (Some(current), None) => current,
+                (Some(current), Some(last)) if current.uid == last.uid => current,
+                (None, None) => return Err(ApiError::not_found(kind, &request.name)),
+                // Somebody who saw it marked was faster in removing it.
+                (_, Some(last)) => {
+                    let text = kind
+                        .has(Trait::ReturnsDeleted)
+                        .then(|| served_text(request.kind, last));
+                    return Ok((text, last.uid.to_string()));
+                }
             };
             check_preconditions(kind, &current, options)?;
             if kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
@@ -75,10 +86,10 @@ impl ApiServer {
                 let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
                 return Ok((shown.then(|| served_draft(served, marked.draft)), uid));
             }
-            let Some(answer) = self.commit_deletion(served, &current, marked) else {
-                continue;
-            };
-            return Ok((answer.text, uid));
+            match self.commit_deletion(served, &current, marked) {
+                Ok(answer) => return Ok((answer.text, uid)),
+                Err(Outrun { marked }) => last = marked.or(last),
+            }
         }
     }
 
@@ -87,7 +98,7 @@ impl ApiServer {
         served: &'static Kind,
         current: &Arc<Object>,
         marked: Marked,
-    ) -> Option<Answer> {
+    ) -> Result<Answer, Outrun> {
         let kind = stored(served);
         let key = current.key.clone();
         let mut latest = Arc::clone(current);
@@ -96,16 +107,18 @@ impl ApiServer {
             latest = self
                 .store()
                 .put(kind, key.clone(), expect, marked.draft)
-                .ok()?;
+                .map_err(|_| Outrun { marked: None })?;
         }
         if marked.remove {
             latest = self
                 .store()
                 .delete(kind, key, latest.resource_version)
-                .ok()?;
+                .map_err(|_| Outrun {
+                    marked: marked.changed.then_some(latest),
+                })?;
         }
         let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-        Some(Answer {
+        Ok(Answer {
             text: shown.then(|| served_text(served, &latest)),
         })
     }
@@ -240,6 +253,12 @@ impl ApiServer {
 
 struct Answer {
     text: Option<Bytes>,
+}
+
+/// Somebody else wrote the object first.
+struct Outrun {
+    /// What this request had marked as being deleted by then.
+    marked: Option<Arc<Object>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -180,3 +180,27 @@ async fn some_namespaces_stay() {
         assert_eq!(delete(&plane, &path, json!({})).await.0, 403, "{name}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_forces_a_deletion_succeeds_though_somebody_else_is_faster_in_the_end() {
+    let plane = std::sync::Arc::new(plane().await);
+    for round in 0..200 {
+        let path = scheduled(&plane, &format!("p-{round}")).await;
+        // As a kubelet does it: once the pod is marked, it goes.
+        let other = {
+            let (plane, path) = (std::sync::Arc::clone(&plane), path.clone());
+            async move {
+                while !plane.is_deleting(&path).await && plane.code(&path).await == 200 {
+                    tokio::task::yield_now().await;
+                }
+                delete(&plane, &path, json!({"gracePeriodSeconds": 0})).await;
+            }
+        };
+        let mut others = tokio::task::JoinSet::new();
+        others.spawn(other);
+        let (code, pod) = delete(&plane, &path, json!({"gracePeriodSeconds": 0})).await;
+        assert_eq!((code, &pod["kind"]), (200, &json!("Pod")), "round {round}");
+        others.join_next().await.unwrap().unwrap();
+        assert_eq!(plane.code(&path).await, 404);
+    }
+}
