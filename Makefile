@@ -39,12 +39,13 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 test-integration: ## Run the whole controller against the test control plane, in process
 	@$(CARGO) test --locked -p integration
 
-test-e2e: build ## Run the end-to-end tests, with the shipped binaries
-	@$(CARGO) test --locked -p e2e
+# The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30.
+test-e2e: build ## Run the end-to-end tests, with the shipped binaries and kubectl
+	@$(CARGO) test --locked -p e2e --features kubectl
 
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::files;
-use crate::programs::{self, CONTROL_PLANE, CONTROLLER};
+use crate::programs;
 use crate::report::{Report, Verdict};
 
 pub use client::find as find_kubectl;
@@ -42,14 +42,20 @@ impl Programs {
         controller: Option<PathBuf>,
     ) -> anyhow::Result<Self> {
         let kubectl = find_kubectl(kubectl)?;
-        let provide = |given: Option<PathBuf>, program| match given {
-            Some(path) => Ok(path),
-            None => programs::build(program),
+        let (control_plane, controller) = match (control_plane, controller) {
+            (Some(control_plane), Some(controller)) => (control_plane, controller),
+            (control_plane, controller) => {
+                let built = programs::build()?;
+                (
+                    control_plane.unwrap_or(built.control_plane),
+                    controller.unwrap_or(built.controller),
+                )
+            }
         };
         Ok(Self {
             kubectl,
-            control_plane: provide(control_plane, CONTROL_PLANE)?,
-            controller: provide(controller, CONTROLLER)?,
+            control_plane,
+            controller,
         })
     }
 }

@@ -17,54 +17,52 @@ const OF_THIS_PACKAGE: [&str; 6] = [
     "NEXTEST",
 ];
 
-/// The control plane's package, with what makes it a program.
-pub const CONTROL_PLANE: Program = Program {
-    name: "kube-test-control-plane",
-    arguments: &[
-        "-p",
-        "kube-test-control-plane",
-        "--features",
-        "kube-test-control-plane/cli",
-    ],
-};
+/// What `make build` builds: one selection, so that whoever builds them shares what is compiled.
+const PACKAGES: [&str; 8] = [
+    "-p",
+    "run",
+    "-p",
+    "statefulset-controller-manager",
+    "-p",
+    "kube-test-control-plane",
+    "--features",
+    "kube-test-control-plane/cli",
+];
 
-/// The controller's package.
-pub const CONTROLLER: Program = Program {
-    name: "statefulset-controller-manager",
-    arguments: &["-p", "statefulset-controller-manager"],
-};
-
-/// The package behind `make run`.
-pub const RUN: Program = Program {
-    name: "run",
-    arguments: &["-p", "run"],
-};
-
-/// A program of this repository.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// The file's name.
-    pub name: &'static str,
-    /// What `cargo build` needs to be told.
-    arguments: &'static [&'static str],
+/// Where the programs are.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The control plane.
+    pub control_plane: PathBuf,
+    /// The controller.
+    pub controller: PathBuf,
+    /// The program behind `make run`.
+    pub run: PathBuf,
 }
 
-/// Builds a program with the profile and in the target folder of the program that runs; any number
-/// of callers may do so at once, as cargo lets one build and the others wait. Without the sources
-/// it is looked for beside the program that runs.
+/// Builds the programs with the profile and in the target folder of the program that runs; any
+/// number of callers may do so at once, as cargo lets one build and the others wait. Without the
+/// sources they are looked for beside the program that runs.
 ///
 /// # Errors
 ///
-/// The program can't be built, or isn't there.
-pub fn build(program: Program) -> anyhow::Result<PathBuf> {
+/// A program can't be built, or isn't there.
+pub fn build() -> anyhow::Result<Programs> {
     let folder = folder()?;
     let root = root();
     if root.join("Cargo.toml").is_file() {
-        build_in(&root, &folder, program)?;
+        build_in(&root, &folder)?;
     }
-    let path = folder.join(program.name);
-    ensure!(path.is_file(), "there is no {}", path.display());
-    Ok(path)
+    let program = |name| {
+        let path = folder.join(name);
+        ensure!(path.is_file(), "there is no {}", path.display());
+        Ok(path)
+    };
+    Ok(Programs {
+        control_plane: program("kube-test-control-plane")?,
+        controller: program("statefulset-controller-manager")?,
+        run: program("run")?,
+    })
 }
 
 /// Where the program that runs is, as `target/PROFILE`.
@@ -79,7 +77,7 @@ fn folder() -> anyhow::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-fn build_in(root: &Path, folder: &Path, program: Program) -> anyhow::Result<()> {
+fn build_in(root: &Path, folder: &Path) -> anyhow::Result<()> {
     let (Some(target), Some(profile)) = (folder.parent(), folder.file_name()) else {
         bail!("{} is no target folder of cargo", folder.display());
     };
@@ -101,15 +99,14 @@ fn build_in(root: &Path, folder: &Path, program: Program) -> anyhow::Result<()> 
         .args(["build", "--locked", "--quiet", "--profile", &profile])
         .arg("--target-dir")
         .arg(target)
-        .args(program.arguments);
+        .args(PACKAGES);
     let output = cargo
         .output()
         .with_context(|| format!("run {}", env!("CARGO")))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "building {} failed:\n{errors}",
-        program.name
+        "building the programs failed:\n{errors}"
     );
     Ok(())
 }

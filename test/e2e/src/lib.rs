@@ -2,3 +2,5 @@
 //!
 //! `tests/binaries` builds the programs as `make run` does and looks at them from outside: their
 //! exit codes, what they print, and what they leave in the API.
+//!
+//! `tests/kubectl` runs sessions of kubectl against them, with the feature `kubectl`.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::{Api, History, Kind, Process, Programs, Session};
+use crate::harness::{Api, History, Kind, Process, Session, programs};
 
 /// How often it is killed in the course of each roll-out.
 const MOMENTS: usize = 20;
@@ -48,7 +48,7 @@ impl Crashing {
         std::fs::write(&manifest, format!("{GATE}---\n{web}")).unwrap();
         let manifest = manifest.to_str().unwrap();
         let mut session = Session::start(
-            &Programs::build(),
+            &programs(),
             &["--timeout=10m", "--pod-delay=20ms", manifest],
         );
         let pid = session.pid_of("controller");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Finished, Programs, Session, root};
+use crate::harness::{Finished, Programs, Session, programs, root};
 
 /// Where the manifests are that come with the program.
 fn examples() -> Vec<String> {
@@ -30,7 +30,7 @@ fn run(programs: &Programs, text: &str, flags: &[&str]) -> Finished {
 
 #[test]
 fn every_shipped_manifest_runs_until_its_sets_are_complete() {
-    let programs = &Programs::build();
+    let programs = &programs();
     let examples = examples();
     assert!(examples.len() >= 5, "{examples:?}");
     std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
                serviceName: web\n  selector: {matchLabels: {app: web}}\n  template:\n    \
                metadata: {labels: {app: web}}\n    \
                spec: {containers: [{name: c, image: busybox}]}\n";
-    let programs = &Programs::build();
+    let programs = &programs();
     let nameless = set.replace("{name: web}", "{}");
     let mistyped = format!("{set}  replicas: three\n");
     let other_labels = set.replace("labels: {app: web}", "labels: {app: other}");
@@ -142,7 +142,7 @@ fn a_misspelt_field_is_a_warning_with_file_object_and_field() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let typo = web.replace("  replicas: 3", "  replica: 3");
     assert_ne!(typo, web);
-    let finished = run(&Programs::build(), &typo, &[]);
+    let finished = run(&programs(), &typo, &[]);
     assert_eq!(finished.code, Some(0), "{finished:#?}");
     let [warning] = finished.stderr.as_slice() else {
         panic!("{finished:#?}");
@@ -160,7 +160,7 @@ fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
         code,
         stdout,
         stderr,
-    } = run(&Programs::build(), "kind: StatefulSet\nspec: [\n", &[]);
+    } = run(&programs(), "kind: StatefulSet\nspec: [\n", &[]);
     assert_eq!(
         (code, stderr.len(), stdout.len()),
         (Some(1), 1, 0),
@@ -178,7 +178,7 @@ fn a_manifest_that_is_not_there_is_told_before_anything_starts() {
         code,
         stdout,
         stderr,
-    } = Session::start(&Programs::build(), &manifests).wait();
+    } = Session::start(&programs(), &manifests).wait();
     assert_eq!((code, stdout.len()), (Some(1), 0));
     let expected = "run: read /no/such.yaml: No such file or directory (os error 2)";
     assert_eq!(stderr, [expected]);
@@ -195,7 +195,7 @@ fn when_time_is_up_each_set_says_what_it_waits_for() {
         stdout,
         stderr,
     } = run(
-        &Programs::build(),
+        &programs(),
         &web.replace(labels, &format!("{stuck}{labels}")),
         &["--timeout=2s"],
     );
@@ -210,10 +210,7 @@ fn when_time_is_up_each_set_says_what_it_waits_for() {
 #[test]
 fn an_interrupted_session_leaves_no_process_behind() {
     let web = root().join("docs/examples/web.yaml");
-    let mut session = Session::start(
-        &Programs::build(),
-        &["--pod-delay=1h", web.to_str().unwrap()],
-    );
+    let mut session = Session::start(&programs(), &["--pod-delay=1h", web.to_str().unwrap()]);
     let children = ["control plane", "controller"].map(|name| session.pid_of(name));
     session.said("applied        2 objects");
     for child in children {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::{Finished, Plane, Process, Programs, controller_arguments};
+use crate::harness::{Finished, Plane, Process, Programs, controller_arguments, programs};
 
 /// Runs the controller to its end, outside of any cluster.
 fn run(programs: &Programs, arguments: &[String]) -> Finished {
@@ -49,7 +49,7 @@ fn assert_refused_at_once(programs: &Programs, arguments: &[&str], expected: &st
 #[test]
 fn an_unknown_flag_is_refused() {
     assert_refused_at_once(
-        &Programs::build(),
+        &programs(),
         &["--leader-elect=false", "--no-such-flag"],
         "unknown flag: --no-such-flag; see --help",
     );
@@ -57,7 +57,7 @@ fn an_unknown_flag_is_refused() {
 
 #[test]
 fn leader_election_is_refused() {
-    let programs = &Programs::build();
+    let programs = &programs();
     let expected = "--leader-elect=true is not supported yet: pass --leader-elect=false, and see \
                     to it that no other StatefulSet controller runs";
     assert_refused_at_once(programs, &["--leader-elect=true"], expected);
@@ -68,7 +68,7 @@ fn leader_election_is_refused() {
 fn a_missing_kubeconfig_is_named() {
     let arguments = controller_arguments(Path::new("/no/such/kubeconfig"));
     assert_refused(
-        &Programs::build(),
+        &programs(),
         &arguments,
         &["/no/such/kubeconfig", "check --kubeconfig"],
     );
@@ -84,7 +84,7 @@ fn a_server_that_is_not_there_is_named() {
         format!("--master={server}"),
     ];
     assert_refused(
-        &Programs::build(),
+        &programs(),
         &arguments,
         &[&format!("cannot reach the API server at {server}")],
     );
@@ -92,7 +92,7 @@ fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn wrong_credentials_and_missing_rights_are_told_apart() {
-    let programs = &Programs::build();
+    let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
     assert_refused(

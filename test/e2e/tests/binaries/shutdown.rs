@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{History, Kind, Plane, Programs, Signal};
+use crate::harness::{History, Kind, Plane, Signal, programs};
 
 const REPLICAS: usize = 6;
 
@@ -28,7 +28,7 @@ fn names(objects: &[Value], prefix: &str) -> Vec<String> {
 
 #[test]
 fn a_controller_that_is_told_to_end_in_a_roll_out_leaves_nothing_half_done() {
-    let plane = Plane::start(&Programs::build(), "20ms");
+    let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let set = json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},

@@ -4,12 +4,17 @@ mod api;
 mod history;
 mod plane;
 mod process;
-mod programs;
 mod session;
+
+pub(crate) use conformance::programs::{Programs, root};
 
 pub(crate) use api::{Api, Kind};
 pub(crate) use history::History;
 pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};
-pub(crate) use programs::{Programs, root};
 pub(crate) use session::Session;
+
+/// Builds the programs as the test itself is built.
+pub(crate) fn programs() -> Programs {
+    conformance::programs::build().unwrap_or_else(|error| panic!("{error:#}"))
+}

@@ -1,0 +1,57 @@
+//! Sessions of kubectl against the shipped programs: what it prints, and how it ends.
+//!
+//! Needs kubectl, so it is built with the feature `kubectl` alone: `make test-e2e`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use conformance::kubectl::{Programs, run_session, script};
+
+/// A test for each session, named after its file.
+macro_rules! sessions {
+    ($($name:ident),* $(,)?) => {
+        const SESSIONS: &[&str] = &[$(stringify!($name)),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let text = include_str!(concat!("sessions/", stringify!($name), ".session"));
+                prints_what_it_should(text);
+            }
+        )*
+    };
+}
+
+sessions! {
+    changing,
+    deleting,
+    reading,
+    rollouts,
+}
+
+fn prints_what_it_should(text: &str) {
+    let session = script::parse(text).unwrap_or_else(|error| panic!("{error:#}"));
+    let programs = Programs::find(None, None, None).unwrap_or_else(|error| panic!("{error:#}"));
+    let report = run_session(&session, &programs).unwrap_or_else(|error| panic!("{error:#}"));
+    let failed: Vec<String> = report
+        .failed
+        .iter()
+        .map(|verdict| format!("$ {}\n  {}", verdict.id, verdict.differences.join("\n  ")))
+        .collect();
+    assert!(failed.is_empty(), "\n{}", failed.join("\n"));
+    assert!(report.passed > 0);
+}
+
+#[test]
+fn every_session_is_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl/sessions");
+    let there: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let run: BTreeSet<String> = SESSIONS
+        .iter()
+        .map(|name| format!("{name}.session"))
+        .collect();
+    assert_eq!(there, run);
+}
