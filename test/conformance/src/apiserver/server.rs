@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
-use kube_test_control_plane::auth::{Identity, Peer, Tokens};
+use kube_test_control_plane::auth::{AUTHENTICATED, Identity, Peer, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -67,13 +67,13 @@ impl Server {
     }
 }
 
-/// Runs a case against a server of its own: one without controllers, as cases are recorded.
+/// Runs a case against a server of its own, like that of the recordings: without controllers,
+/// unknown fields dropped, roles in force with the stock ones bound.
 pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     let mut tokens = Tokens::default();
     tokens.insert(
         CONTROLLER_TOKEN,
-        Identity::user("system:serviceaccount:kube-system:statefulset-controller")
-            .group("system:serviceaccounts"),
+        Identity::service_account("kube-system", "statefulset-controller").group(AUTHENTICATED),
     );
     let config = ServerConfig {
         unknown_fields: UnknownFields::Prune,
