@@ -78,7 +78,8 @@ fn pairs<'a>(
         let same = left.iter().position(|(other, _)| *other == name);
         let found = same.or_else(|| {
             left.iter().position(|(other, _)| {
-                !expected.contains_key(*other) && rule.alike(&text, &Value::from(other.as_str()))
+                !expected.contains_key(*other)
+                    && rule.alike("", &text, &Value::from(other.as_str()))
             })
         });
         let b = found.map(|index| left.remove(index).1);

@@ -174,6 +174,8 @@ impl Cluster {
             }
         }
         kubectl
+            // The server takes the name of the program for that of the fields' manager.
+            .arg0("kubectl")
             .args(words)
             .env("HOME", folder)
             .env("KUBECONFIG", folder.join("kubeconfig"))
