@@ -11,13 +11,16 @@ mod garbage_collector;
 mod kubelet;
 mod matcher;
 mod namespaces;
+mod node_controller;
 mod nodes;
+mod pod_collector;
 mod pods;
 mod runner;
 mod scheduler;
+mod taints;
 mod volume_binder;
 
-pub use control::{ActionError, Pods};
+pub use control::{ActionError, Nodes, Pods};
 pub use delay::{Delay, ParseDelayError, parse_duration};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kubelet::{
@@ -26,7 +29,9 @@ pub use kubelet::{
 };
 pub use matcher::{Pattern, PodMatcher};
 pub use namespaces::NamespaceControllerConfig;
+pub use node_controller::NodeControllerConfig;
 pub use nodes::NodesConfig;
+pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
 
 use std::time::Duration;
@@ -53,6 +58,10 @@ pub struct ActorsConfig {
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
     pub scheduler: Option<SchedulerConfig>,
+    /// Gives up silent nodes, and drives pods away from tainted ones.
+    pub node_controller: Option<NodeControllerConfig>,
+    /// Deletes pods that nobody else will.
+    pub pod_collector: Option<PodCollectorConfig>,
     /// Makes volumes for claims, and keeps claims in use from going away.
     pub volume_binder: bool,
     /// Deletes what has lost its owners.
@@ -68,6 +77,8 @@ impl ActorsConfig {
             nodes: NodesConfig::default(),
             kubelet: Some(KubeletConfig::default()),
             scheduler: Some(SchedulerConfig::default()),
+            node_controller: Some(NodeControllerConfig::default()),
+            pod_collector: Some(PodCollectorConfig::default()),
             volume_binder: true,
             garbage_collector: Some(GarbageCollectorConfig::default()),
             namespace_controller: Some(NamespaceControllerConfig::default()),
@@ -95,6 +106,15 @@ pub(crate) async fn start(
         let seed = server.config().seed;
         let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
         handles.kubelet = Some(spawn(actor, server, tasks));
+    }
+    if let Some(config) = config.node_controller {
+        let actor = node_controller::NodeController::new(client("node-controller"), config);
+        handles.node_controller = Some(spawn(actor, server, tasks));
+    }
+    if let Some(config) = config.pod_collector {
+        let client = client("pod-garbage-collector");
+        let actor = pod_collector::PodCollector::new(client, config);
+        spawn(actor, server, tasks);
     }
     if config.volume_binder {
         let actor = volume_binder::VolumeBinder::new(client("volume-binder"));

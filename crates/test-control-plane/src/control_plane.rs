@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 pub use access::AccessError;
 pub use builder::{StartError, TestControlPlaneBuilder};
 
-use crate::actors::{Handles, Pods};
+use crate::actors::{Handles, Nodes, Pods};
 use crate::certificates::TlsMaterial;
 use crate::server::ApiServer;
 
@@ -48,6 +48,11 @@ impl TestControlPlane {
     /// The API server as a service for any client.
     pub fn service(&self) -> ApiServer {
         self.server.clone()
+    }
+
+    /// Acts on nodes: cuts them off, brings them back, taints them.
+    pub fn nodes(&self) -> Nodes<'_> {
+        Nodes::new(&self.server, &self.actors)
     }
 
     /// Acts on pods: makes them crash, end or behave otherwise.

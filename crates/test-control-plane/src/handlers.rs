@@ -2,12 +2,13 @@
 
 mod apply;
 mod apply_body;
+mod bind;
 mod connect;
 mod create;
 mod delete;
 mod discovery;
+mod evict;
 mod open_api;
-mod pods;
 mod read;
 mod scale;
 mod token_issuer;

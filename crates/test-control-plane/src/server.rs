@@ -27,6 +27,7 @@ use crate::faults::{Faults, Interrupted};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
+use crate::list_options::ListOptions;
 use crate::negotiate;
 use crate::object::Draft;
 use crate::options::{Write, WriteOptions};
@@ -36,9 +37,10 @@ use crate::reply::{self, BoxError, Reply};
 use crate::represent::Representation;
 use crate::route::{ResourceRequest, Route, Target, Verb, route};
 use crate::selectors::Selection;
-use crate::status::ApiResult;
+use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::transport::{self, Finish, Stamps};
+use crate::validation;
 
 /// The API server. Cloning gives another handle to the same one.
 #[derive(Clone, Debug)]
@@ -265,6 +267,7 @@ impl ApiServer {
     }
 
     async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+        check_name_fits(request)?;
         let query = &incoming.query;
         let wanted = negotiate::objects(incoming.header(ACCEPT), request.verb, query)?;
         let representation = wanted.representation;
@@ -289,6 +292,7 @@ impl ApiServer {
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
             (Verb::DeleteCollection, _) => {
+                ListOptions::of_list(query)?;
                 let selection = Selection::parse(request.kind, query)?;
                 self.delete_collection(request, &selection, &incoming.delete_options()?)
             }
@@ -314,11 +318,11 @@ impl ApiServer {
         match request.target {
             Target::Binding => {
                 let body = decode::value(format, &incoming.body)?;
-                self.bind(request, &body)
+                self.bind(request, &body, options.dry_run)
             }
             Target::Eviction => {
                 let body = decode::value(format, &incoming.body)?;
-                self.evict(request, &incoming.query, &body)
+                self.evict(request, &incoming.query, &body, &options)
             }
             Target::Token => self.post_virtual(request, incoming, &options),
             Target::Object if request.kind.has(Trait::Virtual) => {
@@ -413,4 +417,21 @@ where
         let server = self.clone();
         Box::pin(async move { server.serve(request).await })
     }
+}
+
+/// Refuses names that nothing can have, as they mean something else in paths.
+fn check_name_fits(request: &ResourceRequest) -> ApiResult<()> {
+    // The name of what is created stands in the body, which has rules of its own.
+    if request.verb == Verb::Create && request.target == Target::Object {
+        return Ok(());
+    }
+    let found = validation::path_segment(&request.name);
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "Name parameter invalid: {:?}: {}",
+        request.name,
+        found.join(";")
+    )))
 }

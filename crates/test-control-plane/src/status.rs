@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::kinds::Kind;
+use crate::route::ResourceRequest;
 use crate::validation::FieldError;
+use crate::write::{registry_key, stored};
 
 /// An error answer: what becomes the `Status` body and the HTTP code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -94,6 +96,22 @@ impl ApiError {
         .with(details(name, kind.group, kind.plural))
     }
 
+    /// 409: no name could be made from a prefix that isn't taken.
+    pub fn no_unique_name(kind: &Kind, name: &str) -> Self {
+        let mut details = details(name, kind.group, kind.plural);
+        details["retryAfterSeconds"] = json!(1);
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!(
+                "{} \"{name}\" already exists, the server was not able to generate a unique name \
+                 for the object",
+                kind.group_resource()
+            ),
+        )
+        .with(details)
+    }
+
     /// 409: the resourceVersion is not the newest.
     pub fn modified(kind: &Kind, name: &str) -> Self {
         Self::conflict(
@@ -113,6 +131,21 @@ impl ApiError {
             format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
         )
         .with(details(name, kind.group, kind.plural))
+    }
+
+    /// 409: the object of that name has another uid than the request wants.
+    pub fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) -> Self {
+        let kind = stored(request.kind);
+        let key = registry_key(kind, &request.namespace, &request.name);
+        Self::conflict(
+            kind,
+            &request.name,
+            &format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in \
+                 object meta: {found}"
+            ),
+        )
     }
 
     /// 409 for a failed precondition, with the kind in the details.

@@ -12,6 +12,7 @@ mod stateful_set;
 use serde_json::Value;
 
 pub(crate) use field_error::FieldError;
+pub(crate) use names::path_segment;
 
 use crate::kinds::Kind;
 use crate::object::Draft;

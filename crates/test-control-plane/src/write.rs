@@ -112,10 +112,12 @@ impl ApiServer {
     }
 }
 
-/// Checks the namespace of a body against the URL.
+/// Checks the namespace of a new object against the URL. That of the default namespace stands for
+/// none.
 pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
     let found = draft.metadata().namespace();
-    if found.is_empty() || found == request.namespace {
+    let is_none = found.is_empty() || request.namespace.is_empty() && found == "default";
+    if is_none || found == request.namespace {
         return Ok(());
     }
     Err(ApiError::bad_request(
@@ -123,21 +125,47 @@ pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiRe
     ))
 }
 
-/// Checks the name of a body against the URL, and fills it in if missing.
-pub(crate) fn check_name(request: &ResourceRequest, draft: &mut Draft) -> ApiResult<()> {
-    let found = draft.metadata().name();
+/// Checks name and namespace of what an update makes of an object against the URL.
+pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+    let (wanted, found) = (&request.name, draft.metadata().name());
     if found.is_empty() {
-        let name = json!(request.name);
-        draft.metadata_mut().insert("name".to_owned(), name);
-        return Ok(());
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be \
+             provided"
+        )));
     }
-    if found == request.name {
-        return Ok(());
+    if found != wanted {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({found}) does not match the name on the URL ({wanted})"
+        )));
     }
-    Err(ApiError::bad_request(format!(
-        "the name of the object ({found}) does not match the name on the URL ({})",
-        request.name
-    )))
+    let (wanted, found) = (&request.namespace, draft.metadata().namespace());
+    if wanted.is_empty() || found.is_empty() {
+        return check_namespace(request, draft);
+    }
+    if found != wanted {
+        return Err(ApiError::bad_request(format!(
+            "the namespace of the object ({found}) does not match the namespace on the request \
+             ({wanted})"
+        )));
+    }
+    Ok(())
+}
+
+/// Where the reference keeps an object, which some messages tell.
+pub(crate) fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
+    let directory = match kind.storage {
+        "endpoints" => "services/endpoints",
+        "nodes" => "minions",
+        "replicationcontrollers" => "controllers",
+        "services" => "services/specs",
+        plural => plural,
+    };
+    if namespace.is_empty() {
+        format!("/registry/{directory}/{name}")
+    } else {
+        format!("/registry/{directory}/{namespace}/{name}")
+    }
 }
 
 /// Takes over from the stored object what an update through `target` may not change.

@@ -1,25 +1,36 @@
 //! What a test does to the pods and nodes of a running control plane.
 
+mod nodes;
+
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::client::{ActorClient, path};
 use super::kubelet::{Cause, Crash, Ending, KubeletOrder, PodBehaviour, RunningPod};
+use super::node_controller::NodeOrder;
 use super::runner::Orders;
 use crate::object::Key;
 use crate::server::ApiServer;
+pub use nodes::Nodes;
 
 /// The ways to the actors that run.
 #[derive(Debug, Default)]
 pub(crate) struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
+    pub(super) node_controller: Option<Orders<NodeOrder>>,
 }
 
 impl Handles {
     async fn tell_kubelet(&self, order: KubeletOrder) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.give(order).await;
+        }
+    }
+
+    async fn tell_node_controller(&self, order: NodeOrder) {
+        if let Some(node_controller) = &self.node_controller {
+            node_controller.give(order).await;
         }
     }
 }
@@ -126,8 +137,8 @@ impl<'a> Pods<'a> {
             "metadata": {"name": name, "namespace": namespace},
         });
         let path = format!("{}/eviction", path(&key));
-        self.request("evicting", &key, Method::POST, &path, &body)
-            .await
+        let action = format!("evicting pod {namespace}/{name}");
+        request(&self.client, action, Method::POST, &path, &body).await
     }
 
     /// Deletes a pod, with its own grace period unless one is given.
@@ -146,29 +157,28 @@ impl<'a> Pods<'a> {
             Some(seconds) => json!({"gracePeriodSeconds": seconds}),
             None => json!({}),
         };
-        self.request("deleting", &key, Method::DELETE, &path(&key), &body)
-            .await
+        let action = format!("deleting pod {namespace}/{name}");
+        request(&self.client, action, Method::DELETE, &path(&key), &body).await
     }
+}
 
-    async fn request(
-        &self,
-        action: &str,
-        key: &Key,
-        method: Method,
-        path: &str,
-        body: &Value,
-    ) -> Result<(), ActionError> {
-        let (code, answer) = self.client.ask(method, path, body).await;
-        if (200..300).contains(&code) {
-            return Ok(());
-        }
-        let message = answer.get("message").and_then(Value::as_str);
-        Err(ActionError {
-            action: format!("{action} pod {}/{}", key.namespace, key.name),
-            code,
-            message: message.unwrap_or("the connection was dropped").to_owned(),
-        })
+async fn request(
+    client: &ActorClient,
+    action: String,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Result<(), ActionError> {
+    let (code, answer) = client.ask(method, path, body).await;
+    if (200..300).contains(&code) {
+        return Ok(());
     }
+    let message = answer.get("message").and_then(Value::as_str);
+    Err(ActionError {
+        action,
+        code,
+        message: message.unwrap_or("the connection was dropped").to_owned(),
+    })
 }
 
 fn pod_key(namespace: &str, name: &str) -> Key {

@@ -34,6 +34,7 @@ pub use orders::RunningPod;
 use super::agenda::Agenda;
 use super::client::{ActorClient, path};
 use super::delay::Dice;
+use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::Actor;
 use crate::object::{Key, Object};
@@ -53,6 +54,8 @@ pub(super) struct Kubelet {
     fields: PodFields,
     /// The address of each node that there is.
     nodes: BTreeMap<Box<str>, String>,
+    /// Nodes that are back and have yet to say so.
+    returning: BTreeSet<Key>,
     /// Nodes that are cut off.
     lost: BTreeSet<Box<str>>,
     /// The pods by uid, with those that are gone and that a lost node still runs.
@@ -83,6 +86,7 @@ impl Kubelet {
             dice: Dice::new(seed),
             fields: PodFields::new(),
             nodes: BTreeMap::new(),
+            returning: BTreeSet::new(),
             lost: BTreeSet::new(),
             runs: BTreeMap::new(),
             current: BTreeMap::new(),
@@ -236,6 +240,21 @@ impl Kubelet {
         !stopped || is_held(pod) || self.remove(object).await
     }
 
+    /// Says that a node is well, if it has just come back.
+    async fn report_node(&mut self, object: &Object) -> bool {
+        if !self.returning.remove(&object.key) {
+            return true;
+        }
+        let conditions = nodes::conditions(&self.client.server.now_text());
+        let status = json!({"conditions": conditions});
+        let (key, uid) = (&object.key, &object.uid);
+        let written = self.client.patch_status(key, uid, &status).await;
+        if !written {
+            self.returning.insert(key.clone());
+        }
+        written
+    }
+
     async fn remove(&self, object: &Object) -> bool {
         let body = json!({
             "apiVersion": "v1",
@@ -288,6 +307,12 @@ impl Actor for Kubelet {
         let Some(object) = self.client.get(key) else {
             return;
         };
+        if key.storage == "nodes" {
+            if !self.report_node(&object).await {
+                agenda.retry(key);
+            }
+            return;
+        }
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));

@@ -27,7 +27,8 @@ impl Default for NodesConfig {
 /// Registers the nodes.
 pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     for i in 0..config.count {
-        let node = node(i, config.pods, &client.server.now_text());
+        let now = client.server.now_text();
+        let node = node(&format!("node-{i}"), i, config.pods, &now);
         client.send(Method::POST, "/api/v1/nodes", &node).await;
     }
 }
@@ -41,9 +42,8 @@ pub(super) fn node_key(name: &str) -> Key {
     }
 }
 
-/// A node as its kubelet registers it.
-fn node(i: usize, pods: usize, now: &str) -> Value {
-    let name = format!("node-{i}");
+/// A node as its kubelet registers it; `i` numbers its address.
+pub(super) fn node(name: &str, i: usize, pods: usize, now: &str) -> Value {
     let (high, low) = (i / 256 % 256, i % 256);
     let room = json!({
         "cpu": "64",

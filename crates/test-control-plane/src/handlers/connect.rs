@@ -18,6 +18,9 @@ impl ApiServer {
     pub(crate) fn pod_log(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
         let pod = self.existing(request)?;
         check_container(&pod, &request.name, query.get("container"))?;
+        if let Some(node) = pod.text("/spec/nodeName").filter(|node| !node.is_empty()) {
+            self.check_node(request, node)?;
+        }
         Ok(reply::text(StatusCode::OK, Bytes::new()))
     }
 
@@ -58,7 +61,10 @@ impl ApiServer {
                     "" => {
                         ApiError::bad_request(format!("pod {name} does not have a host assigned"))
                     }
-                    node => self.check_node(node).err().unwrap_or(nothing_listens(node)),
+                    node => {
+                        let missing = self.check_node(&request, node).err();
+                        missing.unwrap_or_else(|| nothing_listens(node))
+                    }
                 }
             }
         }
@@ -70,13 +76,14 @@ impl ApiServer {
         Ok(object.draft())
     }
 
-    fn check_node(&self, name: &str) -> ApiResult<()> {
+    /// Checks that the node of a pod is there. The reference words a missing one as a missing pod.
+    fn check_node(&self, request: &ResourceRequest, name: &str) -> ApiResult<()> {
         let Some(nodes) = kinds::by_resource("", "v1", "nodes") else {
             return Ok(());
         };
         match self.store().get(&Key::new(nodes, "", name)) {
             Some(_) => Ok(()),
-            None => Err(ApiError::not_found(nodes, name)),
+            None => Err(ApiError::not_found(request.kind, name)),
         }
     }
 }

@@ -56,12 +56,9 @@ impl ApiServer {
     ) -> ApiResult<Bytes> {
         let served = request.kind;
         let kind = stored(served);
-        check_namespace(request, &draft)?;
-        if !draft.metadata().resource_version().is_empty() {
-            return Err(ApiError::internal(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
+        let in_namespace = check_namespace(request, &draft);
+        let version = draft.metadata().resource_version();
+        let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
@@ -69,6 +66,7 @@ impl ApiServer {
         self.track(request, options, None, &mut draft);
         defaults::admit_create(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
+        in_namespace?;
         remove_empty(draft.metadata_mut());
         let subject = Subject {
             kind,
@@ -86,7 +84,11 @@ impl ApiServer {
             self.authorize_create_on_update(request)?;
         }
         let key = Key::new(kind, &request.namespace, &name);
+        let is_generated = !draft.metadata().text("generateName").is_empty();
         let exists = |object: Option<Arc<Object>>| {
+            if is_generated {
+                return ApiError::no_unique_name(kind, &name);
+            }
             let terminating = object.is_some_and(|o| o.draft().metadata().is_deleting());
             ApiError::already_exists(kind, &name, terminating)
         };
@@ -95,6 +97,11 @@ impl ApiServer {
                 Some(object) => Err(exists(Some(object))),
                 None => Ok(served_draft(served, draft)),
             };
+        }
+        if has_version {
+            return Err(ApiError::internal(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
         match self.store().put(kind, key.clone(), Expect::Absent, draft) {
             Ok(object) => Ok(served_text(served, &object)),

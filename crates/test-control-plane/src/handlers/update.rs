@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::events;
 use crate::kinds::{Kind, Trait};
+use crate::list_options::parse_version;
 use crate::object::{Draft, Object};
 use crate::options::WriteOptions;
 use crate::patch::Patch;
@@ -17,8 +18,7 @@ use crate::store::Expect;
 use crate::tracking::{keep_reset, keep_times};
 use crate::validation::{self, FieldError, Subject};
 use crate::write::{
-    check_name, check_namespace, count_generation, prepare_update, served_draft, served_text,
-    stored,
+    check_name, count_generation, prepare_update, served_draft, served_text, stored,
 };
 
 /// How often a patch is made again when another write came in between.
@@ -49,13 +49,15 @@ impl ApiServer {
     ) -> ApiResult<(Bytes, bool)> {
         let kind = stored(request.kind);
         let key = Self::key(request);
+        if let Source::Put(draft) = source {
+            check_name(request, draft)?;
+        }
         for _ in 0..PATCH_TRIES {
             let Some(current) = self.store().get(&key) else {
                 if let Source::Put(draft) = source
                     && Self::creates_on_update(request)
                 {
                     let mut draft = draft.clone();
-                    check_name(request, &mut draft)?;
                     draft.metadata_mut().remove("resourceVersion");
                     return Ok((self.create(request, &draft, options)?, true));
                 }
@@ -101,8 +103,7 @@ impl ApiServer {
                 (new, !conditional)
             }
         };
-        check_name(request, &mut new)?;
-        check_namespace(request, &new)?;
+        check_name(request, &new)?;
         keep_reset(&mut new);
         crate::defaults::set_defaults(kind, &mut new);
         self.normalize(kind, &mut new)?;
@@ -197,13 +198,7 @@ fn check_version(
     let kind = stored(request.kind);
     let (uid, before) = (new.metadata().uid(), old.metadata().uid());
     if !uid.is_empty() && uid != before {
-        return Err(ApiError::conflict(
-            kind,
-            &request.name,
-            &format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {before}"
-            ),
-        ));
+        return Err(ApiError::other_uid(request, uid, before));
     }
     let version = new.metadata().resource_version();
     if version.is_empty() || version == "0" {
@@ -213,15 +208,17 @@ fn check_version(
                 "0",
                 "must be specified for an update",
             );
-            return Err(ApiError::invalid(kind, &request.name, &[error]));
+            // The reference names the resource where other messages name the kind.
+            return Err(ApiError::invalid_kind(
+                kind.plural,
+                kind.group,
+                &request.name,
+                &[error],
+            ));
         }
         return Ok((new.clone(), true));
     }
-    let number: u64 = version.parse().map_err(|_| {
-        ApiError::internal(format!(
-            "strconv.ParseUint: parsing {version:?}: invalid syntax"
-        ))
-    })?;
+    let number = parse_version(version).map_err(ApiError::internal)?;
     if old.metadata().resource_version() != number.to_string() {
         return Err(ApiError::modified(kind, &request.name));
     }

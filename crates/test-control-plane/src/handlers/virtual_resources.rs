@@ -1,13 +1,14 @@
 //! Resources that are answered to and never stored.
 
 use http::StatusCode;
+use http::header::USER_AGENT;
 use serde_json::{Value, json};
 
 use crate::decode;
 use crate::incoming::Incoming;
 use crate::kinds::{self, Subresource};
 use crate::object::Draft;
-use crate::options::WriteOptions;
+use crate::options::{Write, WriteOptions};
 use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
@@ -58,7 +59,9 @@ impl ApiServer {
             name: name.unwrap_or_default().to_owned(),
             ..request.clone()
         };
-        self.bind(&request, &body)
+        let agent = incoming.header(USER_AGENT);
+        let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
+        self.bind(&request, &body, options.dry_run)
     }
 
     /// The components of the control plane, of which none can be asked.

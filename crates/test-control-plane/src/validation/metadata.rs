@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, names};
-use crate::kinds::NameRule;
+use crate::kinds::{Kind, NameRule};
 use crate::object::MetadataRef;
 
 /// The largest sum of the sizes of annotation keys and values, in bytes.
@@ -14,39 +14,109 @@ const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 /// Finalizers without a domain that are allowed.
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
+/// How a kind's own rules treat metadata on an update, beside those that hold for every kind. Each
+/// round reports what it finds, so that clients see an error as often as the reference finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rounds {
+    /// Only what an update may not do.
+    Update,
+    /// That, and everything that holds on create.
+    UpdateAndFull,
+    /// Everything that holds on create only.
+    Full,
+    /// Nothing; the name only has to fit into a path.
+    Nothing,
+}
+
+fn rounds(kind: &Kind) -> Rounds {
+    match kind.storage {
+        "deployments" | "endpoints" | "leases" | "resourcequotas" | "statefulsets" => {
+            Rounds::Update
+        }
+        "limitranges" => Rounds::Full,
+        "events" | "poddisruptionbudgets" => Rounds::Nothing,
+        _ => Rounds::UpdateAndFull,
+    }
+}
+
 pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+    let kind = subject.kind;
     let metadata = subject.new.metadata();
     let mut errors = Vec::new();
-    if subject.old.is_none() {
-        name(subject, metadata, &mut errors);
-    }
-    labels(metadata, &mut errors);
-    annotations(metadata, &mut errors);
-    owner_references(metadata, &mut errors);
-    finalizers(metadata, &mut errors);
-    if let Some(old) = subject.old {
+    let rounds = rounds(kind);
+    let Some(old) = subject.old else {
+        match rounds {
+            Rounds::Nothing => full(kind, metadata, NameRule::PathSegment, &mut errors),
+            _ => full_with_known_finalizers(kind, metadata, &mut errors),
+        }
+        return errors;
+    };
+    // What holds for every kind.
+    full(kind, metadata, NameRule::PathSegment, &mut errors);
+    update(metadata, old.metadata(), &mut errors);
+    if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
         update(metadata, old.metadata(), &mut errors);
+        known_finalizers(metadata, &mut errors);
+    }
+    if matches!(rounds, Rounds::Full | Rounds::UpdateAndFull) {
+        full_with_known_finalizers(kind, metadata, &mut errors);
     }
     errors
 }
 
-fn name(subject: Subject<'_>, metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+/// Upstream: `ValidateObjectMeta` of the core group.
+fn full_with_known_finalizers(
+    kind: &Kind,
+    metadata: MetadataRef<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    full(kind, metadata, kind.name_rule, errors);
+    known_finalizers(metadata, errors);
+}
+
+/// Upstream: `ValidateObjectMetaAccessor`.
+fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec<FieldError>) {
+    let prefix = metadata.text("generateName");
+    if !prefix.is_empty() {
+        // A prefix may end in what a name may not end in.
+        let masked = match prefix.strip_suffix('-') {
+            Some(start) if rule != NameRule::PathSegment => format!("{start}a"),
+            _ => prefix.to_owned(),
+        };
+        for message in named_by(rule, &masked) {
+            let field = "metadata.generateName";
+            errors.push(FieldError::invalid(field, &json!(prefix), message));
+        }
+    }
     let name = metadata.name();
     if name.is_empty() {
         errors.push(FieldError::required(
             "metadata.name",
             "name or generateName is required",
         ));
-        return;
+    } else {
+        for message in named_by(rule, name) {
+            errors.push(FieldError::invalid("metadata.name", &json!(name), message));
+        }
     }
-    let found = match subject.kind.name_rule {
+    if !kind.namespaced && !metadata.namespace().is_empty() {
+        errors.push(FieldError::forbidden(
+            "metadata.namespace",
+            "not allowed on this type",
+        ));
+    }
+    labels(metadata, errors);
+    annotations(metadata, errors);
+    owner_references(metadata, errors);
+    finalizers(metadata, errors);
+}
+
+fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
+    match rule {
         NameRule::Label => names::dns_label(name),
         NameRule::LetterLabel => names::letter_label(name),
         NameRule::PathSegment => names::path_segment(name),
         NameRule::Subdomain => names::dns_subdomain(name),
-    };
-    for message in found {
-        errors.push(FieldError::invalid("metadata.name", &json!(name), message));
     }
 }
 
@@ -165,13 +235,6 @@ fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
                 &message,
             ));
         }
-        if !finalizer.contains('/') && !BARE_FINALIZERS.contains(finalizer) {
-            errors.push(FieldError::invalid(
-                "metadata.finalizers",
-                &json!(finalizer),
-                "name is neither a standard finalizer name nor is it fully qualified",
-            ));
-        }
     }
     if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
         errors.push(FieldError::invalid(
@@ -182,32 +245,47 @@ fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// Finalizers without a domain must be known ones.
+fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+    for (i, finalizer) in metadata.finalizers().into_iter().enumerate() {
+        if !finalizer.contains('/') && !BARE_FINALIZERS.contains(&finalizer) {
+            errors.push(FieldError::invalid(
+                format!("metadata.finalizers[{i}]"),
+                &json!(finalizer),
+                "name is neither a standard finalizer name nor is it fully qualified",
+            ));
+        }
+    }
+}
+
+/// Upstream: `ValidateObjectMetaAccessorUpdate`.
 fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     if old.is_deleting() {
         let before: BTreeSet<&str> = old.finalizers().into_iter().collect();
-        let added: Vec<String> = new
-            .finalizers()
-            .into_iter()
-            .filter(|f| !before.contains(f))
-            .map(|f| format!("{f:?}"))
+        let added: BTreeSet<&str> = new.finalizers().into_iter().collect();
+        let added: Vec<String> = added
+            .difference(&before)
+            .map(|finalizer| format!("{finalizer:?}"))
             .collect();
         if !added.is_empty() {
-            let error = FieldError::forbidden(
+            errors.push(FieldError::forbidden(
                 "metadata.finalizers",
                 &format!(
                     "no new finalizers can be added if the object is being deleted, found new \
                      finalizers []string{{{}}}",
                     added.join(", ")
                 ),
-            );
-            // The reference checks this twice and reports it twice.
-            errors.push(error.clone());
-            errors.push(error);
+            ));
         }
     }
-    if new.uid() != old.uid() {
-        let error = FieldError::invalid("metadata.uid", &json!(new.uid()), "field is immutable");
-        errors.push(error.clone());
-        errors.push(error);
+    for member in ["name", "namespace", "uid"] {
+        if new.text(member) != old.text(member) {
+            let value = json!(new.text(member));
+            let field = format!("metadata.{member}");
+            errors.push(FieldError::invalid(field, &value, "field is immutable"));
+        }
     }
+    labels(new, errors);
+    annotations(new, errors);
+    owner_references(new, errors);
 }

@@ -46,7 +46,12 @@ pub(super) fn dns_label(text: &str) -> Vec<&'static str> {
         found.push("must be no more than 63 characters");
     }
     if !is_label(text) {
-        found.push(LABEL_MESSAGE);
+        let is_subdomain = text.split('.').all(is_label);
+        found.push(if is_subdomain {
+            "must not contain dots"
+        } else {
+            LABEL_MESSAGE
+        });
     }
     found
 }
@@ -64,7 +69,7 @@ pub(super) fn letter_label(text: &str) -> Vec<&'static str> {
 }
 
 /// What is wrong with a name that only has to fit into a path.
-pub(super) fn path_segment(text: &str) -> Vec<&'static str> {
+pub(crate) fn path_segment(text: &str) -> Vec<&'static str> {
     match text {
         "." => return vec!["may not be '.'"],
         ".." => return vec!["may not be '..'"],
@@ -104,6 +109,15 @@ fn is_qualified_part(text: &str) -> bool {
 
 /// What is wrong with a name such as `example.com/part`.
 pub(super) fn qualified_name(text: &str) -> Vec<String> {
+    if text.matches('/').count() > 1 {
+        let rule = QUALIFIED_MESSAGE
+            .strip_prefix("name part")
+            .unwrap_or_default();
+        return vec![format!(
+            "a qualified name{rule} with an optional DNS subdomain prefix and '/' (e.g. \
+             'example.com/MyName')"
+        )];
+    }
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -151,6 +165,7 @@ mod tests {
     fn names_are_checked_by_their_rule() {
         assert!(dns_label("web-0").is_empty());
         assert_eq!(dns_label("Web_1"), [LABEL_MESSAGE]);
+        assert_eq!(dns_label("web.1"), ["must not contain dots"]);
         assert_eq!(dns_label(&"a".repeat(64)).len(), 1);
         assert!(letter_label("web-0").is_empty());
         assert_eq!(letter_label("0-web"), [LETTER_LABEL_MESSAGE]);
@@ -163,6 +178,7 @@ mod tests {
         assert_eq!(dns_subdomain("a..b"), [SUBDOMAIN_MESSAGE]);
         assert!(qualified_name("example.com/My_name").is_empty());
         assert!(!qualified_name("/x").is_empty());
+        assert!(qualified_name("a/b/c")[0].starts_with("a qualified name must consist of"));
         assert!(label_value("").is_empty());
         assert_eq!(label_value("-"), [VALUE_MESSAGE]);
     }

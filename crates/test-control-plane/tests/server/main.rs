@@ -8,6 +8,7 @@
 mod actors;
 mod actors_garbage_collector;
 mod actors_namespaces;
+mod actors_nodes;
 mod actors_pods;
 mod audit;
 mod client;

@@ -6,6 +6,7 @@ use super::behaviour::{Crash, PodBehaviour};
 use super::ending::Ending;
 use super::{Kubelet, now};
 use crate::actors::agenda::Agenda;
+use crate::actors::nodes::node_key;
 use crate::object::Key;
 
 /// What a test tells the kubelets to do.
@@ -52,6 +53,9 @@ impl Kubelet {
             }
             KubeletOrder::Heal { node } => {
                 if self.lost.remove(&node) {
+                    let key = node_key(&node);
+                    agenda.now(&key);
+                    self.returning.insert(key);
                     self.serve(&node, agenda);
                 }
                 return;
