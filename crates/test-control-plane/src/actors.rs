@@ -3,6 +3,7 @@
 //! Actors read the store's log and write through the same requests as any client, so that
 //! versions, audit log and faults hold for them too.
 
+mod affinity;
 mod agenda;
 mod client;
 mod control;
@@ -33,6 +34,7 @@ pub use node_controller::NodeControllerConfig;
 pub use nodes::NodesConfig;
 pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
+pub use volume_binder::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};
 
 use std::time::Duration;
 
@@ -63,7 +65,7 @@ pub struct ActorsConfig {
     /// Deletes pods that nobody else will.
     pub pod_collector: Option<PodCollectorConfig>,
     /// Makes volumes for claims, and keeps claims in use from going away.
-    pub volume_binder: bool,
+    pub volume_binder: Option<VolumeBinderConfig>,
     /// Deletes what has lost its owners.
     pub garbage_collector: Option<GarbageCollectorConfig>,
     /// Empties namespaces that are deleted.
@@ -79,7 +81,7 @@ impl ActorsConfig {
             scheduler: Some(SchedulerConfig::default()),
             node_controller: Some(NodeControllerConfig::default()),
             pod_collector: Some(PodCollectorConfig::default()),
-            volume_binder: true,
+            volume_binder: Some(VolumeBinderConfig::default()),
             garbage_collector: Some(GarbageCollectorConfig::default()),
             namespace_controller: Some(NamespaceControllerConfig::default()),
         }
@@ -94,16 +96,18 @@ pub(crate) async fn start(
 ) -> Handles {
     let client = |name: &str| ActorClient::new(server, name);
     let mut handles = Handles::default();
-    let waits_for_claims = config.volume_binder;
+    let seed = server.config().seed;
+    let volumes = config.volume_binder;
     if config.kubelet.is_some() || config.scheduler.is_some() {
         nodes::create_nodes(&client("kubelet"), &config.nodes).await;
     }
     if let Some(config) = config.scheduler {
-        let actor = scheduler::Scheduler::new(client("scheduler"), config, waits_for_claims);
-        spawn(actor, server, tasks);
+        let client = client("scheduler");
+        let actor = scheduler::Scheduler::new(client, config, volumes.clone(), seed);
+        handles.scheduler = Some(spawn(actor, server, tasks));
     }
     if let Some(config) = config.kubelet {
-        let seed = server.config().seed;
+        let waits_for_claims = volumes.is_some();
         let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
         handles.kubelet = Some(spawn(actor, server, tasks));
     }
@@ -116,8 +120,8 @@ pub(crate) async fn start(
         let actor = pod_collector::PodCollector::new(client, config);
         spawn(actor, server, tasks);
     }
-    if config.volume_binder {
-        let actor = volume_binder::VolumeBinder::new(client("volume-binder"));
+    if let Some(config) = volumes {
+        let actor = volume_binder::VolumeBinder::new(client("volume-binder"), config, seed);
         spawn(actor, server, tasks);
     }
     if let Some(config) = config.garbage_collector {

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::{ArgAction, Parser};
 use kube_test_control_plane::actors::{
     ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig, PodBehaviour,
-    SchedulerConfig, parse_duration,
+    SchedulerConfig, VolumeBinderConfig, parse_duration,
 };
 use kube_test_control_plane::auth::{Authorization, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
@@ -176,7 +176,7 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
                 }));
             }
             "scheduler" => config.scheduler = Some(SchedulerConfig::default()),
-            "volume-binder" => config.volume_binder = true,
+            "volume-binder" => config.volume_binder = Some(VolumeBinderConfig::default()),
             "garbage-collector" => {
                 config.garbage_collector = Some(GarbageCollectorConfig::default())
             }

@@ -43,13 +43,6 @@ impl Agenda {
         self.by_key.insert(key.clone(), time);
     }
 
-    /// Takes an object off.
-    pub(super) fn remove(&mut self, key: &Key) {
-        if let Some(planned) = self.by_key.remove(key) {
-            self.by_time.remove(&(planned, key.clone()));
-        }
-    }
-
     /// The time of the next object.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.by_time.first().map(|(time, _)| *time)

@@ -10,6 +10,7 @@ use super::client::{ActorClient, path};
 use super::kubelet::{Cause, Crash, Ending, KubeletOrder, PodBehaviour, RunningPod};
 use super::node_controller::NodeOrder;
 use super::runner::Orders;
+use super::scheduler::SchedulerOrder;
 use crate::object::Key;
 use crate::server::ApiServer;
 pub use nodes::Nodes;
@@ -19,12 +20,19 @@ pub use nodes::Nodes;
 pub(crate) struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
+    pub(super) scheduler: Option<Orders<SchedulerOrder>>,
 }
 
 impl Handles {
     async fn tell_kubelet(&self, order: KubeletOrder) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.give(order).await;
+        }
+    }
+
+    async fn tell_scheduler(&self, order: SchedulerOrder) {
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.give(order).await;
         }
     }
 
@@ -49,8 +57,8 @@ pub struct ActionError {
 
 /// Acts on the pods of a control plane.
 ///
-/// What only their node can do needs the kubelet, and does nothing without it. The rest are
-/// requests like those of any client.
+/// What only their node can do needs the kubelet, what only the scheduler can do needs that, and
+/// does nothing without them. The rest are requests like those of any client.
 #[derive(Debug)]
 pub struct Pods<'a> {
     client: ActorClient,
@@ -112,6 +120,22 @@ impl<'a> Pods<'a> {
             ending: Ending { failed, cause },
         };
         self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the pods of this name fit on no node until they are released.
+    pub async fn hold(&self, namespace: &str, name: &str) {
+        let pod = pod_key(namespace, name);
+        self.handles
+            .tell_scheduler(SchedulerOrder::Hold { pod })
+            .await;
+    }
+
+    /// Holds the pods of this name back no longer, whatever configuration and annotations say.
+    pub async fn release(&self, namespace: &str, name: &str) {
+        let pod = pod_key(namespace, name);
+        self.handles
+            .tell_scheduler(SchedulerOrder::Release { pod })
+            .await;
     }
 
     /// Every pod whose containers run on some node, in the order of their names. It counts those

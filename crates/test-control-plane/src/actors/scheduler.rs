@@ -1,65 +1,264 @@
-//! A minimal scheduler: pods go to the nodes in turn once their claims are bound.
+//! The scheduler: pods go to the node that has room for them, what they ask for and the fewest
+//! pods; pods that fit nowhere say why.
 
-use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::sync::Arc;
+mod anti_affinity;
+mod cache;
+mod verdict;
+mod volumes;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::agenda::Agenda;
 use super::client::{ActorClient, path};
-use super::pods::{Waiters, unbound_claim};
+use super::delay::{Delay, Dice};
+use super::matcher::PodMatcher;
+use super::pods::{PodFields, Waiters};
 use super::runner::Actor;
-use crate::object::Key;
+use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
+use crate::object::{Key, MetadataRef, Object};
 use crate::store::{Change, LogEntry};
+use cache::{Cache, Needs};
+use verdict::{Verdict, unavailable};
+
+/// The annotation of pods that are held back until it is gone or says `false`.
+const HOLD: &str = "scheduler.test-control-plane/hold";
+
+/// Why pods that are held back fit nowhere, as they say.
+const HELD: &str = "Insufficient cpu";
 
 /// How the scheduler behaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SchedulerConfig {}
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SchedulerConfig {
+    /// From the creation of a pod to its assignment.
+    pub bind_delay: Delay,
+    /// Pods that fit nowhere until they are released.
+    pub hold: Vec<PodMatcher>,
+}
+
+/// What a test tells the scheduler.
+#[derive(Debug)]
+pub(super) enum SchedulerOrder {
+    /// The pods of this name fit nowhere.
+    Hold { pod: Key },
+    /// The pods of this name are held back no longer.
+    Release { pod: Key },
+}
 
 /// The scheduler.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     client: ActorClient,
-    waits_for_claims: bool,
-    nodes: BTreeSet<Arc<str>>,
-    next_node: usize,
+    config: SchedulerConfig,
+    /// How volumes are bound; none if pods don't wait for claims.
+    volumes: Option<VolumeBinderConfig>,
+    dice: Dice,
+    fields: PodFields,
+    cache: Cache,
+    /// When each pod that waits for it may be assigned, by uid.
+    due: BTreeMap<Box<str>, Instant>,
+    /// The nodes chosen for pods whose volumes are being made there, by uid.
+    chosen: BTreeMap<Box<str>, String>,
+    /// Whether the pods of a name are held back, whatever else says so.
+    held: BTreeMap<Key, bool>,
+    /// Pods that fit nowhere.
+    unschedulable: BTreeSet<Key>,
     waiting: Waiters,
 }
 
 impl Scheduler {
     pub(super) fn new(
         client: ActorClient,
-        _config: SchedulerConfig,
-        waits_for_claims: bool,
+        config: SchedulerConfig,
+        volumes: Option<VolumeBinderConfig>,
+        seed: u64,
     ) -> Self {
         Self {
             client,
-            waits_for_claims,
-            nodes: BTreeSet::new(),
-            next_node: 0,
+            config,
+            volumes,
+            dice: Dice::new(seed),
+            fields: PodFields::new(),
+            cache: Cache::default(),
+            due: BTreeMap::new(),
+            chosen: BTreeMap::new(),
+            held: BTreeMap::new(),
+            unschedulable: BTreeSet::new(),
             waiting: Waiters::default(),
+        }
+    }
+
+    fn is_held(&self, key: &Key, pod: &Value) -> bool {
+        if let Some(held) = self.held.get(key) {
+            return *held;
+        }
+        match MetadataRef(pod.get("metadata")).annotation(HOLD) {
+            Some(text) => text != "false",
+            None => self.config.hold.iter().any(|pods| pods.matches(pod, 1)),
+        }
+    }
+
+    /// When a pod may be assigned.
+    fn due(&mut self, object: &Object) -> Instant {
+        let (dice, delay) = (self.dice, self.config.bind_delay);
+        *self.due.entry(object.uid.clone()).or_insert_with(|| {
+            let uid = &object.uid;
+            Instant::now() + dice.draw(delay, uid, "bind", 0)
+        })
+    }
+
+    /// Where a pod goes.
+    fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
+        let nodes = self.cache.nodes().count();
+        if self.is_held(key, pod) {
+            let reasons = [(HELD.to_owned(), nodes)].into();
+            return Verdict::Nowhere(unavailable(nodes, &reasons));
+        }
+        let claims = match &self.volumes {
+            None => volumes::Claims::default(),
+            Some(config) => match volumes::look(&self.client, config, key, pod) {
+                Ok(claims) => claims,
+                Err(refusal) => return refusal.verdict(nodes),
+            },
+        };
+        let needs = Needs::of(pod);
+        let excluded = self.cache.excluded(key, object, pod);
+        let chosen = self.chosen.get(&object.uid);
+        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let mut best: Option<((usize, usize), &str)> = None;
+        for (name, node) in self.cache.nodes() {
+            let refusal = node
+                .refuses(name, pod, &needs)
+                .or_else(|| claims.refuse(name, node))
+                .or_else(|| excluded.refuse(node));
+            if let Some(reason) = refusal {
+                *reasons.entry(reason).or_default() += 1;
+                continue;
+            }
+            if chosen.is_some_and(|chosen| chosen == name) {
+                best = Some(((0, 0), name));
+                break;
+            }
+            let score = node.score(pod);
+            if best.is_none_or(|(least, _)| score < least) {
+                best = Some((score, name));
+            }
+        }
+        match best {
+            None => Verdict::Nowhere(unavailable(nodes, &reasons)),
+            Some((_, node)) if claims.wait.is_empty() => Verdict::Node(node.to_owned()),
+            Some((_, node)) => Verdict::NodeOnceBound {
+                node: node.to_owned(),
+                select: claims.select,
+                wait: claims.wait,
+            },
+        }
+    }
+
+    async fn bind(&mut self, key: &Key, object: &Object, pod: &Value, node: &str) -> bool {
+        let binding = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": *key.name, "namespace": *key.namespace, "uid": *object.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        let path = format!("{}/binding", path(key));
+        let done = self.client.send(Method::POST, &path, &binding).await;
+        if done {
+            self.cache.assign(object, pod, node);
+            self.forget(key, &object.uid);
+        }
+        done
+    }
+
+    /// Tells the claims of a pod where it will run.
+    async fn select(&self, node: &str, claims: &[Key]) -> bool {
+        for claim in claims {
+            let Some(object) = self.client.get(claim) else {
+                return false;
+            };
+            let patch = json!({"metadata": {"annotations": {SELECTED_NODE: node}}});
+            if !self.client.patch(claim, &object.uid, patch).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Says in a pod's status why it fits nowhere.
+    async fn explain(&self, key: &Key, object: &Object, pod: &Value, message: &str) -> bool {
+        if verdict::says(pod, message) {
+            return true;
+        }
+        let status = json!({"conditions": [{
+            "type": "PodScheduled",
+            "status": "False",
+            "observedGeneration": pod.pointer("/metadata/generation"),
+            "lastProbeTime": null,
+            "lastTransitionTime": self.client.server.now_text(),
+            "reason": "Unschedulable",
+            "message": message,
+        }]});
+        self.client.patch_status(key, &object.uid, &status).await
+    }
+
+    fn forget(&mut self, key: &Key, uid: &str) {
+        self.due.remove(uid);
+        self.chosen.remove(uid);
+        self.unschedulable.remove(key);
+    }
+
+    fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
+        for pod in std::mem::take(&mut self.unschedulable) {
+            agenda.now(&pod);
+        }
+    }
+
+    fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let object = &entry.object;
+        if entry.change == Change::Deleted || self.fields.is_over(object) {
+            self.forget(&object.key, &object.uid);
+            if self.cache.release(object) {
+                self.wake_unschedulable(agenda);
+            }
+        } else if self.fields.node(object).is_empty() {
+            agenda.now(&object.key);
+        } else if !self.cache.knows(object) {
+            let node = self.fields.node(object);
+            self.cache.assign(object, &object.value(), node);
         }
     }
 }
 
 impl Actor for Scheduler {
-    type Order = Infallible;
+    type Order = SchedulerOrder;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
-        let key = &entry.object.key;
-        match key.storage {
-            "pods" if entry.change != Change::Deleted => agenda.now(key),
-            "nodes" if entry.change == Change::Deleted => {
-                self.nodes.remove(&key.name);
-            }
+        let object = &entry.object;
+        match object.key.storage {
+            "pods" => self.note_pod(entry, agenda),
             "nodes" => {
-                self.nodes.insert(Arc::clone(&key.name));
+                let is_gone = entry.change == Change::Deleted;
+                let node = (!is_gone).then(|| object.value());
+                if self.cache.set_node(&object.key.name, node.as_ref()) {
+                    self.wake_unschedulable(agenda);
+                }
             }
             "persistentvolumeclaims" => {
-                for pod in self.waiting.take(key) {
+                for pod in self.waiting.take(&object.key) {
                     agenda.now(&pod);
+                }
+            }
+            "persistentvolumes" if self.volumes.is_some() => {
+                let phase = object.value();
+                let phase = phase.pointer("/status/phase").and_then(Value::as_str);
+                if phase == Some("Available") {
+                    self.wake_unschedulable(agenda);
                 }
             }
             _ => {}
@@ -71,36 +270,49 @@ impl Actor for Scheduler {
             return;
         };
         let pod = object.value();
-        if object.deleting || !wants_node(&pod) || self.nodes.is_empty() {
+        if object.deleting || !wants_node(&pod) {
             return;
         }
-        if self.waits_for_claims
-            && let Some(claim) = unbound_claim(&self.client, &pod, &key.namespace)
-        {
-            self.waiting.wait(claim, key);
+        let due = self.due(&object);
+        if due > Instant::now() {
+            agenda.at(key, due);
             return;
         }
-        let node = self.nodes.iter().nth(self.next_node % self.nodes.len());
-        let node = node.map(|node| &**node);
-        self.next_node += 1;
-        let binding = json!({
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": *key.name},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        });
-        let path = format!("{}/binding", path(key));
-        if !self.client.send(Method::POST, &path, &binding).await {
+        let done = match self.decide(key, &object, &pod) {
+            Verdict::Node(node) => self.bind(key, &object, &pod, &node).await,
+            Verdict::NodeOnceBound { node, select, wait } => {
+                self.chosen.insert(object.uid.clone(), node.clone());
+                for claim in wait {
+                    self.waiting.wait(claim, key);
+                }
+                self.select(&node, &select).await
+            }
+            Verdict::Nowhere(message) => {
+                self.unschedulable.insert(key.clone());
+                self.explain(key, &object, &pod, &message).await
+            }
+            Verdict::NowhereWithout(claim, message) => {
+                self.waiting.wait(claim, key);
+                self.explain(key, &object, &pod, &message).await
+            }
+        };
+        if !done {
             agenda.retry(key);
         }
     }
 
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
+    fn obey(&mut self, order: SchedulerOrder, agenda: &mut Agenda) {
+        let (pod, held) = match order {
+            SchedulerOrder::Hold { pod } => (pod, true),
+            SchedulerOrder::Release { pod } => (pod, false),
+        };
+        agenda.now(&pod);
+        self.held.insert(pod, held);
     }
 
     fn begin_again(&mut self) {
-        self.nodes.clear();
+        self.cache = Cache::default();
+        self.unschedulable.clear();
     }
 }
 

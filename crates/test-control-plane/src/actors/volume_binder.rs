@@ -1,123 +1,324 @@
-//! Volumes: a volume is made for each claim and bound to it; claims in use are protected.
+//! Volumes: claims are bound to volumes that there are, or volumes are made for them; claims and
+//! volumes in use are kept from going away; volumes without their claim are released.
 
+mod classes;
+mod free;
+mod volume;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
+
+pub use classes::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};
+pub(super) use volume::{SELECTED_NODE, fits};
 
 use super::agenda::Agenda;
-use super::client::ActorClient;
-use super::pods::claims_of;
+use super::client::{ActorClient, path};
+use super::delay::Dice;
+use super::pods::{PodFields, claim_key, claims_of};
 use super::runner::Actor;
-use crate::kinds;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
+use free::FreeVolumes;
+use volume::{Reserved, annotation, reserved, text};
 
 const CLAIMS: &str = "persistentvolumeclaims";
+const VOLUMES: &str = "persistentvolumes";
+
+/// How long to wait before another try to make a volume.
+const PROVISION_AGAIN: Duration = Duration::from_secs(15);
 
 /// Binds claims and releases them.
 #[derive(Debug)]
 pub(super) struct VolumeBinder {
     client: ActorClient,
+    config: VolumeBinderConfig,
+    dice: Dice,
+    fields: PodFields,
+    /// The pods that mount each claim.
+    users: BTreeMap<Key, BTreeSet<Key>>,
+    free: FreeVolumes,
+    /// Claims without a volume, by class.
+    unbound: BTreeMap<String, BTreeSet<Key>>,
+    /// By the uid of a claim: when its volume will have been made, and how many tries have failed.
+    making: BTreeMap<Box<str>, (Instant, u32)>,
 }
 
 impl VolumeBinder {
-    pub(super) fn new(client: ActorClient) -> Self {
-        Self { client }
+    pub(super) fn new(client: ActorClient, config: VolumeBinderConfig, seed: u64) -> Self {
+        Self {
+            client,
+            config,
+            dice: Dice::new(seed),
+            fields: PodFields::new(),
+            users: BTreeMap::new(),
+            free: FreeVolumes::default(),
+            unbound: BTreeMap::new(),
+            making: BTreeMap::new(),
+        }
     }
 
-    async fn bind(&self, key: &Key, claim: &Value) -> bool {
-        let text = |pointer: &str| {
-            claim
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
+    /// Binds a claim, or waits for what it lacks; whether nothing went wrong.
+    async fn bind(&mut self, key: &Key, object: &Object, agenda: &mut Agenda) -> bool {
+        let claim = object.value();
+        let wanted = text(&claim, "/spec/volumeName");
+        if !wanted.is_empty() {
+            return self.bind_to(&volume_key(wanted), key, object, &claim).await;
+        }
+        let class = self.config.class(&self.client, &claim);
+        let waits = class.binding == BindingMode::WaitForFirstConsumer
+            && annotation(&claim, SELECTED_NODE).is_empty();
+        if let Some(volume) = self.find(key, object, &claim, waits) {
+            return self.bind_to(&volume, key, object, &claim).await;
+        }
+        let class_name = text(&claim, "/spec/storageClassName").to_owned();
+        let unbound = self.unbound.entry(class_name).or_default();
+        unbound.insert(key.clone());
+        if waits || !class.provisions {
+            return true;
+        }
+        let (delay, failures) = self.config.fate(key, &claim);
+        let dice = self.dice;
+        let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
+            let time = dice.draw(delay, &object.uid, "provision", 0);
+            (Instant::now() + time, 0)
+        });
+        if *due > Instant::now() {
+            agenda.at(key, *due);
+            return true;
+        }
+        if *failed < failures {
+            *failed += 1;
+            *due = Instant::now() + PROVISION_AGAIN;
+            agenda.at(key, *due);
+            return true;
+        }
+        let body = volume::provisioned(&claim, key, object, &class);
+        let volume = volume_key(text(&body, "/metadata/name"));
+        let exists = self.client.get(&volume).is_some();
+        let collection = "/api/v1/persistentvolumes";
+        (exists || self.client.send(Method::POST, collection, &body).await)
+            && self.bind_to(&volume, key, object, &claim).await
+    }
+
+    /// The volume for a claim among those that there are: the one that is kept for it, else the
+    /// smallest that fits, unless the claim is still waiting for a pod.
+    fn find(&self, key: &Key, object: &Object, claim: &Value, waits: bool) -> Option<Key> {
+        let volume = |key: &Key| {
+            let volume = self.client.get(key).filter(|volume| !volume.deleting);
+            volume.map(|volume| volume.value())
         };
-        let uid = text("/metadata/uid");
-        let volume = format!("pvc-{uid}");
-        let storage = claim
-            .pointer("/spec/resources/requests/storage")
-            .unwrap_or(&Value::Null);
-        let modes = claim.pointer("/spec/accessModes").unwrap_or(&Value::Null);
-        let body = json!({
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": volume},
-            "spec": {
-                "capacity": {"storage": storage},
-                "accessModes": modes,
-                "claimRef": {
+        let kept = self.free.reserved(key);
+        let is_ours = |kept: &&Key| {
+            volume(kept).is_some_and(|v| reserved(&v, key, &object.uid) == Reserved::Ours)
+        };
+        if let Some(kept) = kept.filter(is_ours) {
+            return Some(kept.clone());
+        }
+        let class = text(claim, "/spec/storageClassName");
+        let size = volume::size(claim, "/spec/resources/requests/storage");
+        let mut candidates = self.free.from_size(class, size).filter(|_| !waits);
+        let found = candidates.find(|key| volume(key).is_some_and(|v| fits(&v, claim)));
+        found.cloned()
+    }
+
+    /// Makes claim and volume name each other.
+    async fn bind_to(&mut self, volume: &Key, key: &Key, object: &Object, claim: &Value) -> bool {
+        let was_bound = text(claim, "/status/phase") == "Bound";
+        let Some(found) = self.client.get(volume) else {
+            return !was_bound || self.lose(key, object).await;
+        };
+        let value = found.value();
+        let uid = &*object.uid;
+        let volume_patch = match reserved(&value, key, uid) {
+            Reserved::Other => return !was_bound || self.lose(key, object).await,
+            Reserved::Ours if text(&value, "/spec/claimRef/uid") == uid => None,
+            Reserved::Ours => Some(json!({"spec": {"claimRef": {"uid": uid}}})),
+            Reserved::No => Some(json!({
+                "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
+                "spec": {"claimRef": {
                     "apiVersion": "v1",
                     "kind": "PersistentVolumeClaim",
                     "namespace": *key.namespace,
                     "name": *key.name,
                     "uid": uid,
-                },
-                "hostPath": {"path": format!("/volumes/{volume}")},
-                "persistentVolumeReclaimPolicy": "Delete",
-                "storageClassName": text("/spec/storageClassName"),
-                "volumeMode": text("/spec/volumeMode"),
-            },
+                    "resourceVersion": object.resource_version.to_string(),
+                }},
+            })),
+        };
+        if was_bound {
+            return true;
+        }
+        let mut annotations = json!({"pv.kubernetes.io/bind-completed": "yes"});
+        if text(claim, "/spec/volumeName").is_empty() {
+            annotations["pv.kubernetes.io/bound-by-controller"] = json!("yes");
+        }
+        let claim_patch = json!({
+            "metadata": {"annotations": annotations},
+            "spec": {"volumeName": *volume.name},
         });
-        let volume_path = format!("/api/v1/persistentvolumes/{volume}");
-        let path = claim_path(key);
-        if self.client.get(&volume_key(&volume)).is_none()
-            && !self
-                .client
-                .send(Method::POST, "/api/v1/persistentvolumes", &body)
-                .await
+        let status = json!({
+            "phase": "Bound",
+            "accessModes": value.pointer("/spec/accessModes"),
+            "capacity": value.pointer("/spec/capacity"),
+        });
+        if let Some(patch) = volume_patch
+            && !self.client.patch(volume, &found.uid, patch).await
         {
             return false;
         }
-        let spec = json!({"metadata": {"uid": uid}, "spec": {"volumeName": volume}});
-        let bound = json!({"status": {"phase": "Bound"}});
-        let status = json!({"metadata": {"uid": uid}, "status": {
-            "phase": "Bound",
-            "accessModes": modes,
-            "capacity": {"storage": storage},
-        }});
-        let status_path = format!("{path}/status");
-        self.client
-            .send(Method::PATCH, &format!("{volume_path}/status"), &bound)
-            .await
-            && self.client.send(Method::PATCH, &path, &spec).await
-            && self.client.send(Method::PATCH, &status_path, &status).await
+        let bound = json!({"phase": "Bound"});
+        self.client.patch_status(volume, &found.uid, &bound).await
+            && self.client.patch(key, uid, claim_patch).await
+            && self.client.patch_status(key, uid, &status).await
+    }
+
+    /// The volume of a bound claim is gone.
+    async fn lose(&self, key: &Key, object: &Object) -> bool {
+        let lost = json!({"phase": "Lost"});
+        self.client.patch_status(key, &object.uid, &lost).await
     }
 
     /// Lets a deleted claim go if no pod uses it.
     async fn release(&self, key: &Key, claim: &Object) -> bool {
-        let finalizer = "kubernetes.io/pvc-protection";
-        let draft = claim.draft();
-        if !draft.metadata().finalizers().contains(&finalizer) || self.is_used(key) {
+        if self.is_used(key) {
             return true;
         }
-        let patch = json!({"metadata": {
-            "uid": *claim.uid,
-            "$deleteFromPrimitiveList/finalizers": [finalizer],
-        }});
-        self.client
-            .send(Method::PATCH, &claim_path(key), &patch)
+        self.unprotect(key, claim, "kubernetes.io/pvc-protection")
             .await
     }
 
-    fn is_used(&self, claim: &Key) -> bool {
-        let (_, pods) = self.client.server.store().list("pods", &claim.namespace);
-        pods.iter().any(|pod| {
-            let pod = pod.value();
-            let phase = pod.pointer("/status/phase").and_then(Value::as_str);
-            let finished = matches!(phase, Some("Succeeded" | "Failed"));
-            !finished && claims_of(&pod).any(|name| *name == *claim.name)
-        })
+    async fn unprotect(&self, key: &Key, object: &Object, finalizer: &str) -> bool {
+        let draft = object.draft();
+        if !draft.metadata().finalizers().contains(&finalizer) {
+            return true;
+        }
+        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
+        self.client.patch(key, &object.uid, patch).await
     }
 
-    /// Deletes the volume of a claim that is gone.
-    async fn delete_volume(&self, key: &Key) -> bool {
-        let path = format!("/api/v1/persistentvolumes/{}", key.name);
-        let release = json!({"metadata": {
-            "$deleteFromPrimitiveList/finalizers": ["kubernetes.io/pv-protection"],
-        }});
-        self.client.send(Method::PATCH, &path, &release).await
-            && self.client.send(Method::DELETE, &path, &json!({})).await
+    /// Whether a pod that is on a node and hasn't ended mounts a claim.
+    fn is_used(&self, claim: &Key) -> bool {
+        let users = self.users.get(claim).into_iter().flatten();
+        users
+            .filter_map(|key| self.client.get(key))
+            .any(|pod| !self.fields.node(&pod).is_empty() && !self.fields.is_over(&pod))
+    }
+
+    /// Looks after a volume; whether nothing went wrong.
+    async fn look_after(&self, key: &Key, object: &Object) -> bool {
+        let volume = object.value();
+        let phase = text(&volume, "/status/phase");
+        if object.deleting {
+            let in_use = phase == "Bound" && self.has_claim(&volume);
+            return in_use
+                || self
+                    .unprotect(key, object, "kubernetes.io/pv-protection")
+                    .await;
+        }
+        let is_meant = !text(&volume, "/spec/claimRef/uid").is_empty();
+        let wanted = match phase {
+            _ if is_meant && !self.has_claim(&volume) => "Released",
+            "Bound" | "Released" => return true,
+            _ if is_meant => return true,
+            _ => "Available",
+        };
+        if phase != wanted {
+            let status = json!({"phase": wanted});
+            if !self.client.patch_status(key, &object.uid, &status).await {
+                return false;
+            }
+        }
+        let policy = text(&volume, "/spec/persistentVolumeReclaimPolicy");
+        if wanted != "Released" || policy != "Delete" {
+            return true;
+        }
+        self.client
+            .send(Method::DELETE, &path(key), &json!({}))
+            .await
+    }
+
+    /// Whether the claim is there that a volume is for.
+    fn has_claim(&self, volume: &Value) -> bool {
+        let uid = text(volume, "/spec/claimRef/uid");
+        volume::claim_of(volume)
+            .and_then(|claim| self.client.get(&claim))
+            .is_some_and(|claim| *claim.uid == *uid)
+    }
+
+    fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let pod = &entry.object;
+        let gone = entry.change == Change::Deleted;
+        let now_over = self.fields.is_over(pod);
+        if entry.change == Change::Modified && !now_over {
+            return;
+        }
+        let value = pod.value();
+        for name in claims_of(&value) {
+            let claim = claim_key(&pod.key.namespace, &name);
+            let users = self.users.entry(claim.clone()).or_default();
+            if gone {
+                users.remove(&pod.key);
+            } else {
+                users.insert(pod.key.clone());
+            }
+            if users.is_empty() {
+                self.users.remove(&claim);
+            }
+            // It may have been the last user of a claim that is deleted.
+            if (gone || now_over) && self.client.get(&claim).is_some_and(|c| c.deleting) {
+                agenda.now(&claim);
+            }
+        }
+    }
+
+    fn note_volume(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let volume = &entry.object;
+        let value = volume.value();
+        if entry.change == Change::Deleted {
+            self.free.remove(&volume.key);
+            // The claim that had it may have lost it.
+            if let Some(claim) = volume::claim_of(&value) {
+                agenda.now(&claim);
+            }
+            return;
+        }
+        let phase = text(&value, "/status/phase");
+        if matches!(phase, "Bound" | "Released") || volume.deleting {
+            self.free.remove(&volume.key);
+        } else {
+            self.free.insert(&volume.key, &value);
+            if let Some(claim) = volume::claim_of(&value) {
+                agenda.now(&claim);
+            } else if phase == "Available" {
+                let class = text(&value, "/spec/storageClassName");
+                for claim in self.unbound.get(class).into_iter().flatten() {
+                    agenda.now(claim);
+                }
+            }
+        }
+        agenda.now(&volume.key);
+    }
+
+    fn forget_claim(&mut self, claim: &Object, agenda: &mut Agenda) {
+        self.making.remove(&claim.uid);
+        let value = claim.value();
+        self.no_longer_unbound(&value, &claim.key);
+        let volume = text(&value, "/spec/volumeName");
+        if !volume.is_empty() {
+            agenda.now(&volume_key(volume));
+        }
+    }
+
+    fn no_longer_unbound(&mut self, claim: &Value, key: &Key) {
+        let class = text(claim, "/spec/storageClassName");
+        if let Some(unbound) = self.unbound.get_mut(class) {
+            unbound.remove(key);
+        }
     }
 }
 
@@ -125,18 +326,12 @@ impl Actor for VolumeBinder {
     type Order = Infallible;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
-        let key = &entry.object.key;
-        let deleted = entry.change == Change::Deleted;
-        match key.storage {
-            CLAIMS if deleted => agenda.now(&volume_key(&format!("pvc-{}", entry.object.uid))),
-            CLAIMS => agenda.now(key),
-            // A pod that ends may have been the last user of a deleted claim.
-            "pods" if deleted || entry.object.deleting => {
-                let (_, claims) = self.client.server.store().list(CLAIMS, &key.namespace);
-                for claim in claims.iter().filter(|claim| claim.deleting) {
-                    agenda.now(&claim.key);
-                }
-            }
+        let object = &entry.object;
+        match object.key.storage {
+            CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
+            CLAIMS => agenda.now(&object.key),
+            VOLUMES => self.note_volume(entry, agenda),
+            "pods" => self.note_pod(entry, agenda),
             _ => {}
         }
     }
@@ -146,13 +341,18 @@ impl Actor for VolumeBinder {
             return;
         };
         let done = if key.storage != CLAIMS {
-            self.delete_volume(key).await
+            self.look_after(key, &object).await
         } else if object.deleting {
             self.release(key, &object).await
         } else {
-            let claim = object.value();
-            let phase = claim.pointer("/status/phase").and_then(Value::as_str);
-            phase == Some("Bound") || self.bind(key, &claim).await
+            let done = self.bind(key, &object, agenda).await;
+            if let Some(claim) = self.client.get(key).map(|claim| claim.value())
+                && text(&claim, "/status/phase") == "Bound"
+            {
+                self.making.remove(&object.uid);
+                self.no_longer_unbound(&claim, key);
+            }
+            done
         };
         if !done {
             agenda.retry(key);
@@ -163,19 +363,24 @@ impl Actor for VolumeBinder {
         match order {}
     }
 
-    fn begin_again(&mut self) {}
+    fn begin_again(&mut self) {
+        self.users.clear();
+        self.free.clear();
+        self.unbound.clear();
+    }
+
+    fn told_again(&mut self, agenda: &mut Agenda) {
+        // Volumes whose claim went away unnoticed.
+        for volume in self.client.list(VOLUMES, "") {
+            agenda.now(&volume.key);
+        }
+    }
 }
 
 fn volume_key(name: &str) -> Key {
     Key {
-        storage: "persistentvolumes",
+        storage: VOLUMES,
         namespace: "".into(),
         name: name.into(),
     }
-}
-
-fn claim_path(key: &Key) -> String {
-    kinds::by_storage(CLAIMS)
-        .map(|kind| kind.object_path(&key.namespace, &key.name))
-        .unwrap_or_default()
 }

@@ -115,7 +115,7 @@ impl TestControlPlaneBuilder {
     /// Runs the volume binder; pods then wait for their claims.
     #[must_use]
     pub fn volume_binder(mut self) -> Self {
-        self.actors.volume_binder = true;
+        self.actors.volume_binder.get_or_insert_default();
         self
     }
 

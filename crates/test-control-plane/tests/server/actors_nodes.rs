@@ -247,3 +247,26 @@ async fn of_too_many_ended_pods_the_evicted_and_the_oldest_go() {
     assert_eq!(names, ["b", "d"]);
     plane.stop().await;
 }
+#[tokio::test(start_paused = true)]
+async fn a_cordoned_node_is_tainted_and_takes_no_pods() {
+    let plane = cluster().await;
+    plane.0.nodes().cordon("node-0").await.unwrap();
+    eventually(|| async {
+        taints(&node(&plane).await) == ["node.kubernetes.io/unschedulable:NoSchedule"]
+    })
+    .await;
+    plane.create(PODS, &crate::support::pod("late")).await;
+    let late = format!("{PODS}/late");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(plane.get(&late).await["spec"]["nodeName"].is_null());
+    plane.0.nodes().uncordon("node-0").await.unwrap();
+    eventually(|| async { is_ready(&plane.get(&late).await) }).await;
+    assert!(taints(&node(&plane).await).is_empty());
+    assert!(is_ready(&plane.get(POD).await));
+    let err = plane.0.nodes().cordon("nope").await.unwrap_err();
+    assert_eq!(
+        err.to_string(),
+        "cordoning node nope: 404 nodes \"nope\" not found"
+    );
+    plane.stop().await;
+}

@@ -10,6 +10,8 @@ mod actors_garbage_collector;
 mod actors_namespaces;
 mod actors_nodes;
 mod actors_pods;
+mod actors_scheduler;
+mod actors_volumes;
 mod audit;
 mod client;
 mod client_go;

@@ -1,0 +1,98 @@
+//! What the scheduler decides on a pod, and how it says so.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::object::Key;
+
+/// What the scheduler decides on a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It goes to this node.
+    Node(String),
+    /// It will go to this node, once its claims are bound.
+    NodeOnceBound {
+        node: String,
+        /// Claims that have yet to be told of the node.
+        select: Vec<Key>,
+        /// Claims that have yet to be bound.
+        wait: Vec<Key>,
+    },
+    /// It fits nowhere, and why.
+    Nowhere(String),
+    /// It fits nowhere as long as this claim is as it is.
+    NowhereWithout(Key, String),
+}
+
+/// Why a pod fits on none of the nodes: each reason with the number of nodes.
+pub(super) fn unavailable(nodes: usize, reasons: &BTreeMap<String, usize>) -> String {
+    if nodes == 0 {
+        return "no nodes available to schedule pods".to_owned();
+    }
+    let mut list: Vec<String> = reasons
+        .iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    list.sort();
+    // Other pods could make room if that is all that lacks.
+    let is_room = |reason: &str| reason.starts_with("Insufficient") || reason == "Too many pods";
+    let room: usize = reasons
+        .iter()
+        .filter(|(reason, _)| is_room(reason))
+        .map(|(_, count)| count)
+        .sum();
+    let mut help = Vec::new();
+    if room > 0 {
+        help.push(format!(
+            "{room} No preemption victims found for incoming pod"
+        ));
+    }
+    if nodes > room {
+        let others = nodes - room;
+        help.push(format!("{others} Preemption is not helpful for scheduling"));
+    }
+    format!(
+        "0/{nodes} nodes are available: {}. no new claims to deallocate, preemption: \
+         0/{nodes} nodes are available: {}.",
+        list.join(", "),
+        help.join(", ")
+    )
+}
+
+/// Why a pod fits on none of the nodes, for a reason that has nothing to do with them.
+pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
+    format!(
+        "0/{nodes} nodes are available: {reason}. no new claims to deallocate, preemption: \
+         0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
+    )
+}
+
+/// Whether a pod says already that it fits nowhere, and why.
+pub(super) fn says(pod: &Value, message: &str) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    let scheduled = conditions.find(|condition| condition["type"] == "PodScheduled");
+    scheduled.is_some_and(|condition| {
+        condition["reason"] == "Unschedulable" && condition["message"] == message
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted() {
+        let reasons = [
+            ("Insufficient cpu".to_owned(), 2),
+            ("node(s) were unschedulable".to_owned(), 1),
+        ];
+        assert_eq!(
+            unavailable(3, &reasons.into()),
+            "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu. no new \
+             claims to deallocate, preemption: 0/3 nodes are available: 2 No preemption victims \
+             found for incoming pod, 1 Preemption is not helpful for scheduling."
+        );
+    }
+}

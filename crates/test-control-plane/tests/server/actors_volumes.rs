@@ -1,0 +1,358 @@
+//! How claims get their volumes, and what becomes of both.
+
+use std::time::Duration;
+
+use crate::support::{Plane, claim, eventually, is_ready, pod};
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{
+    BindingMode, ClaimRule, KubeletConfig, Pattern, ReclaimPolicy, VolumeBinderConfig, VolumeClass,
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const CLAIM: &str = "/api/v1/namespaces/default/persistentvolumeclaims/data";
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const POD: &str = "/api/v1/namespaces/default/pods/p";
+
+async fn plane(config: VolumeBinderConfig) -> Plane {
+    let builder = TestControlPlane::builder()
+        .kubelet(KubeletConfig::default())
+        .configure_actors(|actors| actors.volume_binder = Some(config));
+    Plane::new(builder.start().await)
+}
+
+fn user(name: &str) -> Value {
+    let mut pod = pod(name);
+    pod["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
+    pod
+}
+
+fn volume(name: &str, size: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/data"},
+        },
+    })
+}
+
+async fn phase(plane: &Plane, path: &str) -> String {
+    let phase = &plane.get(path).await["status"]["phase"];
+    phase.as_str().unwrap().to_owned()
+}
+
+fn by_hand() -> VolumeBinderConfig {
+    VolumeBinderConfig {
+        default_class: VolumeClass {
+            provisions: false,
+            ..VolumeClass::default()
+        },
+        ..VolumeBinderConfig::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_made_for_a_claim_and_both_name_each_other() {
+    let config = VolumeBinderConfig {
+        provision_delay: Duration::from_secs(6).into(),
+        ..VolumeBinderConfig::default()
+    };
+    let plane = plane(config).await;
+    plane.create(PODS, &user("p")).await;
+    let mut body = claim("data");
+    body["spec"]["storageClassName"] = json!("fast");
+    let created = plane.create(CLAIMS, &body).await;
+    let start = Instant::now();
+    let conditions = |pod: Value| pod["status"]["conditions"][0]["message"].clone();
+    eventually(|| async {
+        conditions(plane.get(POD).await)
+            .as_str()
+            .is_some_and(|message| {
+                message.starts_with(
+                    "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+                )
+            })
+    })
+    .await;
+    eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+    assert_eq!(start.elapsed().as_secs(), 6);
+    let bound = plane.get(CLAIM).await;
+    let uid = created["metadata"]["uid"].as_str().unwrap();
+    let name = format!("pvc-{uid}");
+    assert_eq!(bound["spec"]["volumeName"], name);
+    assert_eq!(bound["status"]["capacity"], json!({"storage": "1Gi"}));
+    assert_eq!(bound["status"]["accessModes"], json!(["ReadWriteOnce"]));
+    let notes = &bound["metadata"]["annotations"];
+    assert_eq!(notes["pv.kubernetes.io/bind-completed"], "yes");
+    assert_eq!(notes["pv.kubernetes.io/bound-by-controller"], "yes");
+    let made = plane.get(&format!("{VOLUMES}/{name}")).await;
+    assert_eq!(made["status"]["phase"], "Bound");
+    let spec = &made["spec"];
+    assert_eq!(
+        (&spec["claimRef"]["name"], &spec["claimRef"]["uid"]),
+        (&json!("data"), &json!(uid))
+    );
+    assert_eq!(
+        (
+            &spec["storageClassName"],
+            &spec["persistentVolumeReclaimPolicy"]
+        ),
+        (&json!("fast"), &json!("Delete"))
+    );
+    assert_eq!(
+        made["metadata"]["finalizers"],
+        json!(["kubernetes.io/pv-protection"])
+    );
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn making_a_volume_may_fail_at_first() {
+    let config = VolumeBinderConfig {
+        claims: vec![ClaimRule {
+            name: Some(Pattern::new("data")),
+            failures: 2,
+            ..ClaimRule::default()
+        }],
+        ..VolumeBinderConfig::default()
+    };
+    let plane = plane(config).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    plane.create(CLAIMS, &claim("other")).await;
+    let mut noted = claim("noted");
+    noted["metadata"]["annotations"] = json!({"volume-binder.test-control-plane/failures": "1000"});
+    plane.create(CLAIMS, &noted).await;
+    let start = Instant::now();
+    let other = format!("{CLAIMS}/other");
+    eventually(|| async { phase(&plane, &other).await == "Bound" }).await;
+    assert_eq!(start.elapsed().as_secs(), 0);
+    eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+    assert_eq!(start.elapsed().as_secs(), 30);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(phase(&plane, &format!("{CLAIMS}/noted")).await, "Pending");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_smallest_volume_that_fits_is_taken() {
+    let plane = plane(by_hand()).await;
+    plane.create(VOLUMES, &volume("small", "512Mi")).await;
+    plane.create(VOLUMES, &volume("large", "10Gi")).await;
+    plane.create(VOLUMES, &volume("medium", "2Gi")).await;
+    let mut other = volume("other", "1Gi");
+    other["spec"]["storageClassName"] = json!("other");
+    plane.create(VOLUMES, &other).await;
+    for name in ["small", "medium", "large", "other"] {
+        let path = format!("{VOLUMES}/{name}");
+        eventually(|| async { phase(&plane, &path).await == "Available" }).await;
+    }
+    plane.create(CLAIMS, &claim("data")).await;
+    eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+    let bound = plane.get(CLAIM).await;
+    assert_eq!(bound["spec"]["volumeName"], "medium");
+    assert_eq!(bound["status"]["capacity"], json!({"storage": "2Gi"}));
+
+    // One that is made later is found, too.
+    let mut huge = claim("huge");
+    huge["spec"]["resources"]["requests"]["storage"] = json!("100Gi");
+    plane.create(CLAIMS, &huge).await;
+    let huge = format!("{CLAIMS}/huge");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(phase(&plane, &huge).await, "Pending");
+    plane.create(VOLUMES, &volume("huge", "100Gi")).await;
+    eventually(|| async { phase(&plane, &huge).await == "Bound" }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_can_be_kept_for_a_claim_and_a_claim_can_name_its_volume() {
+    let plane = plane(by_hand()).await;
+    let mut kept = volume("kept", "10Gi");
+    kept["spec"]["claimRef"] = json!({"namespace": "default", "name": "data"});
+    plane.create(VOLUMES, &kept).await;
+    plane.create(VOLUMES, &volume("named", "10Gi")).await;
+    plane.create(VOLUMES, &volume("fitting", "1Gi")).await;
+    let mut naming = claim("naming");
+    naming["spec"]["volumeName"] = json!("named");
+    plane.create(CLAIMS, &naming).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    for (name, volume) in [("data", "kept"), ("naming", "named")] {
+        let path = format!("{CLAIMS}/{name}");
+        eventually(|| async { phase(&plane, &path).await == "Bound" }).await;
+        assert_eq!(plane.get(&path).await["spec"]["volumeName"], volume);
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_may_wait_for_the_first_pod_and_then_ties_it_to_its_node() {
+    let config = VolumeBinderConfig {
+        default_class: VolumeClass {
+            binding: BindingMode::WaitForFirstConsumer,
+            local: true,
+            ..VolumeClass::default()
+        },
+        provision_delay: Duration::from_secs(5).into(),
+        ..VolumeBinderConfig::default()
+    };
+    let plane = plane(config).await;
+    // Another pod is on the first node, so that the second one is chosen.
+    plane.create(PODS, &pod("other")).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(phase(&plane, CLAIM).await, "Pending");
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    assert_eq!(plane.get(POD).await["spec"]["nodeName"], "node-1");
+    let bound = plane.get(CLAIM).await;
+    assert_eq!(
+        bound["metadata"]["annotations"]["volume.kubernetes.io/selected-node"],
+        "node-1"
+    );
+    let restart = |plane: Plane| async {
+        plane.0.pods().delete("default", "p", None).await.unwrap();
+        eventually(|| async { plane.code(POD).await == 404 }).await;
+        plane.create(PODS, &user("p")).await;
+        plane
+    };
+    let plane = restart(plane).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    assert_eq!(plane.get(POD).await["spec"]["nodeName"], "node-1");
+    plane.0.nodes().cordon("node-1").await.unwrap();
+    let plane = restart(plane).await;
+    eventually(|| async { plane.get(POD).await["status"]["conditions"].is_array() }).await;
+    let pod = plane.get(POD).await;
+    let why = pod["status"]["conditions"][0]["message"].as_str().unwrap();
+    assert!(
+        why.starts_with(
+            "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match \
+             PersistentVolume's node affinity."
+        ),
+        "{why}"
+    );
+    plane.0.nodes().uncordon("node-1").await.unwrap();
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn local_volumes_by_hand_choose_the_node() {
+    let mut config = by_hand();
+    config.default_class.binding = BindingMode::WaitForFirstConsumer;
+    let plane = plane(config).await;
+    let mut local = volume("local", "1Gi");
+    local["spec"]["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [{
+        "matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-2"]},
+        ],
+    }]}});
+    plane.create(VOLUMES, &local).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    assert_eq!(plane.get(POD).await["spec"]["nodeName"], "node-2");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_decides_what_becomes_of_a_volume() {
+    for (reclaim, stays) in [
+        (ReclaimPolicy::Retain, true),
+        (ReclaimPolicy::Delete, false),
+    ] {
+        let config = VolumeBinderConfig {
+            default_class: VolumeClass {
+                reclaim,
+                ..VolumeClass::default()
+            },
+            ..VolumeBinderConfig::default()
+        };
+        let plane = plane(config).await;
+        plane.create(CLAIMS, &claim("data")).await;
+        eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+        let name = plane.get(CLAIM).await["spec"]["volumeName"].clone();
+        let volume = format!("{VOLUMES}/{}", name.as_str().unwrap());
+        plane.call(Method::DELETE, CLAIM, &json!({})).await;
+        eventually(|| async { plane.code(CLAIM).await == 404 }).await;
+        if stays {
+            eventually(|| async { phase(&plane, &volume).await == "Released" }).await;
+            // A released volume is for nobody.
+            plane.create(CLAIMS, &claim("data")).await;
+            eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+            assert_ne!(plane.get(CLAIM).await["spec"]["volumeName"], name);
+            assert_eq!(phase(&plane, &volume).await, "Released");
+        } else {
+            eventually(|| async { plane.code(&volume).await == 404 }).await;
+        }
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_and_volumes_in_use_stay() {
+    let plane = plane(VolumeBinderConfig::default()).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let name = plane.get(CLAIM).await["spec"]["volumeName"].clone();
+    let volume = format!("{VOLUMES}/{}", name.as_str().unwrap());
+    plane.call(Method::DELETE, &volume, &json!({})).await;
+    plane.call(Method::DELETE, CLAIM, &json!({})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(plane.is_deleting(&volume).await && plane.is_deleting(CLAIM).await);
+    // A pod that is created now finds a claim that is being deleted.
+    plane.create(PODS, &user("late")).await;
+    let late = format!("{PODS}/late");
+    eventually(|| async { plane.get(&late).await["status"]["conditions"].is_array() }).await;
+    let why = plane.get(&late).await["status"]["conditions"][0]["message"].clone();
+    assert!(
+        why.as_str().unwrap().starts_with(
+            "0/3 nodes are available: persistentvolumeclaim \"data\" is being deleted."
+        ),
+        "{why}"
+    );
+    plane.0.pods().delete("default", "p", None).await.unwrap();
+    eventually(|| async { plane.code(CLAIM).await == 404 }).await;
+    eventually(|| async { plane.code(&volume).await == 404 }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_loses_its_volume_says_so() {
+    let plane = plane(VolumeBinderConfig::default()).await;
+    plane.create(CLAIMS, &claim("data")).await;
+    eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+    let name = plane.get(CLAIM).await["spec"]["volumeName"].clone();
+    let volume = format!("{VOLUMES}/{}", name.as_str().unwrap());
+    plane.call(Method::DELETE, &volume, &json!({})).await;
+    let release = json!({"metadata": {"finalizers": null}});
+    plane.call(Method::PATCH, &volume, &release).await;
+    eventually(|| async { phase(&plane, CLAIM).await == "Lost" }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_that_want_no_class_get_no_volume_made() {
+    let plane = plane(VolumeBinderConfig::default()).await;
+    let mut body = claim("data");
+    body["spec"]["storageClassName"] = json!("");
+    plane.create(CLAIMS, &body).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(phase(&plane, CLAIM).await, "Pending");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_volume_binder_pods_do_not_wait_for_claims() {
+    let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
+    let plane = Plane::new(builder.start().await);
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane.stop().await;
+}
