@@ -19,6 +19,7 @@ mod plan;
 mod rule;
 mod schedule;
 mod strike;
+mod view;
 mod watch_rule;
 mod watch_stream;
 mod watches;
@@ -34,9 +35,11 @@ pub use outage::Outage;
 pub use plan::{FaultPlan, PlanError};
 pub use rule::{FaultRule, RuleId};
 pub use schedule::Schedule;
+pub use view::{View, ViewRule};
 pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
 
 pub(crate) use strike::Interrupted;
+pub(crate) use view::Eyes;
 
 use tokio_util::sync::CancellationToken;
 

@@ -23,7 +23,7 @@ use crate::auth::{
 use crate::clock::{Clock, SkewedClock};
 use crate::config::ServerConfig;
 use crate::decode::{self, BodyFormat};
-use crate::faults::{Faults, Interrupted};
+use crate::faults::{Eyes, Faults, Interrupted, RequestFacts};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::Trait;
@@ -214,7 +214,7 @@ impl ApiServer {
             Ok(admission) => admission,
             Err(err) => return Ok(finish.encode(reply::error(&err)).await),
         };
-        let facts = incoming.facts(&admission.user);
+        let facts = Arc::new(incoming.facts(&admission.user));
         let strike = self.faults().strike(&facts, &incoming.body);
         let recording = Recording {
             server: self,
@@ -231,7 +231,7 @@ impl ApiServer {
         }
         let handled = async {
             let before = self.store().revision();
-            let reply = match self.dispatch(&admission, incoming).await {
+            let reply = match self.dispatch(&admission, incoming, &facts).await {
                 Ok(reply) => {
                     recording.finish(before, reply.status().as_u16(), None);
                     reply
@@ -252,7 +252,12 @@ impl ApiServer {
     }
 
     /// Answers whoever was recognized.
-    async fn dispatch(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<Reply> {
+    async fn dispatch(
+        &self,
+        admission: &Admission,
+        incoming: &Incoming,
+        facts: &Arc<RequestFacts>,
+    ) -> ApiResult<Reply> {
         self.admit(admission, incoming)?;
         match route(&incoming.method, &incoming.path, &incoming.query)? {
             Route::Resource(mut request) => {
@@ -260,13 +265,19 @@ impl ApiServer {
                     return Err(error.clone());
                 }
                 request.user = Some(Arc::clone(&admission.user));
-                self.handle(&request, incoming).await
+                let eyes = self.faults().eyes(Arc::clone(facts));
+                self.handle(&request, incoming, eyes).await
             }
             other => self.discover(&other, incoming),
         }
     }
 
-    async fn handle(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+    async fn handle(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        eyes: Eyes,
+    ) -> ApiResult<Reply> {
         check_name_fits(request)?;
         let query = &incoming.query;
         let wanted = negotiate::objects(incoming.header(ACCEPT), request.verb, query)?;
@@ -285,9 +296,9 @@ impl ApiServer {
             (Verb::Get, Target::Scale) => {
                 Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
             }
-            (Verb::Get, _) => self.get(request, query).await,
-            (Verb::List, _) => self.list(request, query).await,
-            (Verb::Watch, _) => self.watch(request, query, representation).await,
+            (Verb::Get, _) => self.get(request, query, &eyes).await,
+            (Verb::List, _) => self.list(request, query, &eyes).await,
+            (Verb::Watch, _) => self.watch(request, query, representation, eyes).await,
             (Verb::Create, _) => self.handle_create(request, incoming),
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),

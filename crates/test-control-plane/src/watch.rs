@@ -11,6 +11,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::Eyes;
 use crate::kinds::{Kind, Trait};
 use crate::list_options::{ListOptions, parse_version_field};
 use crate::query::Query;
@@ -52,6 +53,10 @@ struct Follow {
     representation: Representation,
     /// Whether a table has been sent, whose columns the next ones leave out.
     columns_sent: bool,
+    /// What the client sees of the store.
+    eyes: Eyes,
+    /// Tells of every change of what clients see.
+    views: Receiver<u64>,
 }
 
 /// Why a watch went on.
@@ -79,6 +84,7 @@ impl ApiServer {
         request: &ResourceRequest,
         query: &Query,
         representation: Representation,
+        eyes: Eyes,
     ) -> ApiResult<Reply> {
         let options = ListOptions::of_watch(query)?;
         let selection = Selection::parse(request.kind, query)?.named(&request.name);
@@ -89,18 +95,36 @@ impl ApiServer {
         };
         let bookmarks = query.flag("allowWatchBookmarks");
         let timeout_seconds = options.timeout_seconds;
-        let mut follow = self.new_follow(request, timeout_seconds, selection, bookmarks);
+        let mut follow = self.new_follow(request, timeout_seconds, selection, eyes);
+        if bookmarks {
+            follow.schedule_bookmark(Instant::now());
+        }
         follow.representation = representation;
         let start = match (wants_initial, revision) {
             (Some(true), _) | (None, 0) => Start::Now,
             _ => Start::After(revision),
         };
         match start {
-            Start::Now => match self.wait_for_revision(revision, timeout_seconds).await {
-                Ok(()) => follow.send_initial(wants_initial == Some(true) && bookmarks),
-                Err(err) => follow.end_with(&err),
-            },
-            Start::After(0) => follow.cursor = self.store().revision(),
+            Start::Now => {
+                // Who asks for the initial events and names no version wants the newest.
+                let wanted = match (wants_initial, options.resource_version) {
+                    (Some(true), None) => self.store().revision(),
+                    _ => revision,
+                };
+                let seen = self
+                    .wait_for_revision(wanted, timeout_seconds, &follow.eyes)
+                    .await;
+                match seen {
+                    Ok(horizon) => {
+                        follow.send_initial(horizon, wants_initial == Some(true) && bookmarks);
+                    }
+                    Err(err) => follow.end_with(&err),
+                }
+            }
+            Start::After(0) => {
+                let newest = self.store().revision();
+                follow.cursor = follow.eyes.horizon(newest).unwrap_or(newest);
+            }
             Start::After(revision) => {
                 follow.cursor = revision;
                 let floor = self.watch_floor().load(Ordering::Relaxed);
@@ -109,9 +133,7 @@ impl ApiServer {
                     Ok(()) => (revision < floor).then_some(floor),
                 };
                 if let Some(oldest) = oldest {
-                    follow.end_with(&ApiError::expired(format!(
-                        "too old resource version: {revision} ({oldest})"
-                    )));
+                    follow.end_with(&too_old(revision, oldest));
                 }
             }
         }
@@ -127,7 +149,7 @@ impl ApiServer {
         request: &ResourceRequest,
         timeout_seconds: Option<i64>,
         selection: Selection,
-        bookmarks: bool,
+        eyes: Eyes,
     ) -> Follow {
         let now = Instant::now();
         let timeout = match timeout_seconds {
@@ -140,7 +162,7 @@ impl ApiServer {
             }
         };
         let deadline = now + Duration::from_secs(timeout);
-        let mut follow = Follow {
+        Follow {
             server: self.clone(),
             request: request.clone(),
             selection,
@@ -153,11 +175,9 @@ impl ApiServer {
             stopping: self.stopping(),
             representation: Representation::Whole,
             columns_sent: false,
-        };
-        if bookmarks {
-            follow.schedule_bookmark(now);
+            views: eyes.faults.watch_changes(),
+            eyes,
         }
-        follow
     }
 }
 
@@ -184,10 +204,19 @@ impl Follow {
         self.ended = true;
     }
 
-    fn send_initial(&mut self, with_end: bool) {
+    fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
         let kind = self.request.kind;
-        let store = self.server.store();
-        let (revision, objects) = store.list(kind.storage, &self.request.namespace);
+        let (store, namespace) = (self.server.store(), &self.request.namespace);
+        let (revision, objects) = match horizon {
+            None => store.list(kind.storage, namespace),
+            Some(revision) => match store.list_at(kind.storage, namespace, revision) {
+                Ok(objects) => (revision, objects),
+                Err(compacted) => {
+                    let oldest = compacted.oldest;
+                    return self.end_with(&too_old(revision, oldest));
+                }
+            },
+        };
         self.cursor = revision;
         let mut chunk = Vec::new();
         for object in &objects {
@@ -225,15 +254,23 @@ impl Follow {
             if self.ended || self.stopping.is_cancelled() || Instant::now() >= self.deadline {
                 return None;
             }
-            let store = self.server.store();
-            let (until, events) = store.events_after(self.cursor, BATCH_MAX).ok()?;
-            self.cursor = until;
+            let newest = *self.revisions.borrow_and_update();
+            self.views.mark_unchanged();
+            let horizon = self.eyes.horizon(newest).unwrap_or(u64::MAX);
+            let mut events = Vec::new();
+            if horizon > self.cursor {
+                let store = self.server.store();
+                let (until, found) = store.events_after(self.cursor, BATCH_MAX).ok()?;
+                self.cursor = until.min(horizon);
+                events = found;
+                events.retain(|entry| entry.revision <= horizon);
+            }
             if !events.is_empty() {
                 let chunk = self.chunk(&events);
                 self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
                 continue;
             }
-            match self.wait().await {
+            match self.wait(newest).await {
                 Woken::Moved => {}
                 Woken::Ended => return None,
                 Woken::BookmarkDue(at) => {
@@ -246,15 +283,15 @@ impl Follow {
         }
     }
 
-    async fn wait(&mut self) -> Woken {
-        let cursor = self.cursor;
+    async fn wait(&mut self, newest: u64) -> Woken {
         let bookmark = self.next_bookmark.unwrap_or(self.deadline);
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => Woken::Ended,
-            moved = self.revisions.wait_for(|revision| *revision > cursor) => {
+            moved = self.revisions.wait_for(|revision| *revision > newest) => {
                 if moved.is_ok() { Woken::Moved } else { Woken::Ended }
             }
+            Ok(()) = self.views.changed() => Woken::Moved,
             () = sleep_until(self.deadline) => Woken::Ended,
             () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
                 Woken::BookmarkDue(bookmark)
@@ -322,6 +359,10 @@ impl Follow {
         }
         push_event(chunk, event, &shown);
     }
+}
+
+fn too_old(revision: u64, oldest: u64) -> ApiError {
+    ApiError::expired(format!("too old resource version: {revision} ({oldest})"))
 }
 
 fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {

@@ -15,6 +15,7 @@ use super::plan::FaultPlan;
 use super::rule::{FaultRule, RuleId};
 use super::schedule::{Running, Schedule};
 use super::strike::Strike;
+use super::view::ViewRule;
 use super::watch_rule::{WatchAction, WatchRule};
 use super::watches::{Seen, Watches};
 
@@ -25,7 +26,7 @@ pub struct Faults(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Moves with every change of the rules for watches.
+    /// Moves with every change of the rules for watches and views.
     watches_changed: watch::Sender<u64>,
     outage: Outage,
 }
@@ -37,6 +38,7 @@ struct State {
     rules: Vec<ActiveRule>,
     gates: Vec<Arc<GateState>>,
     watches: Watches,
+    views: Vec<(RuleId, ViewRule)>,
     hits: BTreeMap<RuleId, u64>,
 }
 
@@ -57,6 +59,7 @@ impl Faults {
                 rules: Vec::new(),
                 gates: Vec::new(),
                 watches: Watches::default(),
+                views: Vec::new(),
                 hits: BTreeMap::new(),
             }),
             watches_changed: watch::channel(0).0,
@@ -83,6 +86,7 @@ impl Faults {
         ids.extend(plan.requests.iter().map(|rule| state.add(rule.clone())));
         let watches = plan.watches.iter();
         ids.extend(watches.map(|rule| state.add_watch_rule(rule.clone(), false)));
+        ids.extend(plan.views.iter().map(|rule| state.add_view(rule.clone())));
         drop(state);
         self.tell_watches();
         ids
@@ -136,6 +140,13 @@ impl Faults {
         id
     }
 
+    /// Adds a rule for what reads see. Where several match, the oldest state is seen.
+    pub fn add_view(&self, rule: ViewRule) -> RuleId {
+        let id = self.lock().add_view(rule);
+        self.tell_watches();
+        id
+    }
+
     /// The requests of the watches that are open, oldest first.
     pub fn open_watches(&self) -> Vec<RequestFacts> {
         self.lock().watches.open()
@@ -151,7 +162,10 @@ impl Faults {
         let mut state = self.lock();
         let before = state.rules.len();
         state.rules.retain(|active| active.id != id);
-        let removed = state.rules.len() < before || state.watches.remove(id);
+        let views = state.views.len();
+        state.views.retain(|(found, _)| *found != id);
+        let removed =
+            state.rules.len() < before || state.views.len() < views || state.watches.remove(id);
         drop(state);
         self.tell_watches();
         removed
@@ -162,6 +176,7 @@ impl Faults {
         let mut state = self.lock();
         state.rules.clear();
         state.watches.clear();
+        state.views.clear();
         let gates = std::mem::take(&mut state.gates);
         drop(state);
         for gate in gates {
@@ -184,7 +199,18 @@ impl Faults {
         self.0.watches_changed.send_modify(|count| *count += 1);
     }
 
-    pub(super) fn watch_changes(&self) -> watch::Receiver<u64> {
+    /// The newest revision that a request sees; none if it sees everything.
+    pub(super) fn horizon(&self, facts: &RequestFacts, newest: u64) -> Option<u64> {
+        let state = self.lock();
+        let matching = state
+            .views
+            .iter()
+            .filter(|(_, rule)| rule.matcher.matches(facts, &[]));
+        matching.map(|(_, rule)| rule.view.horizon(newest)).min()
+    }
+
+    /// Tells of every change of the rules for watches and views.
+    pub(crate) fn watch_changes(&self) -> watch::Receiver<u64> {
         self.0.watches_changed.subscribe()
     }
 
@@ -228,6 +254,12 @@ impl State {
     fn add_watch_rule(&mut self, rule: WatchRule, open_only: bool) -> RuleId {
         let (id, seed) = self.new_id(&rule.name);
         self.watches.add(id, rule, seed, open_only);
+        id
+    }
+
+    fn add_view(&mut self, rule: ViewRule) -> RuleId {
+        let (id, _) = self.new_id("");
+        self.views.push((id, rule));
         id
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rule::FaultRule;
+use super::view::ViewRule;
 use super::watch_rule::WatchRule;
 
 /// Rules as data. In JSON:
@@ -20,7 +21,8 @@ use super::watch_rule::WatchRule;
 ///   "watches": [
 ///     {"match": {"resources": ["pods"]}, "action": {"delay": {"min": "0s", "max": "60ms"}}},
 ///     {"moment": {"afterEvents": {"min": 1, "max": 12}}, "action": "cut"}
-///   ]
+///   ],
+///   "views": [{"match": {"userAgent": "my-operator"}, "view": {"behind": 20}}]
 /// }"#)?;
 /// assert_eq!(plan.requests.len(), 2);
 /// # Ok::<(), kube_test_control_plane::faults::PlanError>(())
@@ -37,6 +39,9 @@ pub struct FaultPlan {
     /// Rules for watches, the first first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<WatchRule>,
+    /// Rules for what reads see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<ViewRule>,
 }
 
 /// A plan that can't be read.

@@ -6,8 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
+use tokio::time::{Instant, sleep_until};
 
 use crate::continue_token::Position;
+use crate::faults::Eyes;
 use crate::kinds::{Kind, Trait};
 use crate::list_options::{ListOptions, parse_version_field};
 use crate::object::Object;
@@ -43,46 +45,73 @@ enum At {
 
 impl ApiServer {
     /// Reads one object.
-    pub(crate) async fn get(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
+    pub(crate) async fn get(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Reply> {
+        let mut horizon = None;
         if let Some(text) = query.get("resourceVersion") {
             let wanted = parse_version_field(text).map_err(ApiError::internal)?;
-            self.wait_for_revision(wanted, None).await?;
+            horizon = self.wait_for_revision(wanted, None, eyes).await?;
         }
         let kind = stored(request.kind);
-        let object = self
-            .store()
-            .get(&Self::key(request))
-            .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+        let key = Self::key(request);
+        let object = match horizon {
+            None => self.store().get(&key),
+            Some(revision) => self
+                .store()
+                .list_at(key.storage, &key.namespace, revision)
+                .map_err(|_| expired(None))?
+                .into_iter()
+                .find(|object| object.key == key),
+        };
+        let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         Ok(reply::json_text(
             StatusCode::OK,
             served_text(request.kind, &object),
         ))
     }
 
-    /// Waits until a revision is there, or answers that it is too large.
+    /// Waits until a revision is seen, or answers that it is too large; the newest revision that
+    /// is seen, unless everything is.
     pub(crate) async fn wait_for_revision(
         &self,
         wanted: u64,
         timeout_seconds: Option<i64>,
-    ) -> ApiResult<()> {
-        if wanted <= self.store().revision() {
-            return Ok(());
-        }
+        eyes: &Eyes,
+    ) -> ApiResult<Option<u64>> {
         let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
         let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
+        let deadline = Instant::now() + wait.min(FUTURE_REVISION_WAIT);
         let mut revisions = self.store().subscribe();
-        let reached = revisions.wait_for(|revision| *revision >= wanted);
-        match tokio::time::timeout(wait.min(FUTURE_REVISION_WAIT), reached).await {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(ApiError::too_large_resource_version(
-                wanted,
-                self.store().revision(),
-            )),
+        let mut views = eyes.faults.watch_changes();
+        loop {
+            let newest = *revisions.borrow_and_update();
+            let horizon = eyes.horizon(newest);
+            let seen = horizon.unwrap_or(newest);
+            if wanted <= seen {
+                return Ok(horizon);
+            }
+            tokio::select! {
+                biased;
+                Ok(()) = revisions.changed() => {}
+                Ok(()) = views.changed() => {}
+                () = sleep_until(deadline) => {
+                    return Err(ApiError::too_large_resource_version(wanted, seen));
+                }
+            }
         }
     }
 
     /// Reads a collection.
-    pub(crate) async fn list(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
+    pub(crate) async fn list(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Reply> {
         let options = ListOptions::of_list(query)?;
         let selection = Selection::parse(request.kind, query)?;
         let position = options
@@ -93,11 +122,22 @@ impl ApiServer {
             Some(_) => At::Newest,
             None => wanted_state(&options)?,
         };
-        if let At::NotOlderThan(wanted) | At::Exactly(wanted) = at {
-            self.wait_for_revision(wanted, options.timeout_seconds)
-                .await?;
-        }
+        let wanted = match at {
+            At::Newest => None,
+            At::Any => Some(0),
+            At::NotOlderThan(wanted) | At::Exactly(wanted) => Some(wanted),
+        };
         let limit = options.limit.filter(|_| at != At::Any);
+        let mut at = at;
+        if let Some(wanted) = wanted {
+            let horizon = self
+                .wait_for_revision(wanted, options.timeout_seconds, eyes)
+                .await?;
+            at = match (at, horizon) {
+                (At::Any | At::NotOlderThan(_), Some(horizon)) => At::Exactly(horizon),
+                _ => at,
+            };
+        }
         let text = self.list_page(request, &selection, at, limit, position.as_ref())?;
         Ok(reply::json_text(StatusCode::OK, text))
     }

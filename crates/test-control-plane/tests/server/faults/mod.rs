@@ -3,6 +3,7 @@
 mod gates;
 mod outages;
 mod requests;
+mod views;
 mod watches;
 
 use std::time::Duration;
