@@ -31,7 +31,7 @@ pub(crate) enum Subject<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resource<'a> {
     pub group: Cow<'a, str>,
-    pub resource: Cow<'a, str>,
+    pub plural: Cow<'a, str>,
     pub subresource: Cow<'a, str>,
     pub namespace: Cow<'a, str>,
     pub name: Cow<'a, str>,
@@ -95,7 +95,7 @@ impl<'a> Attributes<'a> {
             verb: verb.to_owned().into(),
             subject: Subject::Resource(Resource {
                 group: group.into(),
-                resource: part(0).into(),
+                plural: part(0).into(),
                 subresource: part(2).into(),
                 namespace: namespace.into(),
                 name: name.into(),
@@ -150,7 +150,7 @@ mod tests {
             Subject::Path(path) => format!("{} path {path}", attributes.verb),
             Subject::Resource(r) => format!(
                 "{} {}/{}/{} {}/{}",
-                attributes.verb, r.group, r.resource, r.subresource, r.namespace, r.name
+                attributes.verb, r.group, r.plural, r.subresource, r.namespace, r.name
             ),
         }
     }

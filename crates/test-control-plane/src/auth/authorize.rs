@@ -100,7 +100,7 @@ impl ApiServer {
             Verb::Create.name(),
             Resource {
                 group: kind.group.into(),
-                resource: kind.plural.into(),
+                plural: kind.plural.into(),
                 subresource: request.target.subresource().into(),
                 namespace: request.namespace.as_str().into(),
                 name: request.name.as_str().into(),

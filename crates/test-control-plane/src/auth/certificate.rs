@@ -48,11 +48,9 @@ pub(crate) fn user(der: &[u8]) -> Option<Identity> {
         return None;
     }
     identity.name = name;
-    let hash: String = digest(&SHA256, der)
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let bytes = digest(&SHA256, der);
+    let hash: Vec<String> = bytes.as_ref().iter().map(|b| format!("{b:02x}")).collect();
+    let hash = hash.concat();
     let key = "authentication.kubernetes.io/credential-id";
     Some(identity.extra(key, format!("X509SHA256={hash}")))
 }

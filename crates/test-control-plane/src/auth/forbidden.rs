@@ -15,7 +15,7 @@ pub(crate) fn forbidden(user: &Identity, attributes: &Attributes<'_>, reason: &s
     let what = match &attributes.subject {
         Subject::Path(path) => format!("path {path:?}"),
         Subject::Resource(wanted) => {
-            let mut resource = wanted.resource.to_string();
+            let mut resource = wanted.plural.to_string();
             if !wanted.subresource.is_empty() {
                 resource = format!("{resource}/{}", wanted.subresource);
             }
@@ -40,7 +40,7 @@ pub(crate) fn forbidden(user: &Identity, attributes: &Attributes<'_>, reason: &s
             ..ApiError::new(403, "Forbidden", format!("forbidden: {why}"))
         },
         Subject::Resource(wanted) => {
-            forbidden_object(&wanted.group, &wanted.resource, &wanted.name, &why)
+            forbidden_object(&wanted.group, &wanted.plural, &wanted.name, &why)
         }
     }
 }

@@ -239,7 +239,7 @@ fn user_resource(mode: Mode, name: &str) -> Resource<'_> {
 fn named<'a>(group: &'a str, resource: &'a str, name: &'a str) -> Resource<'a> {
     Resource {
         group: group.into(),
-        resource: resource.into(),
+        plural: resource.into(),
         name: name.into(),
         ..Resource::default()
     }

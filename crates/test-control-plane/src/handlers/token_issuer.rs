@@ -1,4 +1,5 @@
-//! What programs need that check the tokens of service accounts themselves: OpenID discovery.
+//! What programs need that check the tokens of service accounts themselves: who issues them, and
+//! with which keys.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};

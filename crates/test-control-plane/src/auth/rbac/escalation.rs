@@ -80,7 +80,7 @@ impl ApiServer {
             verb,
             Resource {
                 group: GROUP.into(),
-                resource: resource.into(),
+                plural: resource.into(),
                 namespace: namespace.into(),
                 name: name.into(),
                 ..Resource::default()

@@ -91,11 +91,11 @@ fn names_resource(rule: &str, wanted: &Resource<'_>) -> bool {
         return true;
     }
     if wanted.subresource.is_empty() {
-        return rule == wanted.resource;
+        return rule == wanted.plural;
     }
     // Between resource and subresource of a request there may be no slash, so the first one counts.
     rule.split_once('/').is_some_and(|(resource, subresource)| {
-        subresource == wanted.subresource && (resource == ALL || resource == wanted.resource)
+        subresource == wanted.subresource && (resource == ALL || resource == wanted.plural)
     })
 }
 
@@ -112,9 +112,9 @@ mod tests {
     use super::*;
     use crate::query::Query;
 
-    fn allows(rule: &serde_json::Value, method: Method, path: &str) -> bool {
+    fn allows(rule: &serde_json::Value, method: &Method, path: &str) -> bool {
         let rule: PolicyRule = serde_json::from_value(rule.clone()).unwrap();
-        rule.allows(&Attributes::of(&method, path, &Query::default()))
+        rule.allows(&Attributes::of(method, path, &Query::default()))
     }
 
     #[test]
@@ -122,24 +122,24 @@ mod tests {
         let rule = json!({"verbs": ["get"], "apiGroups": ["apps"], "resources": ["statefulsets"],
             "resourceNames": ["web"], "nonResourceURLs": null});
         let set = "/apis/apps/v1/namespaces/a/statefulsets/web";
-        assert!(allows(&rule, Method::GET, set));
-        assert!(!allows(&rule, Method::PUT, set));
+        assert!(allows(&rule, &Method::GET, set));
+        assert!(!allows(&rule, &Method::PUT, set));
         assert!(!allows(
             &rule,
-            Method::GET,
+            &Method::GET,
             "/apis/apps/v1/namespaces/a/statefulsets/db"
         ));
         assert!(!allows(
             &rule,
-            Method::GET,
+            &Method::GET,
             "/apis/apps/v1/namespaces/a/deployments/web"
         ));
         assert!(!allows(
             &rule,
-            Method::GET,
+            &Method::GET,
             "/apis/other/v1/namespaces/a/statefulsets/web"
         ));
-        assert!(!allows(&rule, Method::GET, &format!("{set}/status")));
+        assert!(!allows(&rule, &Method::GET, &format!("{set}/status")));
     }
 
     #[test]
@@ -154,8 +154,8 @@ mod tests {
             ("*", true, true),
         ] {
             let rule = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": [resource]});
-            assert_eq!(allows(&rule, Method::GET, scale), on_scale, "{resource}");
-            assert_eq!(allows(&rule, Method::GET, status), on_status, "{resource}");
+            assert_eq!(allows(&rule, &Method::GET, scale), on_scale, "{resource}");
+            assert_eq!(allows(&rule, &Method::GET, status), on_status, "{resource}");
         }
     }
 
@@ -169,10 +169,10 @@ mod tests {
             ("/healthz/*", "/healthz", false),
         ] {
             let rule = json!({"verbs": ["get"], "nonResourceURLs": [url]});
-            assert_eq!(allows(&rule, Method::GET, path), allowed, "{url} {path}");
+            assert_eq!(allows(&rule, &Method::GET, path), allowed, "{url} {path}");
         }
         let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-        assert!(!allows(&everything, Method::GET, "/metrics"));
+        assert!(!allows(&everything, &Method::GET, "/metrics"));
     }
 
     #[test]

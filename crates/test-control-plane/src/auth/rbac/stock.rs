@@ -118,7 +118,7 @@ impl Role {
         if let Some(part_of) = self.part_of {
             metadata["labels"][aggregation_label(part_of)] = json!("true");
         }
-        let mut value = object(kind, &metadata);
+        let mut value = object(&kind, &metadata);
         value["rules"] = json!(rules);
         if self.aggregates {
             value["aggregationRule"] = json!({"clusterRoleSelectors": [
@@ -151,7 +151,7 @@ fn aggregation_label(role: &str) -> String {
 impl Binding<'_> {
     fn to_value(&self) -> Value {
         let (kind, metadata) = common("RoleBinding", self.namespace, self.name);
-        let mut value = object(kind, &metadata);
+        let mut value = object(&kind, &metadata);
         value["roleRef"] = json!({
             "apiGroup": GROUP,
             "kind": if self.namespace.is_empty() { "ClusterRole" } else { "Role" },
@@ -193,7 +193,7 @@ fn common(kind: &str, namespace: &str, name: &str) -> (String, Value) {
     (kind.to_owned(), metadata)
 }
 
-fn object(kind: String, metadata: &Value) -> Value {
+fn object(kind: &str, metadata: &Value) -> Value {
     json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": metadata})
 }
 

@@ -60,25 +60,21 @@ impl Spec {
 
     /// What is asked about.
     fn attributes(&self) -> Attributes<'_> {
-        let empty = PathAttributes::default();
-        match &self.resource_attributes {
-            Some(wanted) => Attributes::resource(
-                wanted.verb.as_str(),
-                Resource {
-                    group: wanted.group.as_str().into(),
-                    resource: wanted.resource.as_str().into(),
-                    subresource: wanted.subresource.as_str().into(),
-                    namespace: wanted.namespace.as_str().into(),
-                    name: wanted.name.as_str().into(),
-                },
-            ),
-            None => {
-                let wanted = self.non_resource_attributes.as_ref().unwrap_or(&empty);
-                Attributes {
-                    verb: wanted.verb.clone().into(),
-                    subject: Subject::Path(wanted.path.clone().into()),
-                }
-            }
+        if let Some(wanted) = &self.resource_attributes {
+            let resource = Resource {
+                group: wanted.group.as_str().into(),
+                plural: wanted.resource.as_str().into(),
+                subresource: wanted.subresource.as_str().into(),
+                namespace: wanted.namespace.as_str().into(),
+                name: wanted.name.as_str().into(),
+            };
+            return Attributes::resource(wanted.verb.as_str(), resource);
+        }
+        let wanted = self.non_resource_attributes.as_ref();
+        let (verb, path) = wanted.map_or(("", ""), |w| (w.verb.as_str(), w.path.as_str()));
+        Attributes {
+            verb: verb.into(),
+            subject: Subject::Path(path.into()),
         }
     }
 }
