@@ -1,5 +1,10 @@
 //! Defaults and admission: what the server adds to objects that come in.
 
+mod others;
+mod pods;
+mod services;
+mod workloads;
+
 use kube_apimachinery::defaults as apimachinery;
 use serde_json::{Map, Value, json};
 
@@ -7,104 +12,35 @@ use crate::events;
 use crate::kinds::Kind;
 use crate::object::{Draft, object_mut};
 
+pub(crate) use services::keep_allocated;
+pub(crate) use workloads::count_templates;
+
 /// Sets the defaults of the kind.
 pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
     let value = &mut draft.value;
     match kind.storage {
+        "clusterrolebindings" | "rolebindings" => others::role_binding(value),
+        "daemonsets" => workloads::daemon_set(value),
+        "deployments" => workloads::deployment(value),
+        "endpoints" => others::endpoints(value),
+        "events" => events::set_defaults(value),
+        "limitranges" => others::limit_range(value),
+        "namespaces" => others::namespace(value),
+        "nodes" => others::node(value),
+        "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
+        "persistentvolumes" => others::volume(value),
+        "pods" => pods::set_defaults(value),
+        "podtemplates" => workloads::pod_template(value),
+        "replicasets" => workloads::replica_set(value),
+        "replicationcontrollers" => workloads::replication_controller(value),
+        "secrets" => others::secret(value),
+        "services" => services::set_defaults(value),
         "statefulsets" => {
             apimachinery::set_stateful_set_defaults(value, false);
             drop_alpha_fields(value);
-            let status = object_mut(value, "status");
-            status.entry("replicas").or_insert(json!(0));
-            status.entry("availableReplicas").or_insert(json!(0));
         }
-        "pods" => {
-            apimachinery::set_pod_defaults(value);
-            set_status_defaults(value);
-        }
-        "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
-        "persistentvolumes" => {
-            default_text(object_mut(value, "status"), "phase", "Pending");
-            let spec = object_mut(value, "spec");
-            default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
-            default_text(spec, "volumeMode", "Filesystem");
-        }
-        "namespaces" => {
-            default_text(object_mut(value, "status"), "phase", "Active");
-            object_mut(value, "spec");
-            let name = draft.metadata().name().to_owned();
-            let labels = object_mut(&mut draft.value["metadata"], "labels");
-            labels.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
-        }
-        "services" => set_service_defaults(value),
-        "secrets" => {
-            if let Some(map) = value.as_object_mut() {
-                default_text(map, "type", "Opaque");
-            }
-        }
-        "events" => events::set_defaults(value),
         _ => {}
     }
-}
-
-/// What the type of a pod's status prints even if it is not set.
-fn set_status_defaults(pod: &mut Value) {
-    let conditions = pod.pointer_mut("/status/conditions");
-    for condition in objects(conditions) {
-        for member in ["lastProbeTime", "lastTransitionTime"] {
-            condition.entry(member).or_insert(Value::Null);
-        }
-    }
-    if let Some(address) = pod
-        .pointer("/status/podIP")
-        .filter(|a| !a.is_null())
-        .cloned()
-        && pod.pointer("/status/podIPs/0/ip") != Some(&address)
-    {
-        pod["status"]["podIPs"] = json!([{"ip": address}]);
-    }
-    for list in [
-        "containerStatuses",
-        "initContainerStatuses",
-        "ephemeralContainerStatuses",
-    ] {
-        for status in objects(pod.pointer_mut(&format!("/status/{list}"))) {
-            for (member, zero) in [
-                ("image", json!("")),
-                ("imageID", json!("")),
-                ("lastState", json!({})),
-                ("ready", json!(false)),
-                ("restartCount", json!(0)),
-                ("state", json!({})),
-            ] {
-                status.entry(member).or_insert(zero);
-            }
-            for state in ["state", "lastState"] {
-                if let Some(state) = status.get_mut(state) {
-                    set_state_defaults(state);
-                }
-            }
-        }
-    }
-}
-
-fn set_state_defaults(state: &mut Value) {
-    if let Some(running) = state.get_mut("running").and_then(Value::as_object_mut) {
-        running.entry("startedAt").or_insert(Value::Null);
-    }
-    if let Some(terminated) = state.get_mut("terminated").and_then(Value::as_object_mut) {
-        terminated.entry("exitCode").or_insert(json!(0));
-        for member in ["startedAt", "finishedAt"] {
-            terminated.entry(member).or_insert(Value::Null);
-        }
-    }
-}
-
-fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
-    list.and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
 }
 
 /// What the reference's feature gates, all at their defaults, don't let in.
@@ -119,59 +55,27 @@ fn drop_alpha_fields(value: &mut Value) {
 }
 
 fn default_text(map: &mut Map<String, Value>, member: &str, default: &str) {
-    if map
-        .get(member)
-        .and_then(Value::as_str)
-        .is_none_or(str::is_empty)
-    {
+    let text = map.get(member).and_then(Value::as_str);
+    if text.is_none_or(str::is_empty) {
         map.insert(member.to_owned(), json!(default));
     }
 }
 
-fn set_service_defaults(value: &mut Value) {
-    object_mut(value, "status")
-        .entry("loadBalancer")
-        .or_insert(json!({}));
-    let spec = object_mut(value, "spec");
-    default_text(spec, "type", "ClusterIP");
-    default_text(spec, "sessionAffinity", "None");
-    if spec.get("type") == Some(&json!("ExternalName")) {
-        return;
-    }
-    default_text(spec, "internalTrafficPolicy", "Cluster");
-    default_text(spec, "ipFamilyPolicy", "SingleStack");
-    spec.entry("ipFamilies").or_insert(json!(["IPv4"]));
-    for port in spec
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let Some(port) = port.as_object_mut() else {
-            continue;
-        };
-        default_text(port, "protocol", "TCP");
-        if let Some(number) = port.get("port").cloned() {
-            port.entry("targetPort").or_insert(number);
-        }
-    }
-    if let Some(address) = spec
-        .get("clusterIP")
-        .filter(|a| a.as_str() != Some(""))
-        .cloned()
-    {
-        spec.entry("clusterIPs").or_insert(json!([address]));
+fn default_number(map: &mut Map<String, Value>, member: &str, default: i64) {
+    if map.get(member).is_none_or(Value::is_null) {
+        map.insert(member.to_owned(), json!(default));
     }
 }
 
 /// What admission adds to objects that are created.
 pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
     match kind.storage {
-        "pods" => admit_pod(&mut draft.value),
+        "pods" => pods::admit_pod(&mut draft.value),
         "persistentvolumeclaims" => {
             add_finalizer(draft, "kubernetes.io/pvc-protection");
         }
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
+        "nodes" => taint_unready(&mut draft.value),
         "namespaces" => {
             let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
             let finalizers = finalizers.or_insert(json!([]));
@@ -197,57 +101,25 @@ fn add_finalizer(draft: &mut Draft, finalizer: &str) {
     }
 }
 
-fn admit_pod(value: &mut Value) {
-    let qos = qos_class(value);
-    let spec = object_mut(value, "spec");
-    spec.entry("priority").or_insert(json!(0));
-    spec.entry("preemptionPolicy")
-        .or_insert(json!("PreemptLowerPriority"));
-    let tolerations = spec.entry("tolerations").or_insert(json!([]));
-    if let Some(list) = tolerations.as_array_mut() {
-        for key in [
-            "node.kubernetes.io/not-ready",
-            "node.kubernetes.io/unreachable",
-        ] {
-            let tolerated = list.iter().any(|t| {
-                let matches_key = t.get("key").is_none_or(|k| k == key || k == "");
-                let effect = t.get("effect").and_then(Value::as_str).unwrap_or("");
-                matches_key && matches!(effect, "" | "NoExecute")
-            });
-            if !tolerated {
-                list.push(json!({
-                    "key": key,
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": 300,
-                }));
-            }
-        }
-    }
-    let status = object_mut(value, "status");
-    default_text(status, "phase", "Pending");
-    default_text(status, "qosClass", qos);
-}
-
-/// The quality-of-service class: guaranteed if every container's limits equal its requests for
-/// cpu and memory, best effort if none names any.
-fn qos_class(pod: &Value) -> &'static str {
-    let containers = ["/spec/containers", "/spec/initContainers"]
+/// Keeps pods off a node that doesn't say that it is ready.
+fn taint_unready(node: &mut Value) {
+    let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+    let is_ready = conditions
         .into_iter()
-        .filter_map(|pointer| pod.pointer(pointer)?.as_array())
-        .flatten();
-    let (mut any, mut all) = (false, true);
-    for container in containers {
-        for resource in ["cpu", "memory"] {
-            let of = |list: &str| container.pointer(&format!("/resources/{list}/{resource}"));
-            let (limit, request) = (of("limits"), of("requests"));
-            any |= limit.is_some() || request.is_some();
-            all &= limit.is_some() && (request.is_none() || request == limit);
-        }
+        .flatten()
+        .any(|c| c["type"] == "Ready" && c["status"] == "True");
+    if is_ready {
+        return;
     }
-    match (any, all) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
+    let key = "node.kubernetes.io/not-ready";
+    let taints = object_mut(node, "spec")
+        .entry("taints")
+        .or_insert(json!([]));
+    if let Some(list) = taints.as_array_mut()
+        && !list
+            .iter()
+            .any(|t| t["key"] == key && t["effect"] == "NoSchedule")
+    {
+        list.push(json!({"key": key, "effect": "NoSchedule"}));
     }
 }

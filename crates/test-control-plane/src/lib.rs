@@ -20,6 +20,7 @@ pub mod status;
 pub mod store;
 pub mod tls;
 
+mod allocate;
 mod call;
 mod continue_token;
 mod decode;

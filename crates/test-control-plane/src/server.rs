@@ -16,6 +16,7 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::allocate::Allocations;
 use crate::audit::{AuditLog, Recording};
 use crate::auth::{
     Admission, Identity, IssuedTokens, KeyError, Rbac, RbacIndex, Sender, SigningKey, TokenKey,
@@ -54,6 +55,7 @@ struct Inner {
     /// Watches from before this revision are answered with 410.
     watch_floor: AtomicU64,
     random: Mutex<StdRng>,
+    allocations: Mutex<Allocations>,
     config: ServerConfig,
     audit: AuditLog,
     faults: Faults,
@@ -81,6 +83,7 @@ impl ApiServer {
             skew,
             watch_floor: AtomicU64::new(0),
             random: Mutex::new(StdRng::seed_from_u64(config.seed)),
+            allocations: Mutex::new(Allocations::default()),
             audit: AuditLog::new(config.audit_limit),
             faults: Faults::new(config.seed),
             stamps: Stamps::new(config.seed),
@@ -151,6 +154,11 @@ impl ApiServer {
 
     pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
         draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn with_allocations<T>(&self, work: impl FnOnce(&mut Allocations) -> T) -> T {
+        let allocations = self.0.allocations.lock();
+        work(&mut allocations.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers a request.

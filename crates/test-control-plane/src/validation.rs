@@ -1,13 +1,19 @@
 //! Validation: what the API server refuses with 422.
 
 mod claim;
+mod config;
+mod events;
 mod field_error;
 mod metadata;
 mod names;
+mod namespaces;
 mod others;
 mod pod;
 mod pod_template;
+mod rbac;
+mod services;
 mod stateful_set;
+mod workloads;
 
 use serde_json::Value;
 
@@ -21,8 +27,10 @@ use crate::route::Target;
 /// What is being validated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
-    /// The kind of the object.
+    /// The kind of the object as it is stored.
     pub kind: &'static Kind,
+    /// The kind through which it is written, which may be another form of the same objects.
+    pub served: &'static Kind,
     /// The object as it would be stored.
     pub new: &'a Draft,
     /// The object as it is stored; none on create.
@@ -42,9 +50,18 @@ pub(crate) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
         "persistentvolumeclaims" => claim::validate(subject, &mut errors),
         "controllerrevisions" => others::controller_revision(subject, &mut errors),
         "leases" => others::lease(subject, &mut errors),
-        "events" => others::event(subject, &mut errors),
+        "events" => events::event(subject, &mut errors),
         "poddisruptionbudgets" => others::pod_disruption_budget(subject, &mut errors),
-        "services" => others::service(subject, &mut errors),
+        "services" => services::service(subject, &mut errors),
+        "configmaps" => config::config_map(subject, &mut errors),
+        "secrets" => config::secret(subject, &mut errors),
+        "namespaces" => namespaces::namespace(subject, &mut errors),
+        "clusterroles" | "roles" => rbac::role(subject, &mut errors),
+        "clusterrolebindings" | "rolebindings" => rbac::binding(subject, &mut errors),
+        "persistentvolumes" => others::persistent_volume(subject, &mut errors),
+        "daemonsets" | "deployments" | "replicasets" | "replicationcontrollers" => {
+            workloads::validate(subject, &mut errors);
+        }
         _ => {}
     }
     errors

@@ -109,6 +109,25 @@ impl ApiServer {
             map.remove("status");
         }
         defaults::set_defaults(kind, draft);
+        match kind.storage {
+            "daemonsets" => defaults::count_templates(&mut draft.value, None),
+            "persistentvolumes" => {
+                let status = object_mut(&mut draft.value, "status");
+                status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes when the phase of a volume changed, unless the client says so itself.
+    pub(crate) fn note_phase(&self, kind: &Kind, new: &mut Draft, old: &Draft) {
+        let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
+        let time = "/status/lastPhaseTransitionTime";
+        if kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
+            return;
+        }
+        let now = json!(self.now_text());
+        object_mut(&mut new.value, "status").insert("lastPhaseTransitionTime".to_owned(), now);
     }
 }
 
@@ -206,8 +225,11 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             if kind.serves(Subresource::Status) {
                 keep(new, old, "status");
             }
-            if kind.storage == "namespaces" {
-                keep(new, old, "spec");
+            match kind.storage {
+                "namespaces" => keep(new, old, "spec"),
+                "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
+                "services" => defaults::keep_allocated(&mut new.value, &old.value),
+                _ => {}
             }
         }
     }
@@ -265,9 +287,18 @@ fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
         set_or_remove(map, "metadata", metadata);
         set_or_remove(map, "status", status);
     }
-    if kind.storage == "pods" {
-        let owners = old.value.pointer("/metadata/ownerReferences").cloned();
-        set_or_remove(new.metadata_mut(), "ownerReferences", owners);
+    match kind.storage {
+        "pods" => {
+            let owners = old.value.pointer("/metadata/ownerReferences").cloned();
+            set_or_remove(new.metadata_mut(), "ownerReferences", owners);
+            let class = old.value.pointer("/status/qosClass").cloned();
+            set_or_remove(object_mut(&mut new.value, "status"), "qosClass", class);
+        }
+        "deployments" => {
+            let labels = old.value.pointer("/metadata/labels").cloned();
+            set_or_remove(new.metadata_mut(), "labels", labels);
+        }
+        _ => {}
     }
 }
 

@@ -70,6 +70,7 @@ impl ApiServer {
         remove_empty(draft.metadata_mut());
         let subject = Subject {
             kind,
+            served,
             new: &draft,
             old: None,
             target: Target::Object,
@@ -84,6 +85,7 @@ impl ApiServer {
             self.authorize_create_on_update(request)?;
         }
         let key = Key::new(kind, &request.namespace, &name);
+        self.allocate(kind, &key, &mut draft)?;
         let is_generated = !draft.metadata().text("generateName").is_empty();
         let exists = |object: Option<Arc<Object>>| {
             if is_generated {

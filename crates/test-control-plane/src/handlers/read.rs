@@ -127,7 +127,9 @@ impl ApiServer {
             At::Any => Some(0),
             At::NotOlderThan(wanted) | At::Exactly(wanted) => Some(wanted),
         };
-        let limit = options.limit.filter(|_| at != At::Any);
+        let limit = options
+            .limit
+            .filter(|_| options.resource_version != Some("0"));
         let mut at = at;
         if let Some(wanted) = wanted {
             let horizon = self

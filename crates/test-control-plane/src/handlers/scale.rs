@@ -14,7 +14,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
-use crate::write::{check_name, stored};
+use crate::write::stored;
 
 impl ApiServer {
     /// Reads the scale of an object.

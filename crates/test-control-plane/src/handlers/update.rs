@@ -138,6 +138,7 @@ impl ApiServer {
         }
         let subject = Subject {
             kind,
+            served: request.kind,
             new: &new,
             old: Some(old),
             target: request.target,
@@ -150,6 +151,10 @@ impl ApiServer {
         if !matches!(request.target, Target::Status | Target::Finalize) {
             count_generation(kind, &mut new, old);
         }
+        if request.target == Target::Object {
+            self.allocate(kind, &current.key, &mut new)?;
+        }
+        self.note_phase(kind, &mut new, old);
         if options.dry_run {
             return Ok(Outcome::Done(served_draft(request.kind, new)));
         }

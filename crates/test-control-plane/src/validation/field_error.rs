@@ -51,6 +51,12 @@ impl FieldError {
         Self::new("FieldValueDuplicate", field, message)
     }
 
+    /// A value that occurs twice, printed by the caller.
+    pub fn duplicate_text(field: impl Into<String>, value: &str) -> Self {
+        let message = format!("Duplicate value: {value}");
+        Self::new("FieldValueDuplicate", field, message)
+    }
+
     /// A value that is too long.
     pub fn too_long(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueTooLong", field, format!("Too long: {detail}"))

@@ -1,6 +1,6 @@
 //! Rules of the smaller kinds.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{FieldError, Subject, at, not_negative};
 use crate::object::compact;
@@ -48,39 +48,106 @@ pub(super) fn lease(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     );
 }
 
-pub(super) fn event(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    let value = &subject.new.value;
-    let regarding = value
-        .pointer("/involvedObject/namespace")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let namespace = subject.new.metadata().namespace();
-    if !regarding.is_empty() && regarding != namespace {
-        errors.push(FieldError::invalid(
-            "involvedObject.namespace",
-            &json!(regarding),
-            "does not match event.namespace",
-        ));
-    }
-}
-
 pub(super) fn pod_disruption_budget(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let spec = subject.new.value.get("spec").unwrap_or(&Value::Null);
     if at(spec, "/minAvailable").is_some() && at(spec, "/maxUnavailable").is_some() {
-        errors.push(FieldError::invalid(
+        let of = |member: &str| spec.get(member).unwrap_or(&Value::Null);
+        // As the reference prints its inner type.
+        let printed = format!(
+            "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\
+             \"UnhealthyPodEvictionPolicy\":{}}}",
+            of("minAvailable"),
+            of("selector"),
+            of("maxUnavailable"),
+            of("unhealthyPodEvictionPolicy")
+        );
+        errors.push(FieldError::invalid_text(
             "spec",
-            spec,
+            &printed,
             "minAvailable and maxUnavailable cannot be both set",
+        ));
+    }
+    for member in ["minAvailable", "maxUnavailable"] {
+        if let Some(value) = at(spec, &format!("/{member}")) {
+            count_or_percent(value, &format!("spec.{member}"), errors);
+        }
+    }
+    let policy = at(spec, "/unhealthyPodEvictionPolicy");
+    let known = ["IfHealthyBudget", "AlwaysAllow"];
+    if let Some(policy) = policy.filter(|policy| !known.iter().any(|k| *policy == k)) {
+        errors.push(FieldError::not_supported(
+            "spec.unhealthyPodEvictionPolicy",
+            policy,
+            &known,
         ));
     }
 }
 
-pub(super) fn service(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    let value = &subject.new.value;
-    let headless = value.pointer("/spec/clusterIP") == Some(&json!("None"));
-    let external = value.pointer("/spec/type") == Some(&json!("ExternalName"));
-    let ports = at(value, "/spec/ports").and_then(Value::as_array);
-    if ports.is_none_or(Vec::is_empty) && !headless && !external {
-        errors.push(FieldError::required("spec.ports", ""));
+/// A number that isn't negative, or a percentage up to 100.
+///
+/// Upstream: `ValidatePositiveIntOrPercent`, `IsNotMoreThan100Percent`.
+pub(super) fn count_or_percent(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
+    let percent = value
+        .as_str()
+        .and_then(|text| text.strip_suffix('%')?.parse::<u64>().ok());
+    let detail = match (value.as_i64(), percent) {
+        (Some(n), _) if n < 0 => "must be greater than or equal to 0",
+        (_, Some(n)) if n > 100 => "must not be greater than 100%",
+        (None, None) => {
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
+             '1%',  or '93%', regex used for validation is '[0-9]+%')"
+        }
+        _ => return,
+    };
+    errors.push(FieldError::invalid(field, value, detail));
+}
+
+/// Members of a volume's spec that don't say where it is.
+const NO_SOURCES: [&str; 9] = [
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
+pub(super) fn persistent_volume(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+    let null = Value::Null;
+    let spec = subject.new.value.get("spec").unwrap_or(&null);
+    let is_empty = |member: &str| match spec.get(member) {
+        Some(Value::Array(list)) => list.is_empty(),
+        Some(Value::Object(map)) => map.is_empty(),
+        _ => true,
+    };
+    if is_empty("accessModes") {
+        errors.push(FieldError::required("spec.accessModes", ""));
+    }
+    if is_empty("capacity") {
+        errors.push(FieldError::required("spec.capacity", ""));
+    } else if at(spec, "/capacity/storage").is_none() {
+        let capacity = spec.get("capacity").unwrap_or(&null);
+        errors.push(FieldError::not_supported(
+            "spec.capacity",
+            capacity,
+            &["storage"],
+        ));
+    }
+    let sources = spec.as_object().into_iter().flatten();
+    if sources
+        .filter(|(member, _)| !NO_SOURCES.contains(&member.as_str()))
+        .count()
+        == 0
+    {
+        errors.push(FieldError::required("spec", "must specify a volume type"));
+    }
+    let policy = spec.get("persistentVolumeReclaimPolicy").unwrap_or(&null);
+    let known = ["Delete", "Recycle", "Retain"];
+    if !known.iter().any(|k| policy == k) {
+        let field = "spec.persistentVolumeReclaimPolicy";
+        errors.push(FieldError::not_supported(field, policy, &known));
     }
 }

@@ -39,7 +39,12 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     if old_spec.is_none() {
         service_and_claims(spec, errors);
     }
-    selector_and_template(spec, errors);
+    let template = Template {
+        noun: "statefulset",
+        kind: "StatefulSet",
+        selects_by_map: false,
+    };
+    selector_and_template(spec, template, errors);
     if old_spec.is_some_and(|old| immutable_part(old) != immutable_part(spec)) {
         errors.push(FieldError::forbidden("spec", IMMUTABLE));
     }
@@ -77,9 +82,15 @@ fn policy_and_strategy(spec: &Value, errors: &mut Vec<FieldError>) {
             return;
         }
         other => {
-            errors.push(FieldError::invalid(
+            // As the reference prints its inner type.
+            let rolling = rolling.unwrap_or(&Value::Null);
+            errors.push(FieldError::invalid_text(
                 "spec.updateStrategy",
-                &json!({"type": other}),
+                &format!(
+                    "{{\"Type\":{},\"RollingUpdate\":{}}}",
+                    json!(other),
+                    inner_rolling_update(rolling)
+                ),
                 "must be 'RollingUpdate' or 'OnDelete'",
             ));
             return;
@@ -91,6 +102,21 @@ fn policy_and_strategy(spec: &Value, errors: &mut Vec<FieldError>) {
     if let Some(value) = at(rolling, "/maxUnavailable") {
         max_unavailable(value, &format!("{path}.maxUnavailable"), errors);
     }
+}
+
+fn inner_rolling_update(rolling: &Value) -> String {
+    if rolling.is_null() {
+        return "null".to_owned();
+    }
+    let of = |member: &str| rolling.get(member).unwrap_or(&Value::Null);
+    let partition = rolling
+        .get("partition")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    format!(
+        "{{\"Partition\":{partition},\"MaxUnavailable\":{}}}",
+        of("maxUnavailable")
+    )
 }
 
 fn max_unavailable(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
@@ -156,14 +182,30 @@ fn claim_templates(spec: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-fn selector_and_template(spec: &Value, errors: &mut Vec<FieldError>) {
+/// Which kind holds a template, and how it selects pods.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Template {
+    /// The kind's name in the message about an empty selector.
+    pub noun: &'static str,
+    /// The kind's name in the message about a deadline.
+    pub kind: &'static str,
+    /// Whether the selector is a map of labels.
+    pub selects_by_map: bool,
+}
+
+/// The rules of a selector and of the template that it has to select.
+pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut Vec<FieldError>) {
     let empty = Map::new();
-    let labels = at(spec, "/template/metadata/labels")
-        .and_then(Value::as_object)
-        .unwrap_or(&empty);
+    let given = at(spec, "/template/metadata/labels").and_then(Value::as_object);
+    let labels = given.filter(|labels| !labels.is_empty());
     let raw = at(spec, "/selector");
     let parsed = raw.map(|raw| {
-        let selector = serde_json::from_value::<LabelSelector>(raw.clone()).ok()?;
+        let raw = if owner.selects_by_map {
+            json!({"matchLabels": raw})
+        } else {
+            raw.clone()
+        };
+        let selector = serde_json::from_value::<LabelSelector>(raw).ok()?;
         Selector::from_label_selector(Some(&selector)).ok()
     });
     let selector = match parsed {
@@ -185,7 +227,7 @@ fn selector_and_template(spec: &Value, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::invalid(
                     "spec.selector",
                     &json!({}),
-                    "empty selector is invalid for statefulset",
+                    &format!("empty selector is invalid for {}", owner.noun),
                 ));
             }
             Some(selector)
@@ -193,11 +235,11 @@ fn selector_and_template(spec: &Value, errors: &mut Vec<FieldError>) {
     };
     if let Some(selector) = selector
         && !(raw.is_some() && selector.is_empty())
-        && !selector.matches(labels)
+        && !selector.matches(labels.unwrap_or(&empty))
     {
         errors.push(FieldError::invalid(
             "spec.template.metadata.labels",
-            &Value::Object(labels.clone()),
+            &labels.map_or(Value::Null, |labels| Value::Object(labels.clone())),
             "`selector` does not match template `labels`",
         ));
     }
@@ -218,7 +260,7 @@ fn selector_and_template(spec: &Value, errors: &mut Vec<FieldError>) {
     if at(pod_spec, "/activeDeadlineSeconds").is_some() {
         errors.push(FieldError::forbidden(
             "spec.template.spec.activeDeadlineSeconds",
-            "activeDeadlineSeconds in StatefulSet is not Supported",
+            &format!("activeDeadlineSeconds in {} is not Supported", owner.kind),
         ));
     }
 }

@@ -1,0 +1,128 @@
+//! Rules of events, which differ by the group through which they are written.
+
+use serde_json::{Value, json};
+
+use super::{FieldError, Subject, names};
+use crate::kinds::Trait;
+
+/// What names of reporters, reasons and actions may have at most, in bytes.
+const TEXT_MAX: usize = 128;
+
+/// What a message may have at most, in bytes.
+const MESSAGE_MAX: usize = 1024;
+
+/// What can't change through events.k8s.io, by its name in messages and its place.
+const IMMUTABLE: [(&str, &str); 12] = [
+    ("involvedObject", "/involvedObject"),
+    ("reason", "/reason"),
+    ("message", "/message"),
+    ("source", "/source"),
+    ("firstTimestamp", "/firstTimestamp"),
+    ("lastTimestamp", "/lastTimestamp"),
+    ("count", "/count"),
+    ("type", "/type"),
+    ("action", "/action"),
+    ("related", "/related"),
+    ("reportingController", "/reportingComponent"),
+    ("reportingInstance", "/reportingInstance"),
+];
+
+pub(super) fn event(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+    let is_new_form = subject.served.has(Trait::View);
+    old_form(subject, is_new_form, errors);
+    if !is_new_form {
+        return;
+    }
+    match subject.old {
+        None => new_form(&subject.new.value, errors),
+        Some(old) => {
+            for (field, pointer) in IMMUTABLE {
+                let value = subject.new.value.pointer(pointer).unwrap_or(&Value::Null);
+                if value != old.value.pointer(pointer).unwrap_or(&Value::Null) {
+                    errors.push(FieldError::invalid(field, value, "field is immutable"));
+                }
+            }
+        }
+    }
+}
+
+/// Upstream: `legacyValidateEvent`.
+fn old_form(subject: Subject<'_>, is_new_form: bool, errors: &mut Vec<FieldError>) {
+    let text = |pointer: &str| subject.new.text(pointer).unwrap_or_default();
+    let namespace = subject.new.metadata().namespace();
+    let regarding = text("/involvedObject/namespace");
+    let has_time = !text("/eventTime").is_empty();
+    let matches = match (regarding, has_time) {
+        ("", false) => matches!(namespace, "" | "default"),
+        ("", true) => matches!(namespace, "default" | "kube-system"),
+        (_, false) => regarding == namespace,
+        (_, true) => true,
+    };
+    if !matches {
+        errors.push(FieldError::invalid(
+            "involvedObject.namespace",
+            &json!(regarding),
+            "does not match event.namespace",
+        ));
+    }
+    if !has_time {
+        return;
+    }
+    let controller = if is_new_form {
+        "reportingController"
+    } else {
+        "reportingComponent"
+    };
+    let reporter = text("/reportingComponent");
+    if reporter.is_empty() {
+        errors.push(FieldError::required(controller, ""));
+    }
+    for message in names::qualified_name(reporter) {
+        errors.push(FieldError::invalid(controller, &json!(reporter), &message));
+    }
+    for (field, pointer) in [
+        ("reportingInstance", "/reportingInstance"),
+        ("action", "/action"),
+        ("reason", "/reason"),
+    ] {
+        let value = text(pointer);
+        if value.is_empty() {
+            errors.push(FieldError::required(field, ""));
+        }
+        too_long(field, value, TEXT_MAX, errors);
+    }
+    too_long("message", text("/message"), MESSAGE_MAX, errors);
+}
+
+fn too_long(field: &str, value: &str, max: usize, errors: &mut Vec<FieldError>) {
+    if value.len() > max {
+        let detail = format!("can have at most {max} characters");
+        errors.push(FieldError::invalid(field, &json!(""), &detail));
+    }
+}
+
+/// Upstream: `ValidateEventCreate`.
+fn new_form(value: &Value, errors: &mut Vec<FieldError>) {
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+    if text("/eventTime").is_empty() {
+        errors.push(FieldError::required("eventTime", ""));
+    }
+    let found = text("/type");
+    if !matches!(found, "Normal" | "Warning") {
+        let detail = format!("has invalid value: {found}");
+        errors.push(FieldError::invalid("type", &json!(""), &detail));
+    }
+    let count = value.get("count").and_then(Value::as_i64).unwrap_or(0);
+    let is_set = [
+        ("firstTimestamp", !text("/firstTimestamp").is_empty()),
+        ("lastTimestamp", !text("/lastTimestamp").is_empty()),
+        ("count", count != 0),
+        (
+            "source",
+            !text("/source/component").is_empty() || !text("/source/host").is_empty(),
+        ),
+    ];
+    for (field, _) in is_set.iter().filter(|(_, is_set)| *is_set) {
+        errors.push(FieldError::invalid(*field, &json!(""), "needs to be unset"));
+    }
+}
