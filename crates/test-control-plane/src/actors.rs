@@ -1,13 +1,62 @@
 //! What runs in a cluster beside the API server, as far as tests need it.
 //!
 //! Actors read the store's log and write through the same requests as any client, so that
-//! versions, audit log and faults hold for them too.
+//! versions, audit log and faults hold for them too. Their timers are tokio's: in paused time a
+//! test of an hour takes milliseconds, and the same seed gives the same history.
+//!
+//! | actor | what it does |
+//! |---|---|
+//! | kubelet | runs pods on every node: start, readiness, crashes, restarts, stopping |
+//! | scheduler | assigns pods to nodes, or says in `PodScheduled` why they fit nowhere |
+//! | node controller | gives up silent nodes, taints them, drives pods away from taints |
+//! | pod garbage collector | deletes by force the pods of nodes that are gone |
+//! | disruption controller | counts what disruption budgets allow to evict |
+//! | volume binder | binds claims, makes volumes, protects both while they are in use |
+//! | garbage collector | deletes what has lost its owners |
+//! | namespace controller | empties namespaces that are deleted |
+//!
+//! Without the volume binder neither scheduler nor kubelet waits for claims.
+//!
+//! # How pods behave
+//!
+//! A [`PodBehaviour`] describes a pod's life in stages. It comes from, the first that says
+//! anything: [`Pods::behave`], annotations on the pod (one by one), the closure
+//! [`KubeletConfig::rule`], the first rule of [`KubeletConfig::rules`] whose [`PodMatcher`] fits,
+//! [`KubeletConfig::default`]. A [`Delay`] is a time such as `2s` or a range such as `1s..3s`.
+//!
+//! The annotations start with `kubelet.test-control-plane/`; their values are YAML.
+//!
+//! | annotation | value | what it sets |
+//! |---|---|---|
+//! | `start-delay` | delay | from the assignment to the start of the containers |
+//! | `init-delay` | delay | how long each init container runs |
+//! | `ready-delay` | delay | from running to ready, or to the end |
+//! | `outcome` | `ready`, `never-ready`, `never-starts`, `fails`, `succeeds` | what becomes of it |
+//! | `cause` | `exited`, `evicted`, `node-shutdown`, `preempted` | why it fails or succeeds |
+//! | `image-pull-failure` | `{times: 3, image: "*:bad", message: no}` | `ErrImagePull`, `ImagePullBackOff` |
+//! | `crash` | `{after: 5s, times: 3, exitCode: 1, signal: 9, reason: OOMKilled, container: c}` | crashes, `CrashLoopBackOff` |
+//! | `flap` | `{readyFor: 10s, unreadyFor: 5s, times: 2}` | readiness that comes and goes |
+//! | `pre-stop-delay`, `stop-delay` | delay | how long stopping takes; killed at the end of the grace period |
+//! | `stop` | `obeys`, `ignores-sigterm`, `hangs` | what the containers do when told to stop |
+//! | `stop-exit-code` | number | the exit code of containers that stop |
+//!
+//! Members of `{…}` that are left out have their defaults, so `{}` crashes at once and for ever.
+//! The first restart comes at once; then the back-off is 10 s, doubling to 5 min
+//! ([`BackOff`]). A pod annotated `scheduler.test-control-plane/hold` fits nowhere until the
+//! annotation is gone or says `false`. Claims take
+//! `volume-binder.test-control-plane/provision-delay` (a delay) and
+//! `volume-binder.test-control-plane/failures` (how many tries to make the volume fail).
+//!
+//! A status is written when something happens to the pod and not otherwise, so a test may set a
+//! condition itself. On a running plane [`Pods`] and [`Nodes`] make pods crash, end, be held or
+//! evicted, and nodes be lost, tainted, cordoned or deleted.
 
 mod affinity;
 mod agenda;
 mod client;
 mod control;
 mod delay;
+mod disruption_controller;
 mod garbage_collector;
 mod kubelet;
 mod matcher;
@@ -64,6 +113,8 @@ pub struct ActorsConfig {
     pub node_controller: Option<NodeControllerConfig>,
     /// Deletes pods that nobody else will.
     pub pod_collector: Option<PodCollectorConfig>,
+    /// Counts how many pods disruption budgets allow to evict.
+    pub disruption_controller: bool,
     /// Makes volumes for claims, and keeps claims in use from going away.
     pub volume_binder: Option<VolumeBinderConfig>,
     /// Deletes what has lost its owners.
@@ -81,6 +132,7 @@ impl ActorsConfig {
             scheduler: Some(SchedulerConfig::default()),
             node_controller: Some(NodeControllerConfig::default()),
             pod_collector: Some(PodCollectorConfig::default()),
+            disruption_controller: true,
             volume_binder: Some(VolumeBinderConfig::default()),
             garbage_collector: Some(GarbageCollectorConfig::default()),
             namespace_controller: Some(NamespaceControllerConfig::default()),
@@ -118,6 +170,11 @@ pub(crate) async fn start(
     if let Some(config) = config.pod_collector {
         let client = client("pod-garbage-collector");
         let actor = pod_collector::PodCollector::new(client, config);
+        spawn(actor, server, tasks);
+    }
+    if config.disruption_controller {
+        let client = client("disruption-controller");
+        let actor = disruption_controller::DisruptionController::new(client);
         spawn(actor, server, tasks);
     }
     if let Some(config) = volumes {

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use clap::{ArgAction, Parser};
 use kube_test_control_plane::actors::{
-    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig, PodBehaviour,
-    SchedulerConfig, VolumeBinderConfig, parse_duration,
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig,
+    NodeControllerConfig, PodBehaviour, PodCollectorConfig, SchedulerConfig, VolumeBinderConfig,
+    parse_duration,
 };
 use kube_test_control_plane::auth::{Authorization, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
@@ -18,7 +19,8 @@ use rand::rngs::OsRng;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The actors by name, in the order in which they are listed.
-const ACTORS: &str = "kubelet,scheduler,volume-binder,garbage-collector,namespace-controller";
+const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
+                      disruption-controller,volume-binder,garbage-collector,namespace-controller";
 
 /// An embedded Kubernetes control plane for tests and demos: no cluster, no containers.
 #[derive(Debug, Parser)]
@@ -176,6 +178,13 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
                 }));
             }
             "scheduler" => config.scheduler = Some(SchedulerConfig::default()),
+            "node-controller" => {
+                config.node_controller = Some(NodeControllerConfig::default());
+            }
+            "pod-garbage-collector" => {
+                config.pod_collector = Some(PodCollectorConfig::default());
+            }
+            "disruption-controller" => config.disruption_controller = true,
             "volume-binder" => config.volume_binder = Some(VolumeBinderConfig::default()),
             "garbage-collector" => {
                 config.garbage_collector = Some(GarbageCollectorConfig::default())

@@ -1,0 +1,83 @@
+//! The same seed gives the same history.
+
+use std::time::Duration;
+
+use crate::support::{Plane, pod};
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{
+    ActorsConfig, Crash, Delay, Flap, KubeletConfig, PodBehaviour,
+};
+use serde_json::json;
+
+/// Every version of every object of a plane in which pods are crashing, flapping, evicted and
+/// deleted, at random.
+async fn history(seed: u64) -> Vec<String> {
+    let range = |from, to| Delay::between(Duration::from_millis(from), Duration::from_millis(to));
+    let behaviour = PodBehaviour {
+        start_delay: range(0, 3000),
+        ready_delay: range(100, 9000),
+        stop_delay: range(0, 60_000),
+        crash: Some(Crash {
+            after: range(1000, 60_000),
+            times: Some(4),
+            ..Crash::default()
+        }),
+        flap: Some(Flap {
+            ready_for: range(1000, 20_000),
+            unready_for: range(500, 5000),
+            times: None,
+        }),
+        ..PodBehaviour::default()
+    };
+    let actors = ActorsConfig {
+        kubelet: Some(KubeletConfig::new(behaviour)),
+        ..ActorsConfig::all()
+    };
+    let builder = TestControlPlane::builder().seed(seed).actors(actors);
+    let plane = Plane::new(builder.start().await);
+    let path = "/api/v1/namespaces/default/pods";
+    for i in 0..6 {
+        let mut body = pod(&format!("p-{i}"));
+        body["spec"]["terminationGracePeriodSeconds"] = json!(20);
+        plane.create(path, &body).await;
+    }
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    plane.0.nodes().lose("node-1").await;
+    for i in 0..3 {
+        let pods = plane.0.pods();
+        pods.delete("default", &format!("p-{i}"), None)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_secs(7)).await;
+    }
+    plane.0.nodes().delete("node-1").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let (_, events) = plane
+        .0
+        .server()
+        .store()
+        .events_after(0, 100_000)
+        .unwrap_or_else(|oldest| {
+            plane
+                .0
+                .server()
+                .store()
+                .events_after(oldest.oldest, 100_000)
+                .unwrap()
+        });
+    let text = |object: &[u8]| String::from_utf8_lossy(object).into_owned();
+    let history = events
+        .iter()
+        .map(|entry| text(entry.object.text()))
+        .collect();
+    plane.stop().await;
+    history
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_history() {
+    let first = history(7).await;
+    assert!(first.len() > 100, "{}", first.len());
+    assert_eq!(first, history(7).await);
+    assert_ne!(first, history(8).await);
+}
