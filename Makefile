@@ -39,13 +39,14 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 test-integration: ## Run the whole controller against the test control plane, in process
 	@$(CARGO) test --locked -p integration
 
-# The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30.
-test-e2e: build ## Run the end-to-end tests, with the shipped binaries and kubectl
-	@$(CARGO) test --locked -p e2e --features kubectl
+# The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30. The Python client
+# needs the package kubernetes in $PYTHON, else in python3.
+test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl and the Python client
+	@$(CARGO) test --locked -p e2e --features kubectl,python
 
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl,e2e/python --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 
@@ -60,6 +61,8 @@ check-embedding:
 
 bench: ## Run the benchmarks
 ifneq ($(wildcard hack/bench/src/main.rs),)
+	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
+		--features kube-test-control-plane/cli
 	@$(CARGO) run --release --locked --quiet -p bench
 else
 	@$(call empty,the benchmarks have not landed yet)

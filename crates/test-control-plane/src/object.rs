@@ -314,7 +314,8 @@ impl Object {
             fields,
             owners,
             deleting,
-            text: Bytes::from(text),
+            // The text stays as long as the object, so that it must not have room to grow.
+            text: text.into_boxed_str().into_boxed_bytes().into(),
             after_type_meta,
             data: draft.data.map(String::into_boxed_str),
         }

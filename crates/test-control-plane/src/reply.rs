@@ -124,22 +124,73 @@ pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
     json_value(StatusCode::OK, &status)
 }
 
+/// How much text an answer's warnings may have in all before each is cut.
+const WARNINGS_MAX: usize = 4096;
+
+/// What is left of each warning where all of them are too long.
+const CUT_WARNING: usize = 256;
+
 /// Adds warnings to an answer, which may be an error.
 pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> ApiResult<Reply> {
     if warnings.is_empty() {
         return reply;
     }
     let mut reply = reply.unwrap_or_else(|err| error(&err));
+    let mut told: Vec<&str> = Vec::new();
     for text in warnings {
-        warn(&mut reply, text);
+        if !told.contains(&text.as_str()) {
+            told.push(text);
+        }
+    }
+    let size: usize = told.iter().map(|text| text.chars().count()).sum();
+    for text in told {
+        let end = text.char_indices().nth(CUT_WARNING).map(|(end, _)| end);
+        match end.filter(|_| size > WARNINGS_MAX) {
+            Some(end) => warn(&mut reply, &text[..end]),
+            None => warn(&mut reply, text),
+        }
     }
     Ok(reply)
 }
 
-/// Adds a warning that kubectl prints.
+/// Adds a warning that kubectl prints. A text that a header can't hold is left out.
 pub fn warn(reply: &mut Reply, text: &str) {
-    let quoted = format!("299 - {}", Value::from(text));
-    if let Ok(value) = HeaderValue::from_bytes(quoted.as_bytes()) {
+    if text.chars().any(char::is_control) {
+        return;
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
         reply.headers_mut().append(WARNING, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(warnings: &[String]) -> Vec<String> {
+        let reply = with_warnings(Ok(success(StatusCode::OK)), warnings).unwrap();
+        let found = reply.headers().get_all(WARNING).iter();
+        let texts = found.map(|value| String::from_utf8(value.as_bytes().to_vec()).unwrap());
+        texts.collect()
+    }
+
+    #[test]
+    fn a_warning_is_told_once_and_quoted() {
+        let warnings = ["a \"b\" \\c", "é", "é", "x\ny"].map(str::to_owned);
+        assert_eq!(warned(&warnings), [r#"299 - "a \"b\" \\c""#, "299 - \"é\""]);
+    }
+
+    #[test]
+    fn many_long_warnings_are_cut() {
+        let warnings: Vec<String> = (0..20).map(|i| format!("{i}{}", "é".repeat(300))).collect();
+        let found = warned(&warnings);
+        assert_eq!(found.len(), 20);
+        assert!(
+            found
+                .iter()
+                .all(|text| text.chars().count() == CUT_WARNING + 8)
+        );
+        assert_eq!(warned(&warnings[..2])[0].chars().count(), 301 + 8);
     }
 }

@@ -1,10 +1,11 @@
-//! Measures what the controller promises to be cheap at, each figure against a baseline of the
-//! same run, and fails where a promise is broken.
+//! Measures what the controller and the test control plane promise to be cheap at, each figure
+//! against a baseline of the same run, and fails where a promise is broken.
 //!
 //! Only instruction counts and memory have bounds: they are the same on every machine. Times are
 //! printed and never judged.
 
 mod cluster;
+mod control_plane;
 mod instructions;
 mod memory;
 mod report;
@@ -23,10 +24,13 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         [] => measure_all(),
+        // A part of it, which needs no valgrind.
+        ["control-plane"] => print(&[control_plane::measure]),
         // What the program runs itself with, in processes of their own.
         [instructions::CHILD, own, others] => instructions::child(own, others),
         [memory::CHILD, kind] => memory::child(kind),
-        _ => Err(anyhow::anyhow!("takes no arguments")),
+        [control_plane::MEMORY_CHILD] => control_plane::memory_child(),
+        _ => Err(anyhow::anyhow!("takes no argument, or control-plane")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,10 +45,21 @@ fn main() -> ExitCode {
 
 fn measure_all() -> anyhow::Result<()> {
     instructions::require_valgrind()?;
+    let parts = [
+        instructions::measure,
+        memory::measure,
+        throughput::measure,
+        control_plane::measure,
+    ];
+    print(&parts)
+}
+
+/// Measures the parts and prints the table.
+fn print(parts: &[fn(&mut Report) -> anyhow::Result<()>]) -> anyhow::Result<()> {
     let mut report = Report::default();
-    instructions::measure(&mut report)?;
-    memory::measure(&mut report)?;
-    throughput::measure(&mut report)?;
+    for measure in parts {
+        measure(&mut report)?;
+    }
     writeln!(std::io::stdout(), "{report}")?;
     let broken = report.broken();
     if !broken.is_empty() {

@@ -94,9 +94,14 @@ pub(crate) fn child(kind: &str) -> anyhow::Result<()> {
 }
 
 /// The memory of this process that is in RAM.
-fn resident_bytes() -> anyhow::Result<u64> {
-    let path = "/proc/self/status";
-    let status = std::fs::read_to_string(path).with_context(|| format!("read {path}"))?;
+pub(crate) fn resident_bytes() -> anyhow::Result<u64> {
+    resident_bytes_of(std::process::id())
+}
+
+/// The memory of a process that is in RAM.
+pub(crate) fn resident_bytes_of(process: u32) -> anyhow::Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let size = line.and_then(|line| line.trim().strip_suffix(" kB"));
     let kibibytes: u64 = size

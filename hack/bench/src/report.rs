@@ -25,6 +25,8 @@ pub(crate) enum Bound {
     Value(f64),
     /// Of the ratio to the baseline; the ratio may fall short of 1 by as much as exceed it.
     RatioFromOne(f64),
+    /// Of the ratio to the baseline.
+    RatioAtMost(f64),
 }
 
 impl Row {
@@ -37,6 +39,7 @@ impl Row {
             None => false,
             Some(Bound::Value(most)) => self.value > most,
             Some(Bound::RatioFromOne(most)) => (self.ratio() - 1.0).abs() > most,
+            Some(Bound::RatioAtMost(most)) => self.ratio() > most,
         }
     }
 
@@ -45,6 +48,7 @@ impl Row {
             None => String::new(),
             Some(Bound::Value(most)) => format!("at most {} {}", number(most), self.unit),
             Some(Bound::RatioFromOne(most)) => format!("within {:.0} %", most * 100.0),
+            Some(Bound::RatioAtMost(most)) => format!("a ratio of at most {most}"),
         }
     }
 }
@@ -133,12 +137,14 @@ mod tests {
         let mut report = Report::default();
         report.add(row(1099.0, Bound::RatioFromOne(0.1)));
         report.add(row(1101.0, Bound::Value(1101.0)));
+        report.add(row(2000.0, Bound::RatioAtMost(2.0)));
         assert!(report.broken().is_empty());
         report.add(row(1101.0, Bound::RatioFromOne(0.1)));
         report.add(row(899.0, Bound::RatioFromOne(0.1)));
         report.add(row(1101.0, Bound::Value(1100.0)));
+        report.add(row(2001.0, Bound::RatioAtMost(2.0)));
         let broken = report.broken();
-        assert_eq!(broken.len(), 3);
+        assert_eq!(broken.len(), 4);
         assert_eq!(
             broken[0],
             "sync: 1,101 instructions, 1.101 of the baseline: must be within 10 %"

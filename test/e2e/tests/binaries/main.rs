@@ -5,5 +5,7 @@
 mod crashes;
 mod harness;
 mod make_run;
+#[cfg(feature = "python")]
+mod python;
 mod refusals;
 mod shutdown;

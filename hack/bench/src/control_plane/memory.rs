@@ -1,0 +1,58 @@
+//! What a stored pod costs in memory.
+
+use std::io::Write as _;
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use kube_test_control_plane::TestControlPlane;
+
+use super::requests::{PODS, create_pods, get, pod_bodies};
+use super::runtime;
+use crate::memory::resident_bytes;
+use crate::report::{Bound, Report, Row};
+
+/// The argument that makes this program fill a control plane and nothing else.
+pub(crate) const CHILD: &str = "fill-control-plane";
+/// How many pods are stored.
+const STORED: usize = 10_000;
+/// The most that a stored pod may take, as a multiple of its JSON.
+const TIMES_JSON_MAX: f64 = 2.0;
+
+/// Stores pods in a fresh process.
+pub(super) fn measure(report: &mut Report) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("find this program")?;
+    let output = Command::new(program).arg(CHILD).output();
+    let output = output.context("run a child")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cannot store pods: {errors}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (grown, json) = text.trim().split_once(' ').context("read the child")?;
+    let (grown, json): (f64, f64) = (grown.parse()?, json.parse()?);
+    report.add(Row {
+        what: format!("control plane: resident memory per stored pod, of {STORED}"),
+        value: grown / STORED as f64,
+        baseline: json / STORED as f64,
+        baseline_name: "its JSON",
+        unit: "bytes",
+        bound: Some(Bound::RatioAtMost(TIMES_JSON_MAX)),
+    });
+    Ok(())
+}
+
+/// Stores pods, and prints by how many bytes the process has grown and how long their list is.
+pub(crate) fn child() -> anyhow::Result<()> {
+    runtime()?.block_on(async {
+        let plane = TestControlPlane::builder().start().await;
+        let pods = pod_bodies(STORED + 1)?;
+        let (first, others) = pods.split_at(1);
+        // What the first one needs once is not the pods'.
+        create_pods(plane.server(), first).await?;
+        let before = resident_bytes()?;
+        create_pods(plane.server(), others).await?;
+        let grown = resident_bytes()?.saturating_sub(before);
+        let json = get(plane.server(), PODS).await?.len();
+        writeln!(std::io::stdout(), "{grown} {json}")?;
+        plane.stop().await;
+        Ok(())
+    })
+}
