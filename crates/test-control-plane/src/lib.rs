@@ -2,6 +2,7 @@
 //! garbage collector and namespace controller, in process or behind a loopback TLS port.
 
 pub mod actors;
+pub mod admission;
 pub mod audit;
 pub mod auth;
 pub mod certificates;

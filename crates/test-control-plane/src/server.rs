@@ -16,6 +16,7 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::AdmissionHooks;
 use crate::allocate::Allocations;
 use crate::audit::{AuditLog, Recording};
 use crate::auth::{
@@ -59,6 +60,7 @@ struct Inner {
     config: ServerConfig,
     audit: AuditLog,
     faults: Faults,
+    admission: AdmissionHooks,
     stamps: Stamps,
     policy: Rbac,
     token_key: TokenKey,
@@ -86,6 +88,7 @@ impl ApiServer {
             allocations: Mutex::new(Allocations::default()),
             audit: AuditLog::new(config.audit_limit),
             faults: Faults::new(config.seed),
+            admission: AdmissionHooks::default(),
             stamps: Stamps::new(config.seed),
             policy: Rbac::default(),
             token_key: TokenKey::default(),
@@ -133,6 +136,11 @@ impl ApiServer {
     /// The key that the tokens of service accounts are signed with.
     pub(crate) fn token_key(&self) -> Result<&SigningKey, KeyError> {
         self.0.token_key.get()
+    }
+
+    /// The code of the test that looks at writes.
+    pub fn admission(&self) -> &AdmissionHooks {
+        &self.0.admission
     }
 
     /// Ends every watch; requests are still answered.
@@ -337,10 +345,12 @@ impl ApiServer {
         match request.target {
             Target::Binding => {
                 let body = decode::value(format, &incoming.body)?;
+                self.review_posted(request, &body, options.dry_run)?;
                 self.bind(request, &body, options.dry_run)
             }
             Target::Eviction => {
                 let body = decode::value(format, &incoming.body)?;
+                self.review_posted(request, &body, options.dry_run)?;
                 self.evict(request, &incoming.query, &body, &options)
             }
             Target::Token => self.post_virtual(request, incoming, &options),

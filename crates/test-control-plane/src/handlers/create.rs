@@ -67,6 +67,10 @@ impl ApiServer {
         defaults::admit_create(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;
+        if self.review_write(request, None, &mut draft, options.dry_run)? {
+            defaults::set_defaults(kind, &mut draft);
+            self.normalize(kind, &mut draft)?;
+        }
         remove_empty(draft.metadata_mut());
         let subject = Subject {
             kind,

@@ -79,6 +79,9 @@ impl ApiServer {
                 let why = "this namespace may not be deleted";
                 return Err(ApiError::forbidden(kind, &request.name, why));
             }
+            if last.is_none() {
+                self.review_deletion(request, &current.draft(), options.dry_run)?;
+            }
             let marked = self.mark(kind, current.draft(), options);
             let uid = current.uid.to_string();
             let served = request.kind;

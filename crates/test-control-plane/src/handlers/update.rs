@@ -133,6 +133,11 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<Outcome> {
         let kind = stored(request.kind);
+        if self.review_write(request, Some(old), &mut new, options.dry_run)? {
+            crate::defaults::set_defaults(kind, &mut new);
+            self.normalize(kind, &mut new)?;
+            Self::complete(request, old, &mut new);
+        }
         if new == *old {
             return Ok(Outcome::Done(served_text(request.kind, current)));
         }

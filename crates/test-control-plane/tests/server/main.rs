@@ -14,6 +14,7 @@ mod actors_nodes;
 mod actors_pods;
 mod actors_scheduler;
 mod actors_volumes;
+mod admission;
 mod audit;
 mod client;
 mod client_go;
