@@ -187,7 +187,7 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
             "disruption-controller" => config.disruption_controller = true,
             "volume-binder" => config.volume_binder = Some(VolumeBinderConfig::default()),
             "garbage-collector" => {
-                config.garbage_collector = Some(GarbageCollectorConfig::default())
+                config.garbage_collector = Some(GarbageCollectorConfig::default());
             }
             "namespace-controller" => {
                 config.namespace_controller = Some(NamespaceControllerConfig::default());

@@ -112,7 +112,8 @@ impl Dice {
 
     /// How long it takes this time: the `nth` time that `what` happens to the object `uid`.
     pub(super) fn draw(self, delay: Delay, uid: &str, what: &str, nth: u32) -> Duration {
-        let width = u64::try_from((delay.max - delay.min).as_millis()).unwrap_or(u64::MAX);
+        let width =
+            u64::try_from(delay.max.saturating_sub(delay.min).as_millis()).unwrap_or(u64::MAX);
         if width == 0 {
             return delay.min;
         }

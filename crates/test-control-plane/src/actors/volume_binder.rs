@@ -121,7 +121,7 @@ impl VolumeBinder {
         }
         let class = text(claim, "/spec/storageClassName");
         let size = volume::size(claim, "/spec/resources/requests/storage");
-        let mut candidates = self.free.from_size(class, size).filter(|_| !waits);
+        let mut candidates = self.free.at_least(class, size).filter(|_| !waits);
         let found = candidates.find(|key| volume(key).is_some_and(|v| fits(&v, claim)));
         found.cloned()
     }

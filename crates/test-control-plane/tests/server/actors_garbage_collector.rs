@@ -6,6 +6,7 @@ use crate::support::{Plane, eventually};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::GarbageCollectorConfig;
+use kube_test_control_plane::audit::AuditEntry;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -250,7 +251,7 @@ async fn deletions_name_the_version_that_was_judged() {
     let deletions = plane.0.server().audit().matching(|entry| {
         entry.user_agent == "test-control-plane/garbage-collector" && entry.name == "d"
     });
-    let bodies: Vec<Value> = deletions.iter().map(|entry| entry.body_value()).collect();
+    let bodies: Vec<Value> = deletions.iter().map(AuditEntry::body_value).collect();
     let metadata = &dependent["metadata"];
     let expected = json!({
         "apiVersion": "v1",

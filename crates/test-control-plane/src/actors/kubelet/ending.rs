@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::behaviour::{Cause, Outcome, Stop};
-use super::container::{Role, State};
+use super::container::{Container, Role, State};
 use super::run::{Now, PodRun, Stage, Timer};
 
 /// How a pod has ended.
@@ -80,11 +80,7 @@ impl PodRun {
         }
         self.timers.clear();
         self.stage = Stage::Stopping;
-        if !self
-            .containers
-            .iter()
-            .any(|container| container.is_running())
-        {
+        if !self.containers.iter().any(Container::is_running) {
             self.timers.insert(Timer::Stop, now.at);
             return;
         }
@@ -141,7 +137,7 @@ impl PodRun {
         let is_over = matches!(self.stage, Stage::Ended | Stage::Stopped);
         let init = || self.containers.iter().filter(|c| c.role != Role::Main);
         if is_over && self.containers.iter().any(|container| container.runs > 0) {
-            let all_succeeded = main().all(|container| container.succeeded());
+            let all_succeeded = main().all(Container::succeeded);
             return if all_succeeded { "Succeeded" } else { "Failed" };
         }
         let has_started = |state: &State| !matches!(state, State::Waiting { .. });

@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::behaviour::{Crash, PodBehaviour};
+use super::container::Container;
 use super::ending::Ending;
 use super::{Kubelet, now};
 use crate::actors::agenda::Agenda;
@@ -96,7 +97,7 @@ impl Kubelet {
     fn running(&self) -> Vec<RunningPod> {
         let running = self.runs.values().filter(|run| {
             let mut containers = run.containers.iter();
-            containers.any(|container| container.is_running())
+            containers.any(Container::is_running)
         });
         let mut pods: Vec<RunningPod> = running
             .map(|run| RunningPod {

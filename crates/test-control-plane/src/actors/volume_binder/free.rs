@@ -64,7 +64,7 @@ impl FreeVolumes {
     }
 
     /// The volumes of a class that have at least this size, the smallest first.
-    pub(super) fn from_size(&self, class: &str, size: i64) -> impl Iterator<Item = &Key> {
+    pub(super) fn at_least(&self, class: &str, size: i64) -> impl Iterator<Item = &Key> {
         let first = Key {
             storage: "",
             namespace: "".into(),
