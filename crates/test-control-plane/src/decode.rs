@@ -81,17 +81,24 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
         };
         !(is_text("apiVersion") && is_text("kind"))
     };
-    if parsed.as_ref().map_or(true, looks_wrong)
-        && text != b"null"
-        && let Some(why) = type_error(&text)
-    {
+    let refused = |why: &str| {
         let why = format!("couldn't get version/kind; json parse error: {why}");
-        return Err(unrecognized(kind.kind, &why, body));
-    }
-    let mut draft = parsed.unwrap_or_else(|_| Draft {
-        value: json!({}),
-        data: None,
-    });
+        unrecognized(kind.kind, &why, body)
+    };
+    let mut draft = match parsed {
+        Ok(draft) if !looks_wrong(&draft) => draft,
+        _ if text == b"null" => Draft {
+            value: json!({}),
+            data: None,
+        },
+        parsed => {
+            if let Some(why) = type_error(&text) {
+                return Err(refused(&why));
+            }
+            // Go reads what is nested deeper, and numbers that are larger.
+            parsed.map_err(|err| refused(&err.to_string()))?
+        }
+    };
     check_type(kind, &mut draft)?;
     Ok(draft)
 }

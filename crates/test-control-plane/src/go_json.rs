@@ -3,9 +3,7 @@
 /// The parser's message; none if the text is one JSON value.
 pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner { text, at: 0 };
-    let found = scanner
-        .value("looking for beginning of value", 0)
-        .and_then(|()| scanner.end());
+    let found = scanner.value().and_then(|()| scanner.end());
     found.err()
 }
 
@@ -58,13 +56,80 @@ impl Scanner<'_> {
         }
     }
 
-    fn value(&mut self, context: &str, depth: usize) -> Scanned {
-        if depth > MAX_DEPTH {
-            return Err("exceeded max depth".to_owned());
+    /// One value, of any depth: what is open is kept in a list, not on the stack.
+    fn value(&mut self) -> Scanned {
+        let mut open: Vec<u8> = Vec::new();
+        loop {
+            let byte = self.next()?;
+            let is_empty = match byte {
+                b'{' | b'[' => {
+                    if open.len() >= MAX_DEPTH {
+                        return Err("exceeded max depth".to_owned());
+                    }
+                    open.push(byte);
+                    self.opened(byte)?
+                }
+                other => {
+                    self.scalar(other)?;
+                    true
+                }
+            };
+            if is_empty && self.closes(&mut open, matches!(byte, b'{' | b'['))? {
+                return Ok(());
+            }
         }
+    }
+
+    /// Reads on after an opening bracket, in an object up to its first value; says whether there is
+    /// nothing in it.
+    fn opened(&mut self, byte: u8) -> Result<bool, String> {
+        let next = self.next()?;
+        match (byte, next) {
+            (b'{', b'}') | (b'[', b']') => return Ok(true),
+            (b'{', next) => self.key(next)?,
+            _ => self.back(),
+        }
+        Ok(false)
+    }
+
+    /// Reads on after a value, up to the next one; says whether there is none. `is_open` says that
+    /// the value is an empty object or array, which is still in the list.
+    fn closes(&mut self, open: &mut Vec<u8>, is_open: bool) -> Result<bool, String> {
+        if is_open {
+            open.pop();
+        }
+        while let Some(innermost) = open.last() {
+            let next = self.next()?;
+            match (innermost, next) {
+                (b'{', b'}') | (b'[', b']') => drop(open.pop()),
+                (b'{', b',') => {
+                    let next = self.next()?;
+                    self.key(next)?;
+                    return Ok(false);
+                }
+                (_, b',') => return Ok(false),
+                (b'{', other) => return Err(invalid(other, "after object key:value pair")),
+                (_, other) => return Err(invalid(other, "after array element")),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The rest of an object's key, which begins with this byte, and the colon.
+    fn key(&mut self, byte: u8) -> Scanned {
+        if byte != b'"' {
+            return Err(invalid(byte, "looking for beginning of object key string"));
+        }
+        self.string()?;
         match self.next()? {
-            b'{' => self.object(depth),
-            b'[' => self.array(depth),
+            b':' => Ok(()),
+            other => Err(invalid(other, "after object key")),
+        }
+    }
+
+    /// The rest of a value that begins with this byte and is no object and no array.
+    fn scalar(&mut self, byte: u8) -> Scanned {
+        match byte {
             b'"' => self.string(),
             b't' => self.literal("true"),
             b'f' => self.literal("false"),
@@ -74,45 +139,7 @@ impl Scanner<'_> {
                 other => Err(invalid(other, "in numeric literal")),
             },
             digit @ b'0'..=b'9' => self.number(digit),
-            other => Err(invalid(other, context)),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Scanned {
-        let mut byte = self.next()?;
-        if byte == b'}' {
-            return Ok(());
-        }
-        loop {
-            if byte != b'"' {
-                return Err(invalid(byte, "looking for beginning of object key string"));
-            }
-            self.string()?;
-            byte = self.next()?;
-            if byte != b':' {
-                return Err(invalid(byte, "after object key"));
-            }
-            self.value("looking for beginning of value", depth + 1)?;
-            match self.next()? {
-                b'}' => return Ok(()),
-                b',' => byte = self.next()?,
-                other => return Err(invalid(other, "after object key:value pair")),
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Scanned {
-        if self.next()? == b']' {
-            return Ok(());
-        }
-        self.back();
-        loop {
-            self.value("looking for beginning of value", depth + 1)?;
-            match self.next()? {
-                b']' => return Ok(()),
-                b',' => {}
-                other => return Err(invalid(other, "after array element")),
-            }
+            other => Err(invalid(other, "looking for beginning of value")),
         }
     }
 
@@ -240,6 +267,16 @@ mod tests {
                 "[1,]",
                 "invalid character ']' looking for beginning of value",
             ),
+            (
+                "{\"a\":{}]",
+                "invalid character ']' after object key:value pair",
+            ),
+            ("[{}}", "invalid character '}' after array element"),
+            (
+                "{\"a\":1,}",
+                "invalid character '}' looking for beginning of object key string",
+            ),
+            ("[", "unexpected end of JSON input"),
             ("{} x", "invalid character 'x' after top-level value"),
             ("\"\n\"", "invalid character '\\n' in string literal"),
             ("\"\\x\"", "invalid character 'x' in string escape code"),
@@ -264,7 +301,17 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["{}", " [1, -0.5e+3, {\"a\": [null, true]}] ", "\"\\u00e4\""] {
+        let deep = "[".repeat(1_000_000);
+        assert_eq!(
+            syntax_error(deep.as_bytes()).as_deref(),
+            Some("exceeded max depth")
+        );
+        for text in [
+            "{}",
+            "[[], {}]",
+            " [1, -0.5e+3, {\"a\": [null, true]}] ",
+            "\"\\u00e4\"",
+        ] {
             assert_eq!(syntax_error(text.as_bytes()), None, "{text}");
         }
     }

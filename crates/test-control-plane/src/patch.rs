@@ -1,6 +1,7 @@
 //! Patches: JSON patch, merge patch, strategic merge patch.
 
-use json_patch::PatchOperation;
+mod json;
+
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ impl Patch {
             old.to_value()
         };
         match self {
-            Self::Json(operations) => apply_json(&mut value, operations)?,
+            Self::Json(operations) => json::apply(&mut value, operations)?,
             Self::Merge(patch) => json_patch::merge(&mut value, patch),
             Self::Strategic(patch) => value = strategic(kind, &value, patch)?,
         }
@@ -109,9 +110,6 @@ impl Patch {
         Ok(draft)
     }
 }
-
-/// The most operations that a JSON patch may have.
-const OPERATIONS_MAX: usize = 10_000;
 
 fn undecodable(why: String) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
@@ -157,32 +155,6 @@ fn go_type(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-fn apply_json(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
-    if operations.len() > OPERATIONS_MAX {
-        return Err(ApiError::new(
-            413,
-            "RequestEntityTooLarge",
-            format!(
-                "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
-                operations.len()
-            ),
-        ));
-    }
-    // The reference finds nothing at the root to take away or to compare.
-    let at_root = |operation: &Value| {
-        matches!(
-            operation.get("op").and_then(Value::as_str),
-            Some("remove" | "test" | "add")
-        ) && operation.get("path").is_none_or(|path| path == "")
-    };
-    if operations.iter().any(at_root) {
-        return Err(ApiError::unprocessable());
-    }
-    let operations: Vec<PatchOperation> =
-        serde_json::from_value(json!(operations)).map_err(|_| ApiError::unprocessable())?;
-    json_patch::patch(value, &operations).map_err(|_| ApiError::unprocessable())
 }
 
 fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {

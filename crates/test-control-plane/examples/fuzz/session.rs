@@ -1,0 +1,187 @@
+//! One server and the requests that it gets, all told by one seed.
+
+use std::fmt::Write as _;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::{HeaderMap, Request};
+use http_body_util::{BodyExt as _, Full};
+use kube_test_control_plane::{ApiServer, TestControlPlane};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::Value;
+
+use crate::check;
+use crate::corpus::Corpus;
+use crate::requests::{self, Attempt, Known};
+
+/// How many requests a session sends.
+const REQUESTS: usize = 200;
+
+/// How long an answer may take. Times that the server waits do not count, as time is paused.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// How much of an answer is read.
+const ANSWER_BYTES_MAX: usize = 1 << 26;
+
+/// How much of a body a report shows.
+const SHOWN_MAX: usize = 4_000;
+
+/// An answer that has been read.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Runs one session; returns how many requests it sent.
+///
+/// # Errors
+///
+/// What went wrong, with the request.
+pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .map_err(|err| format!("starting a runtime: {err}"))?;
+    runtime.block_on(async {
+        let plane = TestControlPlane::builder().seed(seed).start().await;
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut known: Vec<Known> = Vec::new();
+        for _ in 0..REQUESTS {
+            let attempt = requests::attempt(&mut random, corpus, &known);
+            if verbose {
+                print(&attempt);
+            }
+            let report = |why: String| {
+                let text = shown(&attempt);
+                format!("seed {seed}: {why}\n{text}")
+            };
+            let started = Instant::now();
+            let answer = send(plane.server(), &attempt).await.map_err(report)?;
+            if verbose {
+                eprintln!("took {:?}\n", started.elapsed());
+            }
+            let Some(answer) = answer else { continue };
+            check::answer(&attempt, &answer).map_err(report)?;
+            remember(&attempt, &answer, &mut known);
+            if random.random_ratio(1, 4)
+                && let Some(last) = known.last()
+            {
+                // The data of revisions is compared as text, in which reading escapes some letters.
+                if last.path.contains("/controllerrevisions/") {
+                    continue;
+                }
+                put_back(plane.server(), &last.path).await.map_err(report)?;
+            }
+        }
+        plane.stop().await;
+        Ok(REQUESTS)
+    })
+}
+
+#[expect(clippy::print_stderr, reason = "the program's answer")]
+fn print(attempt: &Attempt) {
+    eprintln!("{}\n", shown(attempt));
+}
+
+fn shown(attempt: &Attempt) -> String {
+    let mut text = format!("{} {}", attempt.method, attempt.target);
+    for (name, value) in &attempt.headers {
+        let _ = write!(text, "\n{name}: {value}");
+    }
+    let body = &attempt.body[..attempt.body.len().min(SHOWN_MAX)];
+    let _ = write!(text, "\n\n{}", String::from_utf8_lossy(body));
+    if attempt.body.starts_with(b"k8s\0") {
+        let _ = write!(text, "\n{body:02x?}");
+    }
+    text
+}
+
+/// Sends a request; none if HTTP itself doesn't allow it.
+async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, String> {
+    let mut request = Request::builder()
+        .method(attempt.method.as_str())
+        .uri(&attempt.target);
+    for (name, value) in &attempt.headers {
+        request = request.header(*name, value);
+    }
+    let Ok(request) = request.body(Full::new(Bytes::from(attempt.body.clone()))) else {
+        return Ok(None);
+    };
+    let started = Instant::now();
+    let answered = async {
+        let reply = server.serve(request).await.map_err(|err| err.to_string())?;
+        let (parts, mut body) = reply.into_parts();
+        let mut read = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|err| format!("reading the answer: {err}"))?;
+            read.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            if read.len() > ANSWER_BYTES_MAX {
+                return Err(format!("the answer has more than {ANSWER_BYTES_MAX} bytes"));
+            }
+        }
+        Ok(Answer {
+            code: parts.status.as_u16(),
+            headers: parts.headers,
+            body: read,
+        })
+    };
+    let answer = AssertUnwindSafe(answered).catch_unwind().await;
+    let answer = answer.map_err(|_| "the server panicked".to_owned())??;
+    let took = started.elapsed();
+    if took > ANSWER_MAX {
+        return Err(format!("the answer took {took:?}"));
+    }
+    Ok(Some(answer))
+}
+
+/// Keeps the object in an answer, to change it later on.
+fn remember(attempt: &Attempt, answer: &Answer, known: &mut Vec<Known>) {
+    let Ok(object) = serde_json::from_slice::<Value>(&answer.body) else {
+        return;
+    };
+    let path = attempt.target.split('?').next().unwrap_or_default();
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let is_stored = object.pointer("/metadata/uid").is_some();
+    let (Some(name), true) = (name, is_stored) else {
+        return;
+    };
+    let mut path = path.trim_end_matches('/').to_owned();
+    match attempt.method.as_str() {
+        "POST" => path = format!("{path}/{name}"),
+        "PUT" | "PATCH" if path.ends_with(&format!("/{name}")) => {}
+        _ => return,
+    }
+    known.retain(|other| other.path != path);
+    known.push(Known { path, object });
+}
+
+/// An object that is read and put back stays what it is.
+async fn put_back(server: &ApiServer, path: &str) -> Result<(), String> {
+    let get = Attempt {
+        method: "GET".to_owned(),
+        target: path.to_owned(),
+        ..Attempt::default()
+    };
+    let Some(read) = send(server, &get).await? else {
+        return Ok(());
+    };
+    if read.code != 200 {
+        return Ok(());
+    }
+    let put = Attempt {
+        method: "PUT".to_owned(),
+        target: path.to_owned(),
+        headers: vec![("content-type", "application/json".to_owned())],
+        body: read.body.clone(),
+    };
+    let Some(written) = send(server, &put).await? else {
+        return Ok(());
+    };
+    check::answer(&put, &written)?;
+    check::same_object(path, &read, &written)
+}
