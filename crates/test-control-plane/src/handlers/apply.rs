@@ -17,7 +17,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::tracking::served_value;
-use crate::write::{check_name, stored};
+use crate::write::{check_name, check_namespace, stored};
 
 impl ApiServer {
     /// Applies the configuration in a body.
@@ -75,6 +75,7 @@ impl ApiServer {
         let live = served_value(request.kind, old);
         let applied = self.merge(request, Some(&live), config, options)?;
         let mut new = self.decode_applied(request, applied.object, config)?;
+        check_namespace(request, &new)?;
         check_name(request, &new)?;
         if new.metadata().resource_version() != old.metadata().resource_version() {
             return Err(ApiError::modified(kind, &request.name));
@@ -104,6 +105,7 @@ impl ApiServer {
             );
             return Err(ApiError::conflict(kind, name, &why));
         }
+        check_namespace(request, &new)?;
         check_name(request, &new)?;
         if request.target != Target::Object {
             return Err(ApiError::not_found(kind, name));

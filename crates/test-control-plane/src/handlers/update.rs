@@ -18,7 +18,8 @@ use crate::store::Expect;
 use crate::tracking::{keep_reset, keep_times};
 use crate::validation::{self, FieldError, Subject};
 use crate::write::{
-    check_name, count_generation, prepare_update, served_draft, served_text, stored,
+    check_name, check_namespace, count_generation, prepare_update, served_draft, served_text,
+    stored,
 };
 
 /// How often a patch is made again when another write came in between.
@@ -99,6 +100,7 @@ impl ApiServer {
                 if !after.is_empty() && after != before {
                     return Err(ApiError::modified(kind, &request.name));
                 }
+                check_namespace(request, &new)?;
                 let conditional = patch.names_resource_version();
                 (new, !conditional)
             }

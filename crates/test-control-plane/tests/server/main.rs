@@ -15,6 +15,7 @@ mod actors_pods;
 mod actors_scheduler;
 mod actors_volumes;
 mod admission;
+mod apply;
 mod audit;
 mod client;
 mod client_go;

@@ -1,1 +1,332 @@
-//! x
+//! Types at work on pods and config maps.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::kinds;
+use crate::managed_fields::fields_v1::{decode, encode};
+use crate::managed_fields::set::Set;
+
+fn pods() -> TypeRef {
+    TypeRef::of_kind(kinds::by_resource("", "v1", "pods").unwrap())
+}
+
+fn config_maps() -> TypeRef {
+    TypeRef::of_kind(kinds::by_resource("", "v1", "configmaps").unwrap())
+}
+
+fn set(fields: &Value) -> Set {
+    decode(fields).unwrap()
+}
+
+fn containers(containers: &Value) -> Value {
+    json!({"spec": {"containers": containers}})
+}
+
+#[test]
+fn single_values_entries_and_elements_are_fields() {
+    let pod = json!({
+        "metadata": {
+            "labels": {"a": "b"},
+            "finalizers": ["x.io/f"],
+            "ownerReferences": [{"uid": "u", "name": "n"}],
+        },
+        "spec": {
+            "nodeSelector": {"a": "b"},
+            "securityContext": {},
+            "tolerations": [{"key": "k"}],
+            "containers": [{
+                "name": "c",
+                "args": ["x"],
+                "ports": [{"containerPort": 80}],
+                "resources": {"limits": {"cpu": "1"}},
+                "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}],
+            }],
+        },
+    });
+    let fields = json!({
+        "f:metadata": {
+            "f:labels": {"f:a": {}},
+            "f:finalizers": {"v:\"x.io/f\"": {}},
+            "f:ownerReferences": {"k:{\"uid\":\"u\"}": {}},
+        },
+        "f:spec": {
+            "f:nodeSelector": {},
+            "f:securityContext": {},
+            "f:tolerations": {},
+            "f:containers": {"k:{\"name\":\"c\"}": {
+                ".": {},
+                "f:name": {},
+                "f:args": {},
+                "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {
+                    ".": {}, "f:containerPort": {},
+                }},
+                "f:resources": {"f:limits": {"f:cpu": {}}},
+                "f:env": {"k:{\"name\":\"A\"}": {
+                    ".": {}, "f:name": {}, "f:valueFrom": {"f:fieldRef": {}},
+                }},
+            }},
+        },
+    });
+    assert_eq!(encode(&field_set(pods(), &pod)), fields);
+}
+
+#[test]
+fn elements_that_occur_twice_have_no_parts() {
+    let pod = containers(&json!([{"name": "c", "image": "a"}, {"name": "c", "image": "b"}]));
+    let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {}}}});
+    assert_eq!(encode(&field_set(pods(), &pod)), fields);
+}
+
+#[test]
+fn a_missing_key_has_the_zero_that_is_always_written() {
+    let pod = containers(&json!([{"image": "a"}]));
+    let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"\"}": {
+        ".": {}, "f:image": {},
+    }}}});
+    assert_eq!(encode(&field_set(pods(), &pod)), fields);
+}
+
+#[test]
+fn differences_are_added_modified_or_removed() {
+    let before = json!({
+        "metadata": {"labels": {"a": "1", "b": "1"}},
+        "spec": {"containers": [{"name": "c", "image": "a", "args": ["x"]}], "nodeName": "n"},
+    });
+    let after = json!({
+        "metadata": {"labels": {"a": "2", "b": "1"}, "annotations": {"x": "y"}},
+        "spec": {"containers": [
+            {"name": "c", "image": "a", "args": ["y"]},
+            {"name": "d", "image": "a", "securityContext": {"runAsUser": 1}},
+        ]},
+    });
+    let comparison = compare(pods(), &before, &after);
+    let added = json!({
+        "f:metadata": {"f:annotations": {".": {}, "f:x": {}}},
+        "f:spec": {"f:containers": {"k:{\"name\":\"d\"}": {
+            ".": {}, "f:name": {}, "f:image": {},
+            "f:securityContext": {".": {}, "f:runAsUser": {}},
+        }}},
+    });
+    let modified = json!({
+        "f:metadata": {"f:labels": {"f:a": {}}},
+        "f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {"f:args": {}}}},
+    });
+    assert_eq!(encode(&comparison.added), added);
+    assert_eq!(encode(&comparison.modified), modified);
+    assert_eq!(
+        encode(&comparison.removed),
+        json!({"f:spec": {"f:nodeName": {}}})
+    );
+    assert_eq!(compare(pods(), &after, &after), Comparison::default());
+}
+
+#[test]
+fn elements_that_begin_or_cease_to_occur_twice_change_as_a_whole() {
+    let one = containers(&json!([{"name": "c", "image": "a"}]));
+    let two = containers(&json!([{"name": "c", "image": "a"}, {"name": "c"}]));
+    let element = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {}}}});
+    let parts = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {
+        ".": {}, "f:name": {}, "f:image": {},
+    }}}});
+    let comparison = compare(pods(), &one, &two);
+    assert_eq!(encode(&comparison.added), element);
+    assert_eq!(encode(&comparison.removed), parts);
+    let comparison = compare(pods(), &two, &one);
+    assert_eq!(encode(&comparison.added), parts);
+    assert_eq!(encode(&comparison.removed), element);
+    let other = containers(&json!([{"name": "c", "image": "b"}, {"name": "c"}]));
+    assert_eq!(encode(&compare(pods(), &two, &other).modified), element);
+}
+
+#[test]
+fn members_that_the_schema_does_not_know_are_single_values() {
+    let (before, after) = (json!({"new": {"a": 1}}), json!({"new": {"a": 2}}));
+    let comparison = compare(config_maps(), &before, &after);
+    assert_eq!(encode(&comparison.modified), json!({"f:new": {}}));
+    assert_eq!(
+        encode(&field_set(config_maps(), &after)),
+        json!({"f:new": {}})
+    );
+}
+
+#[test]
+fn a_configuration_is_merged_by_keys() {
+    let live = json!({
+        "metadata": {"labels": {"a": "1", "b": "1"}, "finalizers": ["x", "y"]},
+        "spec": {
+            "tolerations": [{"key": "a"}],
+            "containers": [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}],
+        },
+    });
+    let config = json!({
+        "metadata": {"labels": {"b": "2", "c": "2"}, "finalizers": ["z"]},
+        "spec": {
+            "tolerations": [{"key": "b"}],
+            "containers": [{"name": "c", "image": "2"}, {"name": "b", "args": ["x"]}],
+        },
+    });
+    let merged = json!({
+        "metadata": {"labels": {"a": "1", "b": "2", "c": "2"}, "finalizers": ["x", "y", "z"]},
+        "spec": {
+            "tolerations": [{"key": "b"}],
+            "containers": [
+                {"name": "a", "image": "1"},
+                {"name": "c", "image": "2"},
+                {"name": "b", "image": "1", "args": ["x"]},
+            ],
+        },
+    });
+    assert_eq!(merge(pods(), &live, &config), merged);
+    assert_eq!(merge(pods(), &live, &json!({})), live);
+}
+
+#[test]
+fn lists_take_the_order_of_the_configuration() {
+    let list = |names: &[&str]| {
+        let items: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        containers(&json!(items))
+    };
+    for (live, config, merged) in [
+        (
+            ["a", "b", "c"].as_slice(),
+            ["c", "a"].as_slice(),
+            ["b", "c", "a"].as_slice(),
+        ),
+        (&["a", "b"], &["x", "a", "y", "b"], &["x", "a", "y", "b"]),
+        (&["a", "b", "c"], &["a", "x", "c"], &["a", "b", "x", "c"]),
+        (&["a"], &["b"], &["a", "b"]),
+        (&[], &["a"], &["a"]),
+        (&["a", "a", "b"], &["b"], &["a", "a", "b"]),
+        (&["a", "a"], &["a"], &["a"]),
+    ] {
+        assert_eq!(
+            merge(pods(), &list(live), &list(config)),
+            list(merged),
+            "{live:?} {config:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_and_null_are_told_apart() {
+    let live = json!({"data": {"a": "1"}});
+    let merged = merge(config_maps(), &live, &json!({"data": {}, "binaryData": {}}));
+    assert_eq!(merged, json!({"data": {"a": "1"}, "binaryData": {}}));
+    let merged = merge(config_maps(), &live, &json!({"data": {"a": null}}));
+    assert_eq!(merged, json!({"data": {"a": null}}));
+}
+
+#[test]
+fn fields_are_taken_out() {
+    let pod = json!({
+        "metadata": {"labels": {"a": "1"}, "finalizers": ["x", "y"]},
+        "spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b"}]},
+    });
+    let fields = set(&json!({
+        "f:metadata": {"f:labels": {"f:a": {}}, "f:finalizers": {"v:\"y\"": {}}},
+        "f:spec": {"f:containers": {
+            "k:{\"name\":\"a\"}": {"f:image": {}},
+            "k:{\"name\":\"b\"}": {".": {}, "f:name": {}},
+        }},
+    }));
+    let left = json!({
+        "metadata": {"labels": null, "finalizers": ["x"]},
+        "spec": {"containers": [{"name": "a"}]},
+    });
+    assert_eq!(remove(pods(), &pod, &fields), left);
+    assert_eq!(remove(pods(), &pod, &Set::EMPTY), pod);
+}
+
+#[test]
+fn named_members_with_parts_become_fields() {
+    let fields = set(&json!({
+        "f:metadata": {"f:labels": {"f:a": {}}},
+        "f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {"f:image": {}}}},
+    }));
+    let named = json!({
+        "f:metadata": {".": {}, "f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {".": {}, "f:containers": {".": {}, "k:{\"name\":\"a\"}": {"f:image": {}}}},
+    });
+    assert_eq!(encode(&with_named_fields(&fields, pods())), named);
+}
+
+#[test]
+fn parts_of_single_values_become_the_whole() {
+    let fields = set(&json!({
+        "f:spec": {
+            "f:nodeSelector": {".": {}, "f:a": {}},
+            "f:tolerations": {"i:0": {}},
+            "f:containers": {"k:{\"name\":\"a\"}": {"f:args": {"i:0": {}}, "f:new": {"f:a": {}}}},
+        },
+    }));
+    let reconciled = json!({
+        "f:spec": {
+            "f:nodeSelector": {},
+            "f:tolerations": {},
+            "f:containers": {"k:{\"name\":\"a\"}": {"f:args": {}, "f:new": {"f:a": {}}}},
+        },
+    });
+    assert_eq!(encode(&reconcile(&fields, pods())), reconciled);
+}
+
+#[test]
+fn configurations_that_do_not_fit_are_refused() {
+    let why = |config: &Value| {
+        validate(pods(), config, Strictness::Declared)
+            .unwrap_err()
+            .to_string()
+    };
+    for (config, expected) in [
+        (json!({"zork": 1}), ".zork: field not declared in schema"),
+        (
+            containers(&json!([{"name": "c"}, {"name": "c"}])),
+            ".spec.containers: duplicate entries for key [name=\"c\"]",
+        ),
+        (
+            containers(&json!([{"name": "c", "ports": [{"containerPort": "x"}]}])),
+            ".spec.containers[name=\"c\"].ports[containerPort=\"x\",protocol=\"TCP\"]\
+             .containerPort: expected numeric (int or float), got string",
+        ),
+        (
+            json!({"metadata": {"labels": {"a": 1}}}),
+            ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:1}",
+        ),
+        (
+            json!({"spec": {"hostNetwork": "yes"}}),
+            ".spec.hostNetwork: expected boolean, got &{yes}",
+        ),
+        (
+            json!({"spec": {"containers": {"a": 1}}}),
+            ".spec.containers: expected list, got &{map[a:1]}",
+        ),
+        (json!({"spec": [1]}), ".spec: expected map, got &{[1]}"),
+        (
+            containers(&json!([null])),
+            ".spec.containers: element 0: associative list with keys may not have a null element",
+        ),
+        (
+            json!({"metadata": {"finalizers": [{}]}}),
+            ".metadata.finalizers: element 0: associative list without keys has an element \
+             that's a map type",
+        ),
+        (
+            json!({"spec": {"tolerations": [{"key": 1, "nope": 2}], "volumes": 1}}),
+            "errors:\n  .spec.tolerations[0].key: expected string, got \
+             &value.valueUnstructured{Value:1}\n  .spec.tolerations[0].nope: field not declared \
+             in schema\n  .spec.volumes: expected list, got &{1}",
+        ),
+    ] {
+        assert_eq!(why(&config), expected);
+    }
+    let quantities = containers(&json!([{"name": "c", "resources": {"limits": {"cpu": 1}}}]));
+    assert_eq!(validate(pods(), &quantities, Strictness::Declared), Ok(()));
+    assert_eq!(
+        validate(pods(), &json!({"zork": {"a": 1}}), Strictness::Any),
+        Ok(())
+    );
+    assert_eq!(
+        validate(pods(), &json!({"spec": null}), Strictness::Declared),
+        Ok(())
+    );
+}
