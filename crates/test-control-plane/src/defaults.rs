@@ -76,6 +76,7 @@ pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
         }
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
         "nodes" => taint_unready(&mut draft.value),
+        "services" => services::complete(&mut draft.value),
         "namespaces" => {
             let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
             let finalizers = finalizers.or_insert(json!([]));
@@ -86,6 +87,13 @@ pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
             }
         }
         _ => {}
+    }
+}
+
+/// What the server adds to objects that are updated.
+pub(crate) fn admit_update(kind: &Kind, draft: &mut Draft) {
+    if kind.storage == "services" {
+        services::complete(&mut draft.value);
     }
 }
 

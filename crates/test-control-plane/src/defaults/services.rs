@@ -51,6 +51,14 @@ pub(super) fn set_defaults(value: &mut Value) {
         spec.entry("allocateLoadBalancerNodePorts")
             .or_insert(json!(true));
     }
+}
+
+/// Fills in what the reference allocates, and what therefore belongs to nobody.
+pub(super) fn complete(value: &mut Value) {
+    let spec = object_mut(value, "spec");
+    if text(spec, "type") == "ExternalName" {
+        return;
+    }
     default_families(spec);
     let address = text(spec, "clusterIP").to_owned();
     let first = spec.get("clusterIPs").and_then(|list| list.get(0)).cloned();

@@ -121,6 +121,7 @@ impl ApiServer {
             new.metadata_mut().insert("uid".to_owned(), uid);
         }
         prepare_update(stored(request.kind), request.target, new, old);
+        crate::defaults::admit_update(stored(request.kind), new);
         crate::write::remove_empty(new.metadata_mut());
         keep_times(old, new);
     }
