@@ -19,6 +19,7 @@ const KNOWN_ERRORS: &[&str] = &[
     "does not contain declared merge key",
     // Of bindings.
     "target.name: Required value",
+    "target.kind: Unsupported value",
 ];
 
 /// The same, of options of deletions.
