@@ -23,8 +23,11 @@ macro_rules! sessions {
 }
 
 sessions! {
+    applying,
     changing,
+    creating,
     deleting,
+    draining,
     reading,
     rollouts,
 }
