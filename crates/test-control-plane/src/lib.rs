@@ -47,6 +47,7 @@ mod table;
 mod tracking;
 mod transport;
 mod validation;
+mod warnings;
 mod watch;
 mod write;
 mod yaml;

@@ -13,6 +13,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,7 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::Store;
 use crate::transport::{self, Finish, Stamps};
 use crate::validation;
+use crate::warnings;
 
 /// The API server. Cloning gives another handle to the same one.
 #[derive(Clone, Debug)]
@@ -282,7 +284,9 @@ impl ApiServer {
                 }
                 request.user = Some(Arc::clone(&admission.user));
                 let eyes = self.faults().eyes(Arc::clone(facts));
-                self.handle(&request, incoming, eyes).await
+                let reply = self.handle(&request, incoming, eyes).await;
+                let warning = warnings::deprecation(request.kind).map(str::to_owned);
+                reply::with_warnings(reply, warning.as_slice())
             }
             other => self.discover(&other, incoming),
         }
@@ -358,8 +362,11 @@ impl ApiServer {
                 self.post_virtual(request, incoming, &options)
             }
             _ => {
-                let (draft, warnings) = self.decode(request, incoming, &options)?;
+                let (draft, mut warnings) = self.decode(request, incoming, &options)?;
                 let created = self.create(request, &draft, &options);
+                if created.is_ok() {
+                    warnings.extend(warnings::of_object(request.kind, &draft.value));
+                }
                 let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
                 reply::with_warnings(reply, &warnings)
             }
@@ -379,7 +386,7 @@ impl ApiServer {
         };
         let options = WriteOptions::parse(write, query, agent)?;
         let body = &incoming.body;
-        let (source, warnings) = if request.verb == Verb::Patch {
+        let (source, mut warnings) = if request.verb == Verb::Patch {
             let patch = Patch::parse(incoming.header(CONTENT_TYPE), body)?;
             if request.target == Target::Scale {
                 let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
@@ -397,6 +404,12 @@ impl ApiServer {
             (Source::Put(draft), found)
         };
         let updated = self.update(request, &source, &options);
+        if let Ok((text, _)) = &updated
+            && warnings::has_rules(request.kind)
+        {
+            let object: Value = serde_json::from_slice(text).unwrap_or_default();
+            warnings.extend(warnings::of_object(request.kind, &object));
+        }
         let reply = updated.map(|(text, created)| {
             let code = if created {
                 StatusCode::CREATED

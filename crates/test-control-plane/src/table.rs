@@ -1,9 +1,12 @@
 //! Objects as table rows, as kubectl prints them.
 
+mod access;
 mod age;
 mod cells;
 mod columns;
+mod network;
 mod pods;
+mod workloads;
 
 use bytes::Bytes;
 use jiff::Timestamp;

@@ -18,7 +18,7 @@ mod workloads;
 use serde_json::Value;
 
 pub(crate) use field_error::FieldError;
-pub(crate) use names::path_segment;
+pub(crate) use names::{dns_label, path_segment};
 
 use crate::kinds::Kind;
 use crate::object::Draft;

@@ -302,8 +302,28 @@ fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
     }
 }
 
+/// Keeps the first of owner references that are the same.
+fn merge_owners(metadata: &mut serde_json::Map<String, Value>) {
+    let Some(owners) = metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut)
+        .filter(|owners| owners.len() > 1)
+    else {
+        return;
+    };
+    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
+    owners.retain(|owner| {
+        let is_new = !seen.contains(owner);
+        if is_new {
+            seen.push(owner.clone());
+        }
+        is_new
+    });
+}
+
 /// Removes empty maps and lists from metadata, as encoding with `omitempty` does.
 pub(crate) fn remove_empty(metadata: &mut serde_json::Map<String, Value>) {
+    merge_owners(metadata);
     for member in ["labels", "annotations"] {
         if let Some(map) = metadata.get_mut(member).and_then(Value::as_object_mut) {
             for value in map.values_mut().filter(|value| value.is_null()) {

@@ -188,7 +188,7 @@ fn scale_of(object: &Draft) -> Value {
 }
 
 /// A label selector as a query string.
-fn selector_text(selector: Option<&Value>) -> String {
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else {
         return String::new();
     };

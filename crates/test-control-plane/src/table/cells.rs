@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::pods;
+use super::{access, network, pods, workloads};
 use crate::kinds::Kind;
 
 /// The cells of an object, in the order of its kind's columns.
@@ -29,7 +29,15 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
             json!(created),
         ],
         "namespaces" => vec![name, json!(text(object, "/status/phase")), json!(created)],
-        "services" => service(object, &created),
+        "services" => network::service(object, &created),
+        "endpoints" => network::endpoints(object, &created),
+        "deployments" => workloads::deployment(object, &created),
+        "replicasets" | "replicationcontrollers" => workloads::replica_set(object, &created),
+        "daemonsets" => workloads::daemon_set(object, &created),
+        "podtemplates" => workloads::pod_template(object),
+        "rolebindings" | "clusterrolebindings" => access::role_binding(object, &created),
+        "resourcequotas" => access::quota(object, &created),
+        "serviceaccounts" => vec![name, json!(created)],
         "nodes" => node(object, &created),
         "configmaps" => vec![name, data_count(object), json!(created)],
         "secrets" => {
@@ -50,7 +58,8 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
                 .unwrap_or(json!(0)),
             json!(created),
         ],
-        _ => vec![name, json!(created)],
+        // The time itself, as no printer makes an age of it.
+        _ => vec![name, json!(text(object, "/metadata/creationTimestamp"))],
     }
 }
 
@@ -71,12 +80,28 @@ pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = 
         .flatten()
 }
 
+/// The number at a pointer, 0 if there is none.
+pub(super) fn number(value: &Value, pointer: &str) -> i64 {
+    value.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// The labels at a pointer, joined; empty if there are none.
+pub(super) fn labels(value: &Value, pointer: &str) -> String {
+    let map = value.pointer(pointer).and_then(Value::as_object);
+    let labels: Vec<String> = map
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    labels.join(",")
+}
+
 /// The text, or `<none>` for an empty one.
 pub(super) fn or_none(text: &str) -> &str {
     if text.is_empty() { "<none>" } else { text }
 }
 
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
@@ -240,31 +265,6 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         json!(age(&first, now)),
         json!(count.to_string()),
         json!(text(event, "/metadata/name")),
-    ]
-}
-
-fn service(service: &Value, created: &str) -> Vec<Value> {
-    let ports: Vec<String> = list(service, "/spec/ports")
-        .map(|port| {
-            let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
-            format!("{number}/{}", text(port, "/protocol"))
-        })
-        .collect();
-    let selector: Vec<String> = service
-        .pointer("/spec/selector")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
-        .collect();
-    vec![
-        json!(text(service, "/metadata/name")),
-        json!(text(service, "/spec/type")),
-        json!(or_none(text(service, "/spec/clusterIP"))),
-        json!("<none>"),
-        json!(or_none(&ports.join(","))),
-        json!(created),
-        json!(or_none(&selector.join(","))),
     ]
 }
 

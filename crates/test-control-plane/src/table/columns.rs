@@ -4,100 +4,172 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-type Column = (&'static str, u8);
+/// A column: its name, the type of its cells, and the priority.
+type Column = (&'static str, &'static str, u8);
 
-/// The columns of a kind without any of its own.
-const DEFAULT: &[Column] = &[("Name", 0), ("Age", 0)];
+/// A column of texts.
+const fn text(name: &'static str) -> Column {
+    (name, "string", 0)
+}
+
+/// A column of texts in wide output.
+const fn wide(name: &'static str) -> Column {
+    (name, "string", 1)
+}
+
+/// A column of numbers.
+const fn number(name: &'static str) -> Column {
+    (name, "integer", 0)
+}
+
+/// The columns of a kind that the reference has no printer for.
+const DEFAULT: &[Column] = &[text("Name"), ("Created At", "date", 0)];
 
 fn columns(kind: &Kind) -> &'static [Column] {
     match kind.storage {
         "statefulsets" => &[
-            ("Name", 0),
-            ("Ready", 0),
-            ("Age", 0),
-            ("Containers", 1),
-            ("Images", 1),
+            text("Name"),
+            text("Ready"),
+            text("Age"),
+            wide("Containers"),
+            wide("Images"),
         ],
         "pods" => &[
-            ("Name", 0),
-            ("Ready", 0),
-            ("Status", 0),
-            ("Restarts", 0),
-            ("Age", 0),
-            ("IP", 1),
-            ("Node", 1),
-            ("Nominated Node", 1),
-            ("Readiness Gates", 1),
+            text("Name"),
+            text("Ready"),
+            text("Status"),
+            text("Restarts"),
+            text("Age"),
+            wide("IP"),
+            wide("Node"),
+            wide("Nominated Node"),
+            wide("Readiness Gates"),
         ],
         "persistentvolumeclaims" => &[
-            ("Name", 0),
-            ("Status", 0),
-            ("Volume", 0),
-            ("Capacity", 0),
-            ("Access Modes", 0),
-            ("StorageClass", 0),
-            ("VolumeAttributesClass", 0),
-            ("Age", 0),
-            ("VolumeMode", 1),
+            text("Name"),
+            text("Status"),
+            text("Volume"),
+            text("Capacity"),
+            text("Access Modes"),
+            text("StorageClass"),
+            text("VolumeAttributesClass"),
+            text("Age"),
+            wide("VolumeMode"),
         ],
         "persistentvolumes" => &[
-            ("Name", 0),
-            ("Capacity", 0),
-            ("Access Modes", 0),
-            ("Reclaim Policy", 0),
-            ("Status", 0),
-            ("Claim", 0),
-            ("StorageClass", 0),
-            ("VolumeAttributesClass", 0),
-            ("Reason", 0),
-            ("Age", 0),
-            ("VolumeMode", 1),
+            text("Name"),
+            text("Capacity"),
+            text("Access Modes"),
+            text("Reclaim Policy"),
+            text("Status"),
+            text("Claim"),
+            text("StorageClass"),
+            text("VolumeAttributesClass"),
+            text("Reason"),
+            text("Age"),
+            wide("VolumeMode"),
         ],
-        "controllerrevisions" => &[("Name", 0), ("Controller", 0), ("Revision", 0), ("Age", 0)],
+        "controllerrevisions" => &[
+            text("Name"),
+            text("Controller"),
+            text("Revision"),
+            text("Age"),
+        ],
         "events" => &[
-            ("Last Seen", 0),
-            ("Type", 0),
-            ("Reason", 0),
-            ("Object", 0),
-            ("Subobject", 1),
-            ("Source", 1),
-            ("Message", 0),
-            ("First Seen", 1),
-            ("Count", 1),
-            ("Name", 1),
+            text("Last Seen"),
+            text("Type"),
+            text("Reason"),
+            text("Object"),
+            wide("Subobject"),
+            wide("Source"),
+            text("Message"),
+            wide("First Seen"),
+            wide("Count"),
+            wide("Name"),
         ],
-        "leases" => &[("Name", 0), ("Holder", 0), ("Age", 0)],
-        "namespaces" => &[("Name", 0), ("Status", 0), ("Age", 0)],
+        "leases" => &[text("Name"), text("Holder"), text("Age")],
+        "namespaces" => &[text("Name"), text("Status"), text("Age")],
         "services" => &[
-            ("Name", 0),
-            ("Type", 0),
-            ("Cluster-IP", 0),
-            ("External-IP", 0),
-            ("Port(s)", 0),
-            ("Age", 0),
-            ("Selector", 1),
+            text("Name"),
+            text("Type"),
+            text("Cluster-IP"),
+            text("External-IP"),
+            text("Port(s)"),
+            text("Age"),
+            wide("Selector"),
         ],
         "nodes" => &[
-            ("Name", 0),
-            ("Status", 0),
-            ("Roles", 0),
-            ("Age", 0),
-            ("Version", 0),
-            ("Internal-IP", 1),
-            ("External-IP", 1),
-            ("OS-Image", 1),
-            ("Kernel-Version", 1),
-            ("Container-Runtime", 1),
+            text("Name"),
+            text("Status"),
+            text("Roles"),
+            text("Age"),
+            text("Version"),
+            wide("Internal-IP"),
+            wide("External-IP"),
+            wide("OS-Image"),
+            wide("Kernel-Version"),
+            wide("Container-Runtime"),
         ],
-        "configmaps" => &[("Name", 0), ("Data", 0), ("Age", 0)],
-        "secrets" => &[("Name", 0), ("Type", 0), ("Data", 0), ("Age", 0)],
+        "configmaps" => &[text("Name"), text("Data"), text("Age")],
+        "secrets" => &[text("Name"), text("Type"), text("Data"), text("Age")],
         "poddisruptionbudgets" => &[
-            ("Name", 0),
-            ("Min Available", 0),
-            ("Max Unavailable", 0),
-            ("Allowed Disruptions", 0),
-            ("Age", 0),
+            text("Name"),
+            text("Min Available"),
+            text("Max Unavailable"),
+            number("Allowed Disruptions"),
+            text("Age"),
         ],
+        "serviceaccounts" => &[text("Name"), text("Age")],
+        "deployments" => &[
+            text("Name"),
+            text("Ready"),
+            text("Up-to-date"),
+            text("Available"),
+            text("Age"),
+            wide("Containers"),
+            wide("Images"),
+            wide("Selector"),
+        ],
+        "replicasets" | "replicationcontrollers" => &[
+            text("Name"),
+            number("Desired"),
+            number("Current"),
+            number("Ready"),
+            text("Age"),
+            wide("Containers"),
+            wide("Images"),
+            wide("Selector"),
+        ],
+        "daemonsets" => &[
+            text("Name"),
+            number("Desired"),
+            number("Current"),
+            number("Ready"),
+            number("Up-to-date"),
+            number("Available"),
+            text("Node Selector"),
+            text("Age"),
+            wide("Containers"),
+            wide("Images"),
+            wide("Selector"),
+        ],
+        "podtemplates" => &[
+            text("Name"),
+            text("Containers"),
+            text("Images"),
+            text("Pod Labels"),
+        ],
+        "endpoints" => &[text("Name"), text("Endpoints"), text("Age")],
+        "rolebindings" | "clusterrolebindings" => &[
+            text("Name"),
+            text("Role"),
+            text("Age"),
+            wide("Users"),
+            wide("Groups"),
+            wide("ServiceAccounts"),
+        ],
+        "resourcequotas" => &[text("Name"), text("Request"), text("Limit"), text("Age")],
+        "componentstatuses" => &[text("Name"), text("Status"), text("Message"), text("Error")],
         _ => DEFAULT,
     }
 }
@@ -106,10 +178,10 @@ fn columns(kind: &Kind) -> &'static [Column] {
 pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
     columns(kind)
         .iter()
-        .map(|(name, priority)| {
+        .map(|(name, cells, priority)| {
             json!({
                 "name": name,
-                "type": if *name == "Allowed Disruptions" { "integer" } else { "string" },
+                "type": cells,
                 "format": if *name == "Name" { "name" } else { "" },
                 "description": "",
                 "priority": priority,

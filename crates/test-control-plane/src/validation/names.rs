@@ -40,7 +40,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// What is wrong with a DNS-1123 label.
-pub(super) fn dns_label(text: &str) -> Vec<&'static str> {
+pub(crate) fn dns_label(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
         found.push("must be no more than 63 characters");
