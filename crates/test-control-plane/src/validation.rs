@@ -4,6 +4,8 @@ mod claim;
 mod config;
 mod events;
 mod field_error;
+mod inner;
+mod line_diff;
 mod metadata;
 mod names;
 mod namespaces;

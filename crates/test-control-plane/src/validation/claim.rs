@@ -1,8 +1,9 @@
 //! Rules of `PersistentVolumeClaims`.
 
+use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::{FieldError, Subject, at};
+use super::{FieldError, Subject, at, inner};
 use crate::route::Target;
 
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and \
@@ -21,9 +22,10 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
     let null = Value::Null;
     let spec = subject.new.value.get("spec").unwrap_or(&null);
-    match subject.old {
-        None => validate_spec(spec, "spec", errors),
-        Some(old) => immutable(spec, old.value.get("spec").unwrap_or(&null), errors),
+    validate_spec(spec, "spec", errors);
+    if let Some(old) = subject.old {
+        let status = old.value.get("status").unwrap_or(&null);
+        immutable(spec, old.value.get("spec").unwrap_or(&null), status, errors);
     }
 }
 
@@ -61,21 +63,42 @@ pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let mut new = new.clone();
-    // The binder sets the volume's name once.
-    if old.get("volumeName").is_none_or(|name| name == "") {
-        copy(&mut new, old, "volumeName");
+/// Upstream: `ValidatePersistentVolumeClaimUpdate`.
+fn immutable(new: &Value, old: &Value, status: &Value, errors: &mut Vec<FieldError>) {
+    let (mut now, mut before) = (new.clone(), old.clone());
+    // The binder sets the volume's name once, and a default class may come late.
+    for member in ["volumeName", "storageClassName"] {
+        if old.get(member).is_none_or(|name| name == "") {
+            copy(&mut before, new, member);
+        }
     }
-    if let (Some(requests), Some(resources)) = (
-        old.pointer("/resources/requests"),
-        new.get_mut("resources").and_then(Value::as_object_mut),
-    ) {
-        resources.insert("requests".to_owned(), requests.clone());
+    let size = "/resources/requests/storage";
+    if status.get("phase") == Some(&json!("Bound"))
+        && let Some(found) = now.pointer_mut(size)
+        && let Some(storage) = old.pointer(size)
+    {
+        *found = storage.clone();
     }
-    copy(&mut new, old, "volumeAttributesClassName");
-    if new != *old {
-        errors.push(FieldError::forbidden("spec", IMMUTABLE));
+    copy(&mut now, old, "volumeAttributesClassName");
+    if now != before {
+        let difference = inner::diff("PersistentVolumeClaimSpec", &before, &now);
+        errors.push(FieldError::forbidden(
+            "spec",
+            &format!("{IMMUTABLE}\n{difference}"),
+        ));
+    }
+    let quantity = |value: Option<&Value>| value?.as_str()?.parse::<Quantity>().ok();
+    let (Some(wanted), Some(had)) = (quantity(new.pointer(size)), quantity(old.pointer(size)))
+    else {
+        return;
+    };
+    let capacity = quantity(status.pointer("/capacity/storage"));
+    let is_too_small = capacity.is_none_or(|capacity| wanted.value() <= capacity.value());
+    if wanted.value() < had.value() && is_too_small {
+        errors.push(FieldError::forbidden(
+            "spec.resources.requests.storage",
+            "field can not be less than status.capacity",
+        ));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{FieldError, Subject, at, names, pod_template};
+use super::{FieldError, Subject, at, inner, names, pod_template};
 use crate::route::Target;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
@@ -18,26 +18,93 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
     let null = Value::Null;
     let spec = subject.new.value.get("spec").unwrap_or(&null);
-    let Some(old) = subject.old else {
-        pod_template::validate_spec(spec, "spec", &BTreeSet::new(), errors);
-        for member in ["hostname", "subdomain"] {
-            if let Some(name) = at(spec, &format!("/{member}"))
-                && let Some(text) = name.as_str().filter(|text| !text.is_empty())
-            {
-                for message in names::dns_label(text) {
-                    errors.push(FieldError::invalid(format!("spec.{member}"), name, message));
-                }
+    pod_template::validate_spec(spec, "spec", &BTreeSet::new(), errors);
+    for member in ["hostname", "subdomain"] {
+        if let Some(name) = at(spec, &format!("/{member}"))
+            && let Some(text) = name.as_str().filter(|text| !text.is_empty())
+        {
+            for message in names::dns_label(text) {
+                errors.push(FieldError::invalid(format!("spec.{member}"), name, message));
             }
         }
-        return;
-    };
-    if !only_allowed_changes(spec, old.value.get("spec").unwrap_or(&null)) {
-        errors.push(FieldError::forbidden("spec", IMMUTABLE));
+    }
+    if let Some(old) = subject.old {
+        update(spec, old.value.get("spec").unwrap_or(&null), errors);
     }
 }
 
-/// Whether `new` differs from `old` in mutable fields only.
-fn only_allowed_changes(new: &Value, old: &Value) -> bool {
+/// Upstream: `ValidatePodUpdate`.
+fn update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    for (member, noun) in [
+        ("containers", "containers"),
+        ("initContainers", "init containers"),
+    ] {
+        if list(new, member).len() != list(old, member).len() {
+            errors.push(FieldError::forbidden(
+                format!("spec.{member}"),
+                &format!("pod updates may not add or remove {noun}"),
+            ));
+            return;
+        }
+    }
+    deadline(new, old, errors);
+    let without_seconds = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        if let Some(map) = toleration.as_object_mut() {
+            map.remove("tolerationSeconds");
+        }
+        toleration
+    };
+    let now: Vec<Value> = list(new, "tolerations")
+        .iter()
+        .map(without_seconds)
+        .collect();
+    let are_kept = list(old, "tolerations")
+        .iter()
+        .all(|toleration| now.contains(&without_seconds(toleration)));
+    if !are_kept {
+        errors.push(FieldError::forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        ));
+    }
+    let masked = without_allowed_changes(new, old);
+    if masked != *old {
+        let difference = inner::diff("PodSpec", old, &masked);
+        errors.push(FieldError::forbidden(
+            "spec",
+            &format!("{IMMUTABLE}\n{difference}"),
+        ));
+    }
+}
+
+fn deadline(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let field = "spec.activeDeadlineSeconds";
+    let of = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    match (of(new), of(old)) {
+        (Some(now), _) if !(1..=i64::from(i32::MAX)).contains(&now) => {
+            let detail = "must be between 1 and 2147483647, inclusive";
+            errors.push(FieldError::invalid(field, &json!(now), detail));
+        }
+        (Some(now), Some(before)) if now > before => {
+            let detail = "must be less than or equal to previous value";
+            errors.push(FieldError::invalid(field, &json!(now), detail));
+        }
+        (None, Some(_)) => {
+            let detail = "must not update from a positive integer to nil value";
+            errors.push(FieldError::invalid(field, &Value::Null, detail));
+        }
+        _ => {}
+    }
+}
+
+fn list<'a>(spec: &'a Value, member: &str) -> &'a [Value] {
+    let list = spec.get(member).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// The new spec with everything that may change as it was.
+fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     let mut masked = new.clone();
     for member in ["containers", "initContainers"] {
         let (Some(new_list), Some(old_list)) = (
@@ -47,20 +114,12 @@ fn only_allowed_changes(new: &Value, old: &Value) -> bool {
             continue;
         };
         for (container, old) in new_list.iter_mut().zip(old_list) {
-            if let Some(image) = old.get("image") {
-                container["image"] = image.clone();
-            }
+            keep(container, old, "image");
         }
     }
-    let tolerations = |spec: &Value| -> Vec<Value> {
-        let list = spec.get("tolerations").and_then(Value::as_array);
-        list.cloned().unwrap_or_default()
-    };
-    let (now, before) = (tolerations(new), tolerations(old));
-    if before.iter().all(|toleration| now.contains(toleration)) {
-        keep(&mut masked, old, "tolerations");
+    for member in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        keep(&mut masked, old, member);
     }
-    keep(&mut masked, old, "activeDeadlineSeconds");
     let grace = |spec: &Value| {
         spec.get("terminationGracePeriodSeconds")
             .and_then(Value::as_i64)
@@ -68,16 +127,12 @@ fn only_allowed_changes(new: &Value, old: &Value) -> bool {
     if grace(old).is_some_and(|s| s < 0) && grace(new) == Some(1) {
         keep(&mut masked, old, "terminationGracePeriodSeconds");
     }
-    let gated = |spec: &Value| {
-        let gates = spec.get("schedulingGates").and_then(Value::as_array);
-        gates.is_some_and(|gates| !gates.is_empty())
-    };
-    if gated(old) {
-        for member in ["schedulingGates", "nodeSelector", "affinity"] {
+    if !list(old, "schedulingGates").is_empty() {
+        for member in ["nodeSelector", "affinity"] {
             keep(&mut masked, old, member);
         }
     }
-    masked == *old
+    masked
 }
 
 fn keep(masked: &mut Value, old: &Value, member: &str) {

@@ -1,0 +1,346 @@
+//! Objects as the reference's inner types print them: every member, under its Go name.
+//!
+//! Messages about specs that may not change show the difference of such texts.
+
+use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
+use serde_json::Value;
+
+use super::line_diff;
+
+/// Members whose Go name is not the JSON name with a capital letter.
+const NAMES: [(&str, &str); 35] = [
+    ("apiGroup", "APIGroup"),
+    ("apiVersion", "APIVersion"),
+    ("awsElasticBlockStore", "AWSElasticBlockStore"),
+    ("cephfs", "CephFS"),
+    ("csi", "CSI"),
+    ("dnsConfig", "DNSConfig"),
+    ("dnsPolicy", "DNSPolicy"),
+    ("fc", "FC"),
+    ("fsGroup", "FSGroup"),
+    ("fsGroupChangePolicy", "FSGroupChangePolicy"),
+    ("fsType", "FSType"),
+    ("gcePersistentDisk", "GCEPersistentDisk"),
+    ("gmsaCredentialSpec", "GMSACredentialSpec"),
+    ("gmsaCredentialSpecName", "GMSACredentialSpecName"),
+    ("grpc", "GRPC"),
+    ("httpGet", "HTTPGet"),
+    ("httpHeaders", "HTTPHeaders"),
+    ("hostIPC", "HostIPC"),
+    ("ip", "IP"),
+    ("iqn", "IQN"),
+    ("iscsi", "ISCSI"),
+    ("iscsiInterface", "ISCSIInterface"),
+    ("nfs", "NFS"),
+    ("os", "OS"),
+    ("pdID", "PdID"),
+    ("pdName", "PDName"),
+    ("rbd", "RBD"),
+    ("scaleIO", "ScaleIO"),
+    ("seLinuxChangePolicy", "SELinuxChangePolicy"),
+    ("seLinuxOptions", "SELinuxOptions"),
+    ("storageos", "StorageOS"),
+    ("tcpSocket", "TCPSocket"),
+    ("tty", "TTY"),
+    ("uid", "UID"),
+    ("wwids", "WWIDs"),
+];
+
+/// The members of types whose inner form has another order or other members.
+const POD_SPEC: &[&str] = &[
+    "volumes",
+    "initContainers",
+    "containers",
+    "ephemeralContainers",
+    "restartPolicy",
+    "terminationGracePeriodSeconds",
+    "activeDeadlineSeconds",
+    "dnsPolicy",
+    "nodeSelector",
+    "serviceAccountName",
+    "automountServiceAccountToken",
+    "nodeName",
+    "securityContext",
+    "imagePullSecrets",
+    "hostname",
+    "subdomain",
+    "setHostnameAsFQDN",
+    "affinity",
+    "schedulerName",
+    "tolerations",
+    "hostAliases",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+    "dnsConfig",
+    "readinessGates",
+    "runtimeClassName",
+    "overhead",
+    "enableServiceLinks",
+    "topologySpreadConstraints",
+    "os",
+    "schedulingGates",
+    "resourceClaims",
+    "resources",
+    "hostnameOverride",
+    "schedulingGroup",
+];
+
+const POD_SECURITY_CONTEXT: &[&str] = &[
+    "seLinuxOptions",
+    "windowsOptions",
+    "runAsUser",
+    "runAsGroup",
+    "runAsNonRoot",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "sysctls",
+    "seccompProfile",
+    "appArmorProfile",
+    "seLinuxChangePolicy",
+];
+
+const VOLUME: &[&str] = &[
+    "name",
+    "hostPath",
+    "emptyDir",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "gitRepo",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "persistentVolumeClaim",
+    "rbd",
+    "quobyte",
+    "flexVolume",
+    "cinder",
+    "cephfs",
+    "flocker",
+    "downwardAPI",
+    "fc",
+    "azureFile",
+    "configMap",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+    "projected",
+    "portworxVolume",
+    "scaleIO",
+    "storageos",
+    "csi",
+    "ephemeral",
+    "image",
+];
+
+/// Members of a pod's spec that the inner form has in its security context.
+const MOVED: [&str; 5] = [
+    "hostNetwork",
+    "hostPID",
+    "hostIPC",
+    "shareProcessNamespace",
+    "hostUsers",
+];
+
+/// The difference of two objects of the type, as messages show it.
+pub(super) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
+    line_diff::unified(&print(type_name, old), &print(type_name, new))
+}
+
+fn print(type_name: &str, value: &Value) -> String {
+    let mut text = String::new();
+    if let Some(found) = schema::find_type(type_name) {
+        let host = if type_name == "PodSpec" {
+            value
+        } else {
+            &Value::Null
+        };
+        object(found, value, host, 0, &mut text);
+    }
+    text
+}
+
+fn indent(depth: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n(' ', depth));
+}
+
+/// Prints an object; `host` is the spec whose host members belong to the security context in it.
+fn object(of: &Type, value: &Value, host: &Value, depth: usize, text: &mut String) {
+    let in_order = |names: &[&str]| -> Vec<&Field> {
+        names.iter().filter_map(|name| of.field(name)).collect()
+    };
+    let fields = match of.name {
+        "PodSpec" => in_order(POD_SPEC),
+        "PodSecurityContext" => in_order(POD_SECURITY_CONTEXT),
+        "Volume" => in_order(VOLUME),
+        _ => of.fields.iter().collect(),
+    };
+    let mut members: Vec<(String, String)> = Vec::new();
+    if of.name == "PodSecurityContext"
+        && let Some(spec) = schema::find_type("PodSpec")
+    {
+        for name in MOVED {
+            if let Some(field) = spec.field(name) {
+                members.push(member(field, host.get(name), &Value::Null, depth + 1));
+            }
+        }
+    }
+    for field in fields {
+        members.push(member(field, value.get(field.name), host, depth + 1));
+    }
+    text.push('{');
+    for (i, (name, value)) in members.iter().enumerate() {
+        text.push_str(if i == 0 { "\n" } else { ",\n" });
+        indent(depth + 1, text);
+        text.push_str(&format!("\"{name}\": {value}"));
+    }
+    if !members.is_empty() {
+        text.push('\n');
+        indent(depth, text);
+    }
+    text.push('}');
+}
+
+fn member(field: &Field, value: Option<&Value>, host: &Value, depth: usize) -> (String, String) {
+    let mut text = String::new();
+    print_field(field, value.unwrap_or(&Value::Null), host, depth, &mut text);
+    (go_name(field.name), text)
+}
+
+fn go_name(name: &str) -> String {
+    if let Some((_, go)) = NAMES.iter().find(|(json, _)| *json == name) {
+        return (*go).to_owned();
+    }
+    let mut chars = name.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn print_field(field: &Field, value: &Value, host: &Value, depth: usize, text: &mut String) {
+    match (field.shape, value) {
+        (Shape::Plain, _) => one(field, value, host, depth, text),
+        (_, Value::Null) => text.push_str("null"),
+        (Shape::Pointer, _) => one(field, value, host, depth, text),
+        (Shape::List, Value::Array(items)) => {
+            let items = items.iter().map(|item| (None, item));
+            several(['[', ']'], items, field, depth, text);
+        }
+        (Shape::Map, Value::Object(map)) => {
+            let items = map.iter().map(|(key, item)| (Some(key.as_str()), item));
+            several(['{', '}'], items, field, depth, text);
+        }
+        (_, other) => text.push_str(&json(other)),
+    }
+}
+
+fn several<'a>(
+    [open, close]: [char; 2],
+    items: impl Iterator<Item = (Option<&'a str>, &'a Value)>,
+    field: &Field,
+    depth: usize,
+    text: &mut String,
+) {
+    text.push(open);
+    let mut count = 0;
+    for (key, item) in items {
+        text.push_str(if count == 0 { "\n" } else { ",\n" });
+        count += 1;
+        indent(depth + 1, text);
+        if let Some(key) = key {
+            text.push_str(&format!("{}: ", json(&Value::from(key))));
+        }
+        one(field, item, &Value::Null, depth + 1, text);
+    }
+    if count > 0 {
+        text.push('\n');
+        indent(depth, text);
+    }
+    text.push(close);
+}
+
+/// Prints one value of the field's kind; what is missing prints as its zero value.
+fn one(field: &Field, value: &Value, host: &Value, depth: usize, text: &mut String) {
+    match &field.kind {
+        // Types of the API machinery have one form only.
+        Kind::Struct("LabelSelector") => pretty(value, depth, text),
+        Kind::Struct(name) => match schema::find_type(name) {
+            Some(found) => object(found, value, host, depth, text),
+            None => pretty(value, depth, text),
+        },
+        _ if !value.is_null() => pretty(value, depth, text),
+        Kind::String(_) => text.push_str("\"\""),
+        Kind::Bool => text.push_str("false"),
+        Kind::Int32 | Kind::Int64 | Kind::IntOrString => text.push('0'),
+        Kind::Quantity => text.push_str("\"0\""),
+        _ => text.push_str("null"),
+    }
+}
+
+/// Any JSON, with the indentation of where it stands.
+fn pretty(value: &Value, depth: usize, text: &mut String) {
+    let entries: Vec<(Option<&String>, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, value)| (Some(key), value)).collect(),
+        Value::Array(list) => list.iter().map(|value| (None, value)).collect(),
+        other => {
+            text.push_str(&json(other));
+            return;
+        }
+    };
+    let [open, close] = if value.is_object() {
+        ['{', '}']
+    } else {
+        ['[', ']']
+    };
+    text.push(open);
+    for (i, (key, value)) in entries.iter().enumerate() {
+        text.push_str(if i == 0 { "\n" } else { ",\n" });
+        indent(depth + 1, text);
+        if let Some(key) = key {
+            text.push_str(&format!("{}: ", json(&Value::from(key.as_str()))));
+        }
+        pretty(value, depth + 1, text);
+    }
+    if !entries.is_empty() {
+        text.push('\n');
+        indent(depth, text);
+    }
+    text.push(close);
+}
+
+/// A value as Go prints it.
+fn json(value: &Value) -> String {
+    kube_apimachinery::json::to_go_string(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_stand_where_the_inner_types_have_them() {
+        let spec = |seconds: i64, node: &str| {
+            json!({
+                "containers": [{"name": "c", "image": "nginx:1", "resources": {}}],
+                "nodeName": node,
+                "securityContext": {},
+                "terminationGracePeriodSeconds": seconds,
+            })
+        };
+        let diff = super::diff("PodSpec", &spec(30, ""), &spec(5, ""));
+        let expected = "@@ -36,7 +36,7 @@\n  ],\n  \"EphemeralContainers\": null,\n  \
+                        \"RestartPolicy\": \"\",\n- \"TerminationGracePeriodSeconds\": 30,\n+ \
+                        \"TerminationGracePeriodSeconds\": 5,\n  \"ActiveDeadlineSeconds\": \
+                        null,\n  \"DNSPolicy\": \"\",\n  \"NodeSelector\": null,\n";
+        assert_eq!(diff, expected);
+        let diff = super::diff("PodSpec", &spec(30, ""), &spec(30, "q"));
+        assert!(diff.starts_with("@@ -42,7 +42,7 @@\n"), "{diff}");
+        assert!(diff.ends_with(
+            "\"SecurityContext\": {\n   \"HostNetwork\": false,\n   \"HostPID\": false,\n"
+        ));
+    }
+}
