@@ -69,11 +69,8 @@ pub(crate) fn count_templates(new: &mut Value, old: Option<&Value>) {
 pub(super) fn replication_controller(value: &mut Value) {
     let labels = value.pointer("/spec/template/metadata/labels").cloned();
     if let Some(labels) = labels.filter(|l| l.as_object().is_some_and(|l| !l.is_empty())) {
-        let is_empty = |value: Option<&Value>| {
-            value
-                .and_then(Value::as_object)
-                .is_none_or(serde_json::Map::is_empty)
-        };
+        let is_empty =
+            |value: Option<&Value>| value.and_then(Value::as_object).is_none_or(Map::is_empty);
         if is_empty(value.pointer("/spec/selector")) {
             object_mut(value, "spec").insert("selector".to_owned(), labels.clone());
         }

@@ -27,149 +27,207 @@ const DEFAULT: &[Column] = &[text("Name"), ("Created At", "date", 0)];
 
 fn columns(kind: &Kind) -> &'static [Column] {
     match kind.storage {
-        "statefulsets" => &[
-            text("Name"),
-            text("Ready"),
-            text("Age"),
-            wide("Containers"),
-            wide("Images"),
-        ],
-        "pods" => &[
-            text("Name"),
-            text("Ready"),
-            text("Status"),
-            text("Restarts"),
-            text("Age"),
-            wide("IP"),
-            wide("Node"),
-            wide("Nominated Node"),
-            wide("Readiness Gates"),
-        ],
-        "persistentvolumeclaims" => &[
-            text("Name"),
-            text("Status"),
-            text("Volume"),
-            text("Capacity"),
-            text("Access Modes"),
-            text("StorageClass"),
-            text("VolumeAttributesClass"),
-            text("Age"),
-            wide("VolumeMode"),
-        ],
-        "persistentvolumes" => &[
-            text("Name"),
-            text("Capacity"),
-            text("Access Modes"),
-            text("Reclaim Policy"),
-            text("Status"),
-            text("Claim"),
-            text("StorageClass"),
-            text("VolumeAttributesClass"),
-            text("Reason"),
-            text("Age"),
-            wide("VolumeMode"),
-        ],
-        "controllerrevisions" => &[
-            text("Name"),
-            text("Controller"),
-            text("Revision"),
-            text("Age"),
-        ],
-        "events" => &[
-            text("Last Seen"),
-            text("Type"),
-            text("Reason"),
-            text("Object"),
-            wide("Subobject"),
-            wide("Source"),
-            text("Message"),
-            wide("First Seen"),
-            wide("Count"),
-            wide("Name"),
-        ],
-        "leases" => &[text("Name"), text("Holder"), text("Age")],
-        "namespaces" => &[text("Name"), text("Status"), text("Age")],
-        "services" => &[
-            text("Name"),
-            text("Type"),
-            text("Cluster-IP"),
-            text("External-IP"),
-            text("Port(s)"),
-            text("Age"),
-            wide("Selector"),
-        ],
-        "nodes" => &[
-            text("Name"),
-            text("Status"),
-            text("Roles"),
-            text("Age"),
-            text("Version"),
-            wide("Internal-IP"),
-            wide("External-IP"),
-            wide("OS-Image"),
-            wide("Kernel-Version"),
-            wide("Container-Runtime"),
-        ],
-        "configmaps" => &[text("Name"), text("Data"), text("Age")],
-        "secrets" => &[text("Name"), text("Type"), text("Data"), text("Age")],
-        "poddisruptionbudgets" => &[
-            text("Name"),
-            text("Min Available"),
-            text("Max Unavailable"),
-            number("Allowed Disruptions"),
-            text("Age"),
-        ],
-        "serviceaccounts" => &[text("Name"), text("Age")],
-        "deployments" => &[
-            text("Name"),
-            text("Ready"),
-            text("Up-to-date"),
-            text("Available"),
-            text("Age"),
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        "replicasets" | "replicationcontrollers" => &[
-            text("Name"),
-            number("Desired"),
-            number("Current"),
-            number("Ready"),
-            text("Age"),
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        "daemonsets" => &[
-            text("Name"),
-            number("Desired"),
-            number("Current"),
-            number("Ready"),
-            number("Up-to-date"),
-            number("Available"),
-            text("Node Selector"),
-            text("Age"),
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ],
-        "podtemplates" => &[
-            text("Name"),
-            text("Containers"),
-            text("Images"),
-            text("Pod Labels"),
-        ],
-        "endpoints" => &[text("Name"), text("Endpoints"), text("Age")],
-        "rolebindings" | "clusterrolebindings" => &[
-            text("Name"),
-            text("Role"),
-            text("Age"),
-            wide("Users"),
-            wide("Groups"),
-            wide("ServiceAccounts"),
-        ],
-        "resourcequotas" => &[text("Name"), text("Request"), text("Limit"), text("Age")],
-        "componentstatuses" => &[text("Name"), text("Status"), text("Message"), text("Error")],
+        "statefulsets" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Ready"),
+                    text("Age"),
+                    wide("Containers"),
+                    wide("Images"),
+                ]
+            }
+        }
+        "pods" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Ready"),
+                    text("Status"),
+                    text("Restarts"),
+                    text("Age"),
+                    wide("IP"),
+                    wide("Node"),
+                    wide("Nominated Node"),
+                    wide("Readiness Gates"),
+                ]
+            }
+        }
+        "persistentvolumeclaims" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Status"),
+                    text("Volume"),
+                    text("Capacity"),
+                    text("Access Modes"),
+                    text("StorageClass"),
+                    text("VolumeAttributesClass"),
+                    text("Age"),
+                    wide("VolumeMode"),
+                ]
+            }
+        }
+        "persistentvolumes" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Capacity"),
+                    text("Access Modes"),
+                    text("Reclaim Policy"),
+                    text("Status"),
+                    text("Claim"),
+                    text("StorageClass"),
+                    text("VolumeAttributesClass"),
+                    text("Reason"),
+                    text("Age"),
+                    wide("VolumeMode"),
+                ]
+            }
+        }
+        "controllerrevisions" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Controller"),
+                    text("Revision"),
+                    text("Age"),
+                ]
+            }
+        }
+        "events" => {
+            const {
+                &[
+                    text("Last Seen"),
+                    text("Type"),
+                    text("Reason"),
+                    text("Object"),
+                    wide("Subobject"),
+                    wide("Source"),
+                    text("Message"),
+                    wide("First Seen"),
+                    wide("Count"),
+                    wide("Name"),
+                ]
+            }
+        }
+        "leases" => const { &[text("Name"), text("Holder"), text("Age")] },
+        "namespaces" => const { &[text("Name"), text("Status"), text("Age")] },
+        "services" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Type"),
+                    text("Cluster-IP"),
+                    text("External-IP"),
+                    text("Port(s)"),
+                    text("Age"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        "nodes" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Status"),
+                    text("Roles"),
+                    text("Age"),
+                    text("Version"),
+                    wide("Internal-IP"),
+                    wide("External-IP"),
+                    wide("OS-Image"),
+                    wide("Kernel-Version"),
+                    wide("Container-Runtime"),
+                ]
+            }
+        }
+        "configmaps" => const { &[text("Name"), text("Data"), text("Age")] },
+        "secrets" => const { &[text("Name"), text("Type"), text("Data"), text("Age")] },
+        "poddisruptionbudgets" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Min Available"),
+                    text("Max Unavailable"),
+                    number("Allowed Disruptions"),
+                    text("Age"),
+                ]
+            }
+        }
+        "serviceaccounts" => const { &[text("Name"), text("Age")] },
+        "deployments" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Ready"),
+                    text("Up-to-date"),
+                    text("Available"),
+                    text("Age"),
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        "replicasets" | "replicationcontrollers" => {
+            const {
+                &[
+                    text("Name"),
+                    number("Desired"),
+                    number("Current"),
+                    number("Ready"),
+                    text("Age"),
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        "daemonsets" => {
+            const {
+                &[
+                    text("Name"),
+                    number("Desired"),
+                    number("Current"),
+                    number("Ready"),
+                    number("Up-to-date"),
+                    number("Available"),
+                    text("Node Selector"),
+                    text("Age"),
+                    wide("Containers"),
+                    wide("Images"),
+                    wide("Selector"),
+                ]
+            }
+        }
+        "podtemplates" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Containers"),
+                    text("Images"),
+                    text("Pod Labels"),
+                ]
+            }
+        }
+        "endpoints" => const { &[text("Name"), text("Endpoints"), text("Age")] },
+        "rolebindings" | "clusterrolebindings" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Role"),
+                    text("Age"),
+                    wide("Users"),
+                    wide("Groups"),
+                    wide("ServiceAccounts"),
+                ]
+            }
+        }
+        "resourcequotas" => const { &[text("Name"), text("Request"), text("Limit"), text("Age")] },
+        "componentstatuses" => {
+            const { &[text("Name"), text("Status"), text("Message"), text("Error")] }
+        }
         _ => DEFAULT,
     }
 }

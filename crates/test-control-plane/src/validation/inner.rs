@@ -319,8 +319,6 @@ fn json(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
-
     #[test]
     fn members_stand_where_the_inner_types_have_them() {
         let spec = |seconds: i64, node: &str| {
