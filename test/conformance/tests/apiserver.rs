@@ -15,10 +15,6 @@ use conformance::report::{Report, Verdict};
 use kube_test_control_plane::auth::{Identity, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
 
-/// Cases that don't pass yet, each with the part of the server that is missing. A listed case that
-/// passes fails the test, so that the list stays true.
-const OPEN: &[(&str, &str)] = &[("pvc-create", "the textual diff in a message")];
-
 fn cases() -> Vec<Case> {
     read("apiserver.json")
 }
@@ -35,19 +31,9 @@ fn told(verdict: &Verdict) -> String {
 #[test]
 fn recorded_exchanges_are_answered_alike() {
     let report = apiserver::run_cases(&cases(), &Against::Embedded).unwrap();
-    assert_eq!(report.passed + report.failed.len(), 68);
-    let (open, wrong): (Vec<&Verdict>, Vec<&Verdict>) = report
-        .failed
-        .iter()
-        .partition(|verdict| OPEN.iter().any(|(name, _)| *name == verdict.id));
-    let wrong: Vec<String> = wrong.into_iter().map(told).collect();
+    let wrong: Vec<String> = report.failed.iter().map(told).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let open: Vec<&str> = open.iter().map(|verdict| verdict.id.as_str()).collect();
-    let listed: Vec<&str> = OPEN.iter().map(|(name, _)| *name).collect();
-    assert!(
-        listed.iter().all(|name| open.contains(name)),
-        "some of {listed:?} pass now, only {open:?} don't: shorten the list"
-    );
+    assert_eq!(report.passed, 68);
 }
 
 #[test]

@@ -28,10 +28,15 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<Reply> {
         let config = Configuration::parse(body)?;
-        let reply = self.apply_configuration(request, &config, options)?;
         let warning = config.warning(options.field_validation)?;
-        let warnings: Vec<String> = warning.into_iter().map(str::to_owned).collect();
-        reply::with_warnings(Ok(reply), &warnings)
+        // A warning per line, without the one that says what the others are.
+        let lines = warning.into_iter().flat_map(str::lines).map(str::trim);
+        let warnings: Vec<String> = lines
+            .filter(|line| !line.ends_with("unmarshal errors:"))
+            .map(str::to_owned)
+            .collect();
+        let reply = self.apply_configuration(request, &config, options);
+        reply::with_warnings(reply, &warnings)
     }
 
     fn apply_configuration(

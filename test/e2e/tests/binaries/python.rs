@@ -6,7 +6,7 @@
 use std::env::var;
 use std::process::Command;
 
-use crate::harness::{Process, Programs, root};
+use crate::harness::{Process, programs, root};
 
 /// How many changes the control plane keeps: so few that the client soon asks for older ones.
 const LOG_WINDOW: &str = "50";
@@ -24,7 +24,7 @@ fn every_step_of_the_python_client_passes() {
     );
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
-    let mut command = Command::new(Programs::build().control_plane);
+    let mut command = Command::new(programs().control_plane);
     command
         .args(["--actors", "", "--log-window", LOG_WINDOW])
         .arg("--kubeconfig-out")
