@@ -181,8 +181,7 @@ impl Parser {
                 Some(Token::Word(word)) => {
                     values.push(word);
                     match self.next() {
-                        Some(Token::Comma) if self.peek() == Some(&Token::Close) => {}
-                        Some(Token::Comma) => continue,
+                        Some(Token::Comma) => {}
                         Some(Token::Close) => return Ok(values),
                         other => return Err(unexpected(other.as_ref(), "',' or ')'")),
                     }
