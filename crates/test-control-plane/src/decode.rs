@@ -212,8 +212,8 @@ fn type_error(text: &[u8]) -> Option<String> {
     if let Some(message) = go_json::syntax_error(text) {
         return Some(message);
     }
-    match serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text) {
-        Ok(members) => ["apiVersion", "kind"].iter().find_map(|member| {
+    if let Ok(members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text) {
+        ["apiVersion", "kind"].iter().find_map(|member| {
             let raw = members.get(*member)?.get();
             let found = go_json::type_name(raw);
             (!matches!(found, "string" | "null")).then(|| {
@@ -221,14 +221,13 @@ fn type_error(text: &[u8]) -> Option<String> {
                     "json: cannot unmarshal {found} into Go struct field .{member} of type string"
                 )
             })
-        }),
-        Err(_) => {
-            let found = go_json::type_name(&String::from_utf8_lossy(text));
-            Some(format!(
-                "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
-                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-                 \"json:\\\"kind,omitempty\\\"\" }}"
-            ))
-        }
+        })
+    } else {
+        let found = go_json::type_name(&String::from_utf8_lossy(text));
+        Some(format!(
+            "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+             \"json:\\\"kind,omitempty\\\"\" }}"
+        ))
     }
 }

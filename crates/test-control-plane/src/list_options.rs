@@ -34,7 +34,7 @@ impl<'a> ListOptions<'a> {
     /// 400 for a number that is none, 422 for options that don't go together.
     pub(crate) fn of_list(query: &'a Query) -> ApiResult<Self> {
         let options = Self::parse(query)?;
-        check(options.list_errors())?;
+        check(&options.list_errors())?;
         Ok(options)
     }
 
@@ -45,7 +45,7 @@ impl<'a> ListOptions<'a> {
     /// As for [`of_list`](Self::of_list).
     pub(crate) fn of_watch(query: &'a Query) -> ApiResult<Self> {
         let options = Self::parse(query)?;
-        check(options.watch_errors())?;
+        check(&options.watch_errors())?;
         Ok(options)
     }
 
@@ -122,7 +122,7 @@ impl<'a> ListOptions<'a> {
     }
 }
 
-fn check(errors: Vec<FieldError>) -> ApiResult<()> {
+fn check(errors: &[FieldError]) -> ApiResult<()> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -130,7 +130,7 @@ fn check(errors: Vec<FieldError>) -> ApiResult<()> {
         "ListOptions",
         "meta.k8s.io",
         "",
-        &errors,
+        errors,
     ))
 }
 

@@ -111,6 +111,10 @@ impl Patch {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "takes over the error that it is given"
+)]
 fn undecodable(why: String) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
 }

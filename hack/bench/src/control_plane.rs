@@ -1,6 +1,11 @@
 //! What the test control plane promises: that a test hardly notices its start, its memory and its
 //! writes.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts and sizes are far below what a double holds exactly"
+)]
+
 mod memory;
 mod program;
 mod requests;

@@ -127,19 +127,16 @@ impl Kubelet {
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let mut changed = false;
-        let run = match self.runs.get_mut(uid) {
-            Some(run) => {
-                changed = run.change(&pod, behaviour, now);
-                run
-            }
-            None => {
-                let address = self.nodes.get(node).cloned();
-                let address = address.unwrap_or_else(|| ADDRESS.to_owned());
-                let identity = (object.key.clone(), uid.clone());
-                let mut run = PodRun::new(identity, &pod, behaviour, address, now);
-                run.adopt(&pod, now);
-                self.runs.entry(uid.clone()).or_insert(run)
-            }
+        let run = if let Some(run) = self.runs.get_mut(uid) {
+            changed = run.change(&pod, behaviour, now);
+            run
+        } else {
+            let address = self.nodes.get(node).cloned();
+            let address = address.unwrap_or_else(|| ADDRESS.to_owned());
+            let identity = (object.key.clone(), uid.clone());
+            let mut run = PodRun::new(identity, &pod, behaviour, address, now);
+            run.adopt(&pod, now);
+            self.runs.entry(uid.clone()).or_insert(run)
         };
         if object.deleting {
             let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
@@ -321,20 +318,21 @@ impl Actor for Kubelet {
         };
         let pod = object.value();
         let unbound = Some(()).filter(|()| self.waits_for_claims && run.is_starting(now.at));
-        match unbound.and_then(|()| unbound_claim(&self.client, &pod, &key.namespace)) {
-            Some(claim) => self.waiting.wait(claim, key),
-            None => {
-                let next_address = &mut self.next_address;
-                run.go_on(
-                    || {
-                        *next_address += 1;
-                        Ipv4Addr::from(0x0af4_0000 | (*next_address & 0xffff)).to_string()
-                    },
-                    now,
-                );
-                if let Some(due) = run.next_due() {
-                    agenda.at(key, due);
-                }
+        if let Some(claim) =
+            unbound.and_then(|()| unbound_claim(&self.client, &pod, &key.namespace))
+        {
+            self.waiting.wait(claim, key);
+        } else {
+            let next_address = &mut self.next_address;
+            run.go_on(
+                || {
+                    *next_address += 1;
+                    Ipv4Addr::from(0x0af4_0000 | (*next_address & 0xffff)).to_string()
+                },
+                now,
+            );
+            if let Some(due) = run.next_due() {
+                agenda.at(key, due);
             }
         }
         if !self.write(&object, &pod).await {

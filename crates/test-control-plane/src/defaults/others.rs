@@ -52,7 +52,7 @@ pub(super) fn namespace(value: &mut Value) {
     default_text(object_mut(value, "status"), "phase", "Active");
     object_mut(value, "spec");
     let name = value.pointer("/metadata/name").cloned();
-    let Some(name) = name.filter(|name| name.is_string()) else {
+    let Some(name) = name.filter(Value::is_string) else {
         return;
     };
     let labels = object_mut(&mut value["metadata"], "labels");

@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 pub(crate) fn format(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     for (unit, size) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
-        if nanoseconds % size == 0 {
+        if nanoseconds.is_multiple_of(size) {
             return format!("{}{unit}", nanoseconds / size);
         }
     }

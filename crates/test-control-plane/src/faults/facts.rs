@@ -148,8 +148,8 @@ fn verb(method: &Method, name: &str, query: &str) -> Option<Verb> {
 mod tests {
     use super::*;
 
-    fn facts(method: Method, path: &str, query: &str) -> String {
-        let f = RequestFacts::new(&method, path, query);
+    fn facts(method: &Method, path: &str, query: &str) -> String {
+        let f = RequestFacts::new(method, path, query);
         let verb = f.verb.map_or("-", Verb::name);
         format!(
             "{verb} {}/{}/{} {}/{}",
@@ -160,29 +160,29 @@ mod tests {
     #[test]
     fn paths_tell_what_a_request_is_about() {
         let sets = "/apis/apps/v1/namespaces/x/statefulsets";
-        assert_eq!(facts(Method::GET, sets, ""), "list apps/statefulsets/ x/");
+        assert_eq!(facts(&Method::GET, sets, ""), "list apps/statefulsets/ x/");
         assert_eq!(
-            facts(Method::GET, sets, "watch=1"),
+            facts(&Method::GET, sets, "watch=1"),
             "watch apps/statefulsets/ x/"
         );
         assert_eq!(
-            facts(Method::PUT, &format!("{sets}/web/status"), ""),
+            facts(&Method::PUT, &format!("{sets}/web/status"), ""),
             "update apps/statefulsets/status x/web"
         );
         assert_eq!(
-            facts(Method::DELETE, "/api/v1/nodes/", ""),
+            facts(&Method::DELETE, "/api/v1/nodes/", ""),
             "deletecollection /nodes/ /"
         );
         assert_eq!(
-            facts(Method::GET, "/api/v1/namespaces/x", ""),
+            facts(&Method::GET, "/api/v1/namespaces/x", ""),
             "get /namespaces/ /x"
         );
         assert_eq!(
-            facts(Method::PUT, "/api/v1/namespaces/x/finalize", ""),
+            facts(&Method::PUT, "/api/v1/namespaces/x/finalize", ""),
             "update /namespaces/finalize /x"
         );
         for path in ["/", "/healthz", "/api", "/apis/apps/v1", "/openapi/v3"] {
-            assert_eq!(facts(Method::GET, path, "").split(' ').next(), Some("-"));
+            assert_eq!(facts(&Method::GET, path, "").split(' ').next(), Some("-"));
         }
     }
 

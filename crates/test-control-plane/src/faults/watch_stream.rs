@@ -224,12 +224,11 @@ impl WatchStream {
         if !rest.is_empty() {
             return Step::Send(rest);
         }
-        match self.last_due.filter(|due| *due > now) {
-            Some(due) => Step::Wait(Some(due)),
-            None => {
-                self.ended = true;
-                Step::Again
-            }
+        if let Some(due) = self.last_due.filter(|due| *due > now) {
+            Step::Wait(Some(due))
+        } else {
+            self.ended = true;
+            Step::Again
         }
     }
 

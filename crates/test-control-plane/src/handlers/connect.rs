@@ -114,10 +114,8 @@ fn check_container(pod: &Draft, name: &str, wanted: Option<&str>) -> ApiResult<(
             containers.join(" ")
         );
         if !init.is_empty() {
-            message.push_str(&format!(
-                " or one of the init containers: [{}]",
-                init.join(" ")
-            ));
+            let init = init.join(" ");
+            message = format!("{message} or one of the init containers: [{init}]");
         }
         return Err(ApiError::bad_request(message));
     };

@@ -196,7 +196,7 @@ impl Managed {
     /// When a manager last wrote, in seconds; 0 if that is not known.
     fn seconds(&self, id: &ManagerId) -> i64 {
         let time = self.times.get(id).and_then(|text| time::parse(text).ok());
-        time.map_or(0, |time| time.as_second())
+        time.map_or(0, jiff::Timestamp::as_second)
     }
 
     /// Folds the oldest entries of updates into one per version, if there are too many.

@@ -181,12 +181,11 @@ fn compare(left: &Value, right: &Value) -> Ordering {
 }
 
 fn compare_numbers(left: &Number, right: &Number) -> Ordering {
-    match (left.as_i64(), right.as_i64()) {
-        (Some(left), Some(right)) => left.cmp(&right),
-        _ => {
-            let number = |number: &Number| number.as_f64().unwrap_or_default();
-            number(left).total_cmp(&number(right))
-        }
+    if let (Some(left), Some(right)) = (left.as_i64(), right.as_i64()) {
+        left.cmp(&right)
+    } else {
+        let number = |number: &Number| number.as_f64().unwrap_or_default();
+        number(left).total_cmp(&number(right))
     }
 }
 

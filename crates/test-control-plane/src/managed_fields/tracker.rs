@@ -16,7 +16,7 @@ use super::zero::zero;
 /// Who writes while it isn't clear yet whether anything changes.
 const CURRENT_OPERATION: &str = "current-operation";
 
-impl<'a> Writer<'a> {
+impl Writer<'_> {
     /// The `metadata.managedFields` after an object was created (from none) or updated; null if
     /// nobody manages it.
     ///

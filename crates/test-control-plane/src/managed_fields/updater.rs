@@ -41,7 +41,7 @@ impl Updater<'_> {
         mut managed: Managed,
         manager: &ManagerId,
     ) -> Managed {
-        self.reconcile(live, &mut managed);
+        Self::reconcile(live, &mut managed);
         let comparison = typed::compare(live.of(), &live.value, &new.value);
         // Nobody else has a say, so there are no conflicts.
         let _ = self.resolve(live, new, &comparison, &mut managed, manager, true);
@@ -79,7 +79,7 @@ impl Updater<'_> {
         manager: &ManagerId,
         force: bool,
     ) -> Result<Merged, Conflicts> {
-        self.reconcile(live, &mut managed);
+        Self::reconcile(live, &mut managed);
         let of = live.of();
         let merged = live.with(typed::merge(of, &live.value, config));
         let set = self.filter.apply(&typed::field_set(of, config));
@@ -163,7 +163,7 @@ impl Updater<'_> {
     }
 
     /// Brings sets in line with what is one value now. Versions that are no more fall out.
-    fn reconcile(&self, live: &Versioned<'_>, managed: &mut Managed) {
+    fn reconcile(live: &Versioned<'_>, managed: &mut Managed) {
         managed.fields.retain(|_, fields| {
             let Some(kind) = versions::kind_in(live.kind, &fields.api_version) else {
                 return false;

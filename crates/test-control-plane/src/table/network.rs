@@ -74,7 +74,7 @@ pub(super) fn endpoints(endpoints: &Value, created: &str) -> Vec<Value> {
     found.truncate(ENDPOINTS_MAX);
     let mut shown = or_none(&found.join(",")).to_owned();
     if more > 0 {
-        shown.push_str(&format!(" + {more} more..."));
+        shown = format!("{shown} + {more} more...");
     }
     vec![
         json!(text(endpoints, "/metadata/name")),

@@ -195,7 +195,7 @@ fn object(of: &Type, value: &Value, host: &Value, depth: usize, text: &mut Strin
     for (i, (name, value)) in members.iter().enumerate() {
         text.push_str(if i == 0 { "\n" } else { ",\n" });
         indent(depth + 1, text);
-        text.push_str(&format!("\"{name}\": {value}"));
+        text.extend(["\"", name, "\": ", value]);
     }
     if !members.is_empty() {
         text.push('\n');
@@ -250,7 +250,7 @@ fn several<'a>(
         count += 1;
         indent(depth + 1, text);
         if let Some(key) = key {
-            text.push_str(&format!("{}: ", json(&Value::from(key))));
+            text.extend([&*json(&Value::from(key)), ": "]);
         }
         one(field, item, &Value::Null, depth + 1, text);
     }
@@ -299,7 +299,7 @@ fn pretty(value: &Value, depth: usize, text: &mut String) {
         text.push_str(if i == 0 { "\n" } else { ",\n" });
         indent(depth + 1, text);
         if let Some(key) = key {
-            text.push_str(&format!("{}: ", json(&Value::from(key.as_str()))));
+            text.extend([&*json(&Value::from(key.as_str())), ": "]);
         }
         pretty(value, depth + 1, text);
     }

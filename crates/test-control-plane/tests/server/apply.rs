@@ -52,7 +52,7 @@ impl Server {
             .await
     }
 
-    async fn revision(&self) -> u64 {
+    fn revision(&self) -> u64 {
         self.0.server().store().revision()
     }
 }
@@ -207,10 +207,10 @@ async fn an_apply_creates_and_then_updates() {
     let created = server.send(Method::PATCH, &path, APPLY, yaml).await;
     assert_eq!(created.code, 201);
     assert_eq!(managers(&created.body), ["me Apply"]);
-    let revision = server.revision().await;
+    let revision = server.revision();
     let again = server.apply(&path, &map(&json!({"a": "1"}))).await;
     assert_eq!((again.code, &again.body), (200, &created.body));
-    assert_eq!(server.revision().await, revision);
+    assert_eq!(server.revision(), revision);
     let changed = server.apply(&path, &map(&json!({"b": "2"}))).await;
     assert_eq!(changed.body["data"], json!({"b": "2"}));
     let mut stale = map(&json!({"b": "3"}));

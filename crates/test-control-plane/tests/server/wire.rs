@@ -189,6 +189,10 @@ async fn a_body_that_is_too_large_is_answered_after_it_was_sent() {
     plane.stop().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the connection ends with the test's runtime"
+)]
 async fn open_http2(plane: &Plane) -> SendRequest<Empty<Bytes>> {
     let stream = TokioIo::new(connect(plane, "h2").await);
     let (sender, connection) = http2::handshake(TokioExecutor::new(), stream)

@@ -203,9 +203,8 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
 /// 64 hexadecimal digits that depend on the text alone.
 fn digest(text: &str) -> String {
     let dice = crate::actors::delay::Dice::new(0);
-    (0..4)
-        .map(|part| format!("{:016x}", dice.number(text, "digest", part)))
-        .collect()
+    let [a, b, c, d] = [0, 1, 2, 3].map(|part| dice.number(text, "digest", part));
+    format!("{a:016x}{b:016x}{c:016x}{d:016x}")
 }
 
 #[cfg(test)]

@@ -33,14 +33,11 @@ impl FreeVolumes {
             size: volume::size(value, "/spec/capacity/storage"),
             claim: volume::claim_of(value),
         };
-        match &known.claim {
-            Some(claim) => {
-                self.reserved.insert(claim.clone(), key.clone());
-            }
-            None => {
-                let class = self.by_class.entry(known.class.clone()).or_default();
-                class.insert((known.size, key.clone()));
-            }
+        if let Some(claim) = &known.claim {
+            self.reserved.insert(claim.clone(), key.clone());
+        } else {
+            let class = self.by_class.entry(known.class.clone()).or_default();
+            class.insert((known.size, key.clone()));
         }
         self.known.insert(key.clone(), known);
     }

@@ -2,7 +2,7 @@
 //!
 //! Upstream: `mergingWalker` of structured-merge-diff.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -101,7 +101,7 @@ fn lists(list: ListType, left: &[Value], right: &[Value]) -> Option<Value> {
         .map(|(element, _)| element)
         .filter(|e| shared(e));
     let mut next_shared = shared.next();
-    let mut merged_right: BTreeMap<&PathElement, ()> = BTreeMap::new();
+    let mut merged_right: BTreeSet<&PathElement> = BTreeSet::new();
     let mut merged = Vec::with_capacity(left.order.len().max(right.order.len()));
     let (mut l, mut r) = (0, 0);
     loop {
@@ -126,14 +126,14 @@ fn lists(list: ListType, left: &[Value], right: &[Value]) -> Option<Value> {
                 l += 1;
                 continue;
             }
-            if merged_right.contains_key(element) {
+            if merged_right.contains(element) {
                 l += 1;
             }
         }
         let Some((element, item)) = after else {
             continue;
         };
-        merged_right.insert(element, ());
+        merged_right.insert(element);
         let old = left.found.get(element).copied().flatten();
         merged.extend(part(list.element, old, Some(item)));
         if before.is_some_and(|(same, _)| same == element) {

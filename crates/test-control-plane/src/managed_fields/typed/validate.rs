@@ -105,12 +105,12 @@ impl Walk {
         for (name, value) in members {
             let step = PathElement::field(name).to_string();
             match map.member(name) {
-                Some(of) => found.extend(below(step, self.value(of, value))),
+                Some(of) => found.extend(below(&step, self.value(of, value))),
                 None if self.0 == Strictness::Any => {}
                 None => {
                     // The walk over an object ends at the first member that is unknown.
                     let unknown = error("field not declared in schema".to_owned());
-                    found.extend(below(step, vec![unknown]));
+                    found.extend(below(&step, vec![unknown]));
                     break;
                 }
             }
@@ -138,7 +138,7 @@ impl Walk {
                 }
                 step
             };
-            found.extend(below(step, self.value(list.element, item)));
+            found.extend(below(&step, self.value(list.element, item)));
         }
         found
     }
@@ -175,9 +175,9 @@ fn error(message: String) -> TypeError {
     TypeError { path, message }
 }
 
-fn below(step: String, mut errors: Vec<TypeError>) -> Vec<TypeError> {
+fn below(step: &str, mut errors: Vec<TypeError>) -> Vec<TypeError> {
     for error in &mut errors {
-        error.path.push(step.clone());
+        error.path.push(step.to_owned());
     }
     errors
 }
