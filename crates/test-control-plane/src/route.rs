@@ -10,37 +10,13 @@ use crate::kinds::{self, Kind, Subresource};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
-/// Which part of an object a request is about; each but the first is a [`Subresource`].
+/// Which part of an object a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The object itself, or its collection.
     Object,
-    /// See [`Subresource::Attach`].
-    Attach,
-    /// See [`Subresource::Binding`].
-    Binding,
-    /// See [`Subresource::EphemeralContainers`].
-    EphemeralContainers,
-    /// See [`Subresource::Eviction`].
-    Eviction,
-    /// See [`Subresource::Exec`].
-    Exec,
-    /// See [`Subresource::Finalize`].
-    Finalize,
-    /// See [`Subresource::Log`].
-    Log,
-    /// See [`Subresource::PortForward`].
-    PortForward,
-    /// See [`Subresource::Proxy`].
-    Proxy,
-    /// See [`Subresource::Resize`].
-    Resize,
-    /// See [`Subresource::Scale`].
-    Scale,
-    /// See [`Subresource::Status`].
-    Status,
-    /// See [`Subresource::Token`].
-    Token,
+    /// What is served below it.
+    Part(Subresource),
 }
 
 /// A request about resources.
@@ -92,43 +68,12 @@ pub enum Route {
 }
 
 impl Target {
-    /// The subresource as a target.
-    pub fn of(subresource: Subresource) -> Self {
-        match subresource {
-            Subresource::Attach => Self::Attach,
-            Subresource::Binding => Self::Binding,
-            Subresource::EphemeralContainers => Self::EphemeralContainers,
-            Subresource::Eviction => Self::Eviction,
-            Subresource::Exec => Self::Exec,
-            Subresource::Finalize => Self::Finalize,
-            Subresource::Log => Self::Log,
-            Subresource::PortForward => Self::PortForward,
-            Subresource::Proxy => Self::Proxy,
-            Subresource::Resize => Self::Resize,
-            Subresource::Scale => Self::Scale,
-            Subresource::Status => Self::Status,
-            Subresource::Token => Self::Token,
-        }
-    }
-
     /// The subresource, if it is one.
     pub fn part(self) -> Option<Subresource> {
-        Some(match self {
-            Self::Object => return None,
-            Self::Attach => Subresource::Attach,
-            Self::Binding => Subresource::Binding,
-            Self::EphemeralContainers => Subresource::EphemeralContainers,
-            Self::Eviction => Subresource::Eviction,
-            Self::Exec => Subresource::Exec,
-            Self::Finalize => Subresource::Finalize,
-            Self::Log => Subresource::Log,
-            Self::PortForward => Subresource::PortForward,
-            Self::Proxy => Subresource::Proxy,
-            Self::Resize => Subresource::Resize,
-            Self::Scale => Subresource::Scale,
-            Self::Status => Subresource::Status,
-            Self::Token => Subresource::Token,
-        })
+        match self {
+            Self::Object => None,
+            Self::Part(part) => Some(part),
+        }
     }
 
     /// The subresource's name in URLs; empty for the object itself.
@@ -220,7 +165,7 @@ fn below(
     } else {
         let mut served = kind.subresources.iter();
         let found = served.find(|s| s.name() == subresource);
-        Target::of(*found.ok_or_else(ApiError::no_such_resource)?)
+        Target::Part(*found.ok_or_else(ApiError::no_such_resource)?)
     };
     let verb = verb(method, target, name.is_empty(), query)?;
     let allowed = match target.part() {

@@ -29,6 +29,7 @@ use crate::decode::{self, BodyFormat};
 use crate::faults::{Eyes, Faults, Interrupted, RequestFacts};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
+use crate::kinds::Subresource;
 use crate::kinds::Trait;
 use crate::list_options::ListOptions;
 use crate::negotiate;
@@ -306,14 +307,20 @@ impl ApiServer {
             query.timeout()?;
         }
         let reply = match (request.verb, request.target) {
-            (_, Target::Log) => self.pod_log(request, query),
-            (_, Target::Attach | Target::Exec | Target::PortForward | Target::Proxy) => {
-                Err(self.connect(request, query))
-            }
+            (_, Target::Part(Subresource::Log)) => self.pod_log(request, query),
+            (
+                _,
+                Target::Part(
+                    Subresource::Attach
+                    | Subresource::Exec
+                    | Subresource::PortForward
+                    | Subresource::Proxy,
+                ),
+            ) => Err(self.connect(request, query)),
             (Verb::List, _) if request.kind.storage == "componentstatuses" => Ok(
                 reply::json_value(StatusCode::OK, &Self::component_statuses()),
             ),
-            (Verb::Get, Target::Scale) => {
+            (Verb::Get, Target::Part(Subresource::Scale)) => {
                 Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
             }
             (Verb::Get, _) => self.get(request, query, &eyes).await,
@@ -347,17 +354,17 @@ impl ApiServer {
             WriteOptions::parse(Write::Create, &incoming.query, incoming.header(USER_AGENT))?;
         let format = incoming.format()?;
         match request.target {
-            Target::Binding => {
+            Target::Part(Subresource::Binding) => {
                 let body = decode::value(format, &incoming.body)?;
                 self.review_posted(request, &body, options.dry_run)?;
                 self.bind(request, &body, options.dry_run)
             }
-            Target::Eviction => {
+            Target::Part(Subresource::Eviction) => {
                 let body = decode::value(format, &incoming.body)?;
                 self.review_posted(request, &body, options.dry_run)?;
                 self.evict(request, &incoming.query, &body, &options)
             }
-            Target::Token => self.post_virtual(request, incoming, &options),
+            Target::Part(Subresource::Token) => self.post_virtual(request, incoming, &options),
             Target::Object if request.kind.has(Trait::Virtual) => {
                 self.post_virtual(request, incoming, &options)
             }
@@ -388,14 +395,14 @@ impl ApiServer {
         let body = &incoming.body;
         let (source, mut warnings) = if request.verb == Verb::Patch {
             let patch = Patch::parse(incoming.header(CONTENT_TYPE), body)?;
-            if request.target == Target::Scale {
+            if request.target == Target::Part(Subresource::Scale) {
                 let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
                 return Ok(reply::json_text(StatusCode::OK, text));
             }
             let text = String::from_utf8_lossy(body);
             let found = self.check_patch(request, &patch, &text, options.field_validation)?;
             (Source::Patch(patch), found)
-        } else if request.target == Target::Scale {
+        } else if request.target == Target::Part(Subresource::Scale) {
             let value = decode::value(incoming.format()?, body)?;
             let text = self.update_scale(request, &ScaleSource::Put(&value), &options)?;
             return Ok(reply::json_text(StatusCode::OK, text));

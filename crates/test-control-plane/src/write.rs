@@ -203,19 +203,19 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
         set_or_remove(metadata, member, before.get(member).cloned());
     }
     match target {
-        Target::Status => keep_all_but_status(kind, new, old),
-        Target::EphemeralContainers => {
+        Target::Part(Subresource::Status) => keep_all_but_status(kind, new, old),
+        Target::Part(Subresource::EphemeralContainers) => {
             let containers = new.value.pointer("/spec/ephemeralContainers").cloned();
             keep_all(new, old);
             let spec = object_mut(&mut new.value, "spec");
             set_or_remove(spec, "ephemeralContainers", containers);
         }
-        Target::Resize => {
+        Target::Part(Subresource::Resize) => {
             let sizes = new.value.get("spec").cloned().unwrap_or(Value::Null);
             keep_all(new, old);
             take_sizes(&mut new.value, &sizes);
         }
-        Target::Finalize => {
+        Target::Part(Subresource::Finalize) => {
             let finalizers = new.value.pointer("/spec/finalizers").cloned();
             keep_all_but_status(kind, new, old);
             keep(new, old, "status");

@@ -9,6 +9,7 @@ use super::update::{Outcome, PATCH_TRIES};
 use crate::config::UnknownFields;
 use crate::defaults;
 use crate::events;
+use crate::kinds::Subresource;
 use crate::managed_fields::{Applied, Strictness, Writer, described};
 use crate::object::{Draft, set_or_remove};
 use crate::options::WriteOptions;
@@ -45,7 +46,7 @@ impl ApiServer {
         config: &Configuration,
         options: &WriteOptions,
     ) -> ApiResult<Reply> {
-        if request.target == Target::Scale {
+        if request.target == Target::Part(Subresource::Scale) {
             let source = ScaleSource::Apply(&config.value);
             let text = self.update_scale(request, &source, options)?;
             return Ok(reply::json_text(StatusCode::OK, text));

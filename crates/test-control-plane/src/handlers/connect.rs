@@ -6,6 +6,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::kinds;
+use crate::kinds::Subresource;
 use crate::object::{Draft, Key};
 use crate::query::Query;
 use crate::reply::{self, Reply};
@@ -28,7 +29,7 @@ impl ApiServer {
     pub(crate) fn connect(&self, request: &ResourceRequest, query: &Query) -> ApiError {
         // A service or pod is named with scheme and port: `https:web:443`.
         let mut request = request.clone();
-        if request.target == Target::Proxy {
+        if request.target == Target::Part(Subresource::Proxy) {
             let parts: Vec<&str> = request.name.split(':').collect();
             request.name = match parts.as_slice() {
                 [_, name, _] | [name, ..] => (*name).to_owned(),
@@ -51,8 +52,8 @@ impl ApiServer {
             },
             "nodes" => nothing_listens(name),
             _ => {
-                if request.target != Target::Proxy
-                    && request.target != Target::PortForward
+                if request.target != Target::Part(Subresource::Proxy)
+                    && request.target != Target::Part(Subresource::PortForward)
                     && let Err(err) = check_container(&object, name, query.get("container"))
                 {
                     return err;

@@ -7,6 +7,7 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Value, json};
 
 use super::Source;
+use crate::kinds::Subresource;
 use crate::kinds::{self, Kind};
 use crate::object::{Draft, Object, object_mut};
 use crate::options::{DeleteOptions, WriteOptions};
@@ -65,7 +66,7 @@ impl ApiServer {
     /// Says in the pod's status why it goes.
     fn mark_disrupted(&self, request: &ResourceRequest) -> ApiResult<()> {
         let status = ResourceRequest {
-            target: Target::Status,
+            target: Target::Part(Subresource::Status),
             ..request.clone()
         };
         loop {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use crate::events;
+use crate::kinds::Subresource;
 use crate::kinds::{Kind, Trait};
 use crate::list_options::parse_version;
 use crate::object::{Draft, Object};
@@ -156,7 +157,10 @@ impl ApiServer {
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &request.name, &errors));
         }
-        if !matches!(request.target, Target::Status | Target::Finalize) {
+        if !matches!(
+            request.target,
+            Target::Part(Subresource::Status | Subresource::Finalize)
+        ) {
             count_generation(kind, &mut new, old);
         }
         if request.target == Target::Object {

@@ -28,7 +28,7 @@ impl ApiServer {
         }
         let asked = ResourceRequest {
             kind: match request.target {
-                Target::Token => &kinds::TOKEN_REQUEST,
+                Target::Part(Subresource::Token) => &kinds::TOKEN_REQUEST,
                 _ => request.kind,
             },
             ..request.clone()
@@ -39,7 +39,7 @@ impl ApiServer {
         let mut draft = Draft::from_value(
             asked.kind,
             match request.target {
-                Target::Token => self.request_token(request, draft)?,
+                Target::Part(Subresource::Token) => self.request_token(request, draft)?,
                 _ => self.review(request, draft)?,
             },
         );
@@ -55,7 +55,7 @@ impl ApiServer {
         let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
         let request = ResourceRequest {
             kind: pods,
-            target: Target::of(Subresource::Binding),
+            target: Target::Part(Subresource::Binding),
             name: name.unwrap_or_default().to_owned(),
             ..request.clone()
         };

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, names};
+use crate::kinds::Subresource;
 use crate::route::Target;
 
 pub(super) fn namespace(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
@@ -21,7 +22,7 @@ pub(super) fn namespace(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             ));
         }
     }
-    if subject.target != Target::Status {
+    if subject.target != Target::Part(Subresource::Status) {
         return;
     }
     let phase = subject.new.text("/status/phase").unwrap_or_default();

@@ -6,6 +6,7 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
 use super::{FieldError, Subject, at, claim, names, not_negative, pod_template};
+use crate::kinds::Subresource;
 use crate::object::Draft;
 use crate::route::Target;
 
@@ -24,7 +25,7 @@ const MUTABLE: [&str; 7] = [
 ];
 
 pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    if subject.target == Target::Status {
+    if subject.target == Target::Part(Subresource::Status) {
         status(subject, errors);
         return;
     }

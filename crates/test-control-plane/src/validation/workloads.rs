@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use super::others::count_or_percent;
 use super::stateful_set::{Template, selector_and_template};
 use super::{FieldError, Subject, at, not_negative};
+use crate::kinds::Subresource;
 use crate::route::Target;
 
 pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let null = Value::Null;
     let value = &subject.new.value;
-    if subject.target == Target::Status {
+    if subject.target == Target::Part(Subresource::Status) {
         status(value, errors);
         return;
     }
