@@ -1,41 +1,7 @@
 //! When a sync may go on, and when it waits for a cache.
 
 use super::*;
-use crate::testing::builders;
-
-#[derive(Default)]
-struct FakeCaches {
-    versions: Mutex<BTreeMap<TrackedResource, String>>,
-    running: Mutex<Vec<(ObjectKey, String)>>,
-}
-
-impl FakeCaches {
-    fn set(&self, resource: TrackedResource, version: &str) {
-        self.versions
-            .lock()
-            .unwrap()
-            .insert(resource, version.to_owned());
-    }
-}
-
-impl CacheVersions for FakeCaches {
-    fn last_sync_resource_version(&self, resource: TrackedResource) -> String {
-        self.versions
-            .lock()
-            .unwrap()
-            .get(&resource)
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
-        self.running
-            .lock()
-            .unwrap()
-            .iter()
-            .any(|(key, uid)| key == pod && uid == pod_uid)
-    }
-}
+use crate::testing::{FakeCaches, builders};
 
 fn setup() -> (Arc<FakeCaches>, RealConsistencyStore, ObjectKey) {
     let caches = Arc::new(FakeCaches::default());
@@ -46,22 +12,22 @@ fn setup() -> (Arc<FakeCaches>, RealConsistencyStore, ObjectKey) {
 #[test]
 fn a_sync_waits_until_the_cache_has_caught_up_and_then_forgets() {
     let (caches, store, web) = setup();
-    caches.set(TrackedResource::Pods, "9");
+    caches.set_version(TrackedResource::Pods, "9");
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");
     assert_eq!(
         store.ensure_ready(&web).unwrap_err().to_string(),
         "read version: 9 is not as new as written version: 10 for group resource pods"
     );
-    caches.set(TrackedResource::Pods, "10");
+    caches.set_version(TrackedResource::Pods, "10");
     store.ensure_ready(&web).unwrap();
-    caches.set(TrackedResource::Pods, "1");
+    caches.set_version(TrackedResource::Pods, "1");
     store.ensure_ready(&web).unwrap();
 }
 
 #[test]
 fn an_older_write_doesnt_replace_a_newer_one() {
     let (caches, store, web) = setup();
-    caches.set(TrackedResource::StatefulSets, "15");
+    caches.set_version(TrackedResource::StatefulSets, "15");
     store.wrote_at(&web, "u", TrackedResource::StatefulSets, "20");
     store.wrote_at(&web, "u", TrackedResource::StatefulSets, "10");
     assert!(store.ensure_ready(&web).is_err());
@@ -72,7 +38,7 @@ fn versions_that_dont_compare_are_skipped() {
     let (caches, store, web) = setup();
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");
     store.ensure_ready(&web).unwrap();
-    caches.set(TrackedResource::Pods, "5");
+    caches.set_version(TrackedResource::Pods, "5");
     store.wrote_at(&web, "u", TrackedResource::Pods, "");
     store.ensure_ready(&web).unwrap();
 }
@@ -80,7 +46,7 @@ fn versions_that_dont_compare_are_skipped() {
 #[test]
 fn another_incarnation_starts_afresh() {
     let (caches, store, web) = setup();
-    caches.set(TrackedResource::Pods, "5");
+    caches.set_version(TrackedResource::Pods, "5");
     store.wrote_at(&web, "old", TrackedResource::Pods, "10");
     store.wrote_at(&web, "new", TrackedResource::Pods, "4");
     store.ensure_ready(&web).unwrap();
@@ -94,17 +60,13 @@ fn another_incarnation_starts_afresh() {
 fn a_deleted_pod_must_be_seen_gone_or_terminating() {
     let (caches, store, web) = setup();
     let pod = ObjectKey::new("ns", "web-0");
-    caches
-        .running
-        .lock()
-        .unwrap()
-        .push((pod.clone(), "p".to_owned()));
+    caches.show_running(&pod, "p");
     store.deleted_pod(&web, "u", &pod, "p");
     assert_eq!(
         store.ensure_ready(&web).unwrap_err(),
         StaleCache::PodDeleted { pod: pod.clone() }
     );
-    caches.running.lock().unwrap().clear();
+    caches.hide_pods();
     store.ensure_ready(&web).unwrap();
 }
 
@@ -156,8 +118,7 @@ fn the_last_of_several_deleted_pods_is_awaited_too() {
         store.deleted_pod(&web, "u", &ObjectKey::new("ns", name), name);
     }
     let last = ObjectKey::new("ns", "web-1");
-    let running = (last.clone(), "web-1".to_owned());
-    caches.running.lock().unwrap().push(running);
+    caches.show_running(&last, "web-1");
     let stale = StaleCache::PodDeleted { pod: last };
     assert_eq!(store.ensure_ready(&web).unwrap_err(), stale);
     assert_eq!(store.ensure_ready(&web).unwrap_err(), stale, "it is kept");

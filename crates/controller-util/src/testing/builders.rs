@@ -35,7 +35,8 @@ pub struct Builder<K> {
 }
 
 impl<K: CachedObject> Builder<K> {
-    fn new(json: Value) -> Self {
+    /// Starts from complete JSON.
+    pub fn from_json(json: Value) -> Self {
         Self {
             json,
             data: None,
@@ -141,7 +142,7 @@ impl<K: CachedObject> Builder<K> {
 
 /// A set as an API server serves it, defaults filled in: one replica, one container, no claims.
 pub fn set(name: &str) -> Builder<StatefulSet> {
-    Builder::new(json!({
+    Builder::from_json(json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
         "metadata": {
             "name": name, "namespace": NAMESPACE, "uid": format!("{name}-uid"),
@@ -275,7 +276,7 @@ pub fn pod(set: &StatefulSet, ordinal: impl Display) -> Builder<Pod> {
     let mut labels = template["metadata"]["labels"].clone();
     labels[POD_NAME_LABEL] = name.as_str().into();
     labels[POD_INDEX_LABEL] = ordinal.to_string().into();
-    Builder::new(json!({
+    Builder::from_json(json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": name, "namespace": set.namespace(), "uid": format!("{name}-uid"),
@@ -324,7 +325,7 @@ impl Builder<Pod> {
 /// A claim of the set's pod with this ordinal, from a claim template, owned by nobody.
 pub fn claim(set: &StatefulSet, template: &str, ordinal: impl Display) -> Builder<Claim> {
     let name = format!("{template}-{}-{ordinal}", set.name());
-    Builder::new(json!({
+    Builder::from_json(json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {
             "name": name, "namespace": set.namespace(), "uid": format!("{name}-uid"),
@@ -342,7 +343,7 @@ pub fn revision(
     number: i64,
     data: &str,
 ) -> Builder<ControllerRevision> {
-    let mut revision = Builder::new(json!({
+    let mut revision = Builder::from_json(json!({
         "apiVersion": "apps/v1", "kind": "ControllerRevision",
         "metadata": {
             "name": name, "namespace": set.namespace(), "uid": format!("{name}-uid"),

@@ -1,0 +1,57 @@
+//! Caches of which a test says how far they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube_apimachinery::object_key::ObjectKey;
+
+use crate::consistency::{CacheVersions, TrackedResource};
+
+/// Caches that are not there: they show the versions and pods that a test sets, at first none.
+///
+/// Upstream: `fakeRVGetter`.
+#[derive(Default)]
+pub struct FakeCaches(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    versions: BTreeMap<TrackedResource, String>,
+    running: BTreeSet<(ObjectKey, String)>,
+}
+
+impl FakeCaches {
+    /// Sets the version that a resource's cache last took over.
+    pub fn set_version(&self, resource: TrackedResource, version: &str) {
+        self.state().versions.insert(resource, version.to_owned());
+    }
+
+    /// Shows a pod as neither gone nor terminating.
+    pub fn show_running(&self, pod: &ObjectKey, uid: &str) {
+        self.state().running.insert((pod.clone(), uid.to_owned()));
+    }
+
+    /// Shows no pod as running any more.
+    pub fn hide_pods(&self) {
+        self.state().running.clear();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CacheVersions for FakeCaches {
+    fn last_sync_resource_version(&self, resource: TrackedResource) -> String {
+        self.state()
+            .versions
+            .get(&resource)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
+        self.state()
+            .running
+            .contains(&(pod.clone(), pod_uid.to_owned()))
+    }
+}
