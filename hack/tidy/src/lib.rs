@@ -13,13 +13,16 @@ pub mod features;
 pub mod layout;
 pub mod licenses;
 pub mod metadata;
+pub mod parity;
 pub mod paths;
 pub mod reachable;
 pub mod repository;
 pub mod source;
 pub mod status;
 pub mod symbols;
+pub mod test_functions;
 pub mod upstream_map;
+pub mod upstream_rows;
 
 /// What a check found: one line each, `where: what is wrong and what to do`.
 pub type Findings = Vec<String>;

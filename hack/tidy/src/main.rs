@@ -1,12 +1,12 @@
 //! Rewrites what the repository generates: the status line of the README and the upstream map.
 
 use anyhow::Context as _;
-use tidy::{repository::Repository, status, upstream_map};
+use tidy::{repository::Repository, status, upstream_map, upstream_rows};
 
 fn main() -> anyhow::Result<()> {
     let repository = Repository::collect()?;
     let sources = repository.with_extension("rs");
-    let line = status::line(status::UPSTREAM_TESTS, &sources)?;
+    let line = status::line(upstream_rows::UPSTREAM_TESTS, &sources)?;
     let readme = repository.file("README.md").context("find README.md")?;
     write(
         &repository,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, licenses,
     metadata::{self, Metadata},
-    paths, reachable,
+    parity, paths, reachable,
     repository::{Repository, SourceFile},
-    source, status, symbols, upstream_map,
+    source, status, symbols, upstream_map, upstream_rows,
 };
 
 fn repository() -> Repository {
@@ -125,13 +125,23 @@ fn the_status_line_of_the_readme_is_current() {
         .file("README.md")
         .expect("there is a README")
         .text;
-    let line = status::line(status::UPSTREAM_TESTS, &repository.with_extension("rs"))
-        .expect("the list of upstream tests is well formed");
+    let line = status::line(
+        upstream_rows::UPSTREAM_TESTS,
+        &repository.with_extension("rs"),
+    )
+    .expect("the list of upstream tests is well formed");
     let current = status::rewrite(readme, &line).expect("the README has a status marker");
     assert!(
         *readme == current,
         "run `make fmt`; the status line should be:\n{line}"
     );
+}
+
+#[test]
+fn every_row_of_upstream_has_its_test_and_every_port_its_row() {
+    let rows = upstream_rows::parse(upstream_rows::UPSTREAM_TESTS)
+        .expect("the table of upstream's tests is well formed");
+    assert_clean(&parity::check(&rows, &rust_files(), &parity::IN_PROGRESS));
 }
 
 #[test]

@@ -54,37 +54,37 @@ mod bench_list_controller_revisions {
     use super::lists;
 
     #[test]
-    fn owned_0_1pct_orphan_0pct() {
+    fn case_0_1pct_owned_0pct_orphan() {
         lists(50, 0);
     }
 
     #[test]
-    fn owned_0_1pct_orphan_0_1pct() {
+    fn case_0_1pct_owned_0_1pct_orphan() {
         lists(50, 50);
     }
 
     #[test]
-    fn owned_1pct_orphan_0pct() {
+    fn case_1pct_owned_0pct_orphan() {
         lists(500, 0);
     }
 
     #[test]
-    fn owned_1pct_orphan_1pct() {
+    fn case_1pct_owned_1pct_orphan() {
         lists(500, 500);
     }
 
     #[test]
-    fn owned_10pct_orphan_0pct() {
+    fn case_10pct_owned_0pct_orphan() {
         lists(5_000, 0);
     }
 
     #[test]
-    fn owned_10pct_orphan_10pct() {
+    fn case_10pct_owned_10pct_orphan() {
         lists(5_000, 5_000);
     }
 
     #[test]
-    fn owned_100pct_orphan_0pct() {
+    fn case_100pct_owned_0pct_orphan() {
         lists(50_000, 0);
     }
 }

@@ -1,0 +1,194 @@
+//! The table of upstream's tests and sub-cases, `upstream_tests.txt`, and what each is called here.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+
+/// The table, see its head.
+pub const UPSTREAM_TESTS: &str = include_str!("../upstream_tests.txt");
+
+/// What stands between a name and the reason why the row is not run.
+const NOT_RUN: &str = " | needs real containers: ";
+
+/// One test or sub-case of upstream's.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// Its id, `SET-01.3`.
+    pub id: &'a str,
+    /// Folder of the package that it is ported to.
+    pub home: &'a str,
+    /// Upstream's name.
+    pub name: &'a str,
+    /// What its port is called: the test, and of a sub-case the function in the test's module.
+    pub path: Vec<String>,
+    /// Whether sub-cases follow, so that the row itself is a module.
+    pub has_sub_cases: bool,
+    /// Why it is not run, if it needs real containers.
+    pub not_run: Option<&'a str>,
+}
+
+/// Reads the table.
+///
+/// # Errors
+/// A line that is neither a row nor a home, a row without a home, a sub-case without its test.
+pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
+    let mut homes: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for line in table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let (id, rest) = line
+            .split_once(' ')
+            .with_context(|| format!("upstream_tests.txt: {line}: expected ID NAME"))?;
+        if id == "home" {
+            let (prefix, folder) = rest
+                .split_once(' ')
+                .with_context(|| format!("upstream_tests.txt: {line}: expected a folder"))?;
+            homes.insert(prefix, folder);
+            continue;
+        }
+        let prefix = id.split('-').next().unwrap_or_default();
+        let (name, not_run) = match rest.split_once(NOT_RUN) {
+            Some((name, reason)) => (name, Some(reason)),
+            None => (rest, None),
+        };
+        let path = if let Some((test, _)) = id.split_once('.') {
+            let parent = rows
+                .iter_mut()
+                .find(|row| row.id == test)
+                .with_context(|| format!("upstream_tests.txt: {id} stands before {test}"))?;
+            parent.has_sub_cases = true;
+            vec![parent.path[0].clone(), sub_case_name(name)]
+        } else {
+            vec![test_name(name)]
+        };
+        rows.push(Row {
+            id,
+            home: homes
+                .get(prefix)
+                .with_context(|| format!("upstream_tests.txt: {id}: {prefix} has no home"))?,
+            name,
+            path,
+            has_sub_cases: false,
+            not_run,
+        });
+    }
+    Ok(rows)
+}
+
+/// `test_real_history_list_controller_revisions`, `bench_list_controller_revisions`.
+fn test_name(name: &str) -> String {
+    let words = snake_case(name);
+    if let Some(benchmark) = words.strip_prefix("benchmark_") {
+        format!("bench_{benchmark}")
+    } else if words.starts_with("test_") {
+        words
+    } else {
+        format!("test_{words}")
+    }
+}
+
+fn sub_case_name(name: &str) -> String {
+    let words = snake_case(name);
+    if words.starts_with(|first: char| first.is_ascii_digit()) {
+        format!("case_{words}")
+    } else {
+        words
+    }
+}
+
+/// An underscore between a small letter or digit and a capital and between an acronym and the next
+/// word; what is no letter or digit is one too, but for apostrophes, which fall away.
+fn snake_case(name: &str) -> String {
+    let chars: Vec<char> = name.chars().filter(|c| *c != '\'').collect();
+    let mut words = String::new();
+    for (index, c) in chars.iter().enumerate() {
+        let before = index.checked_sub(1).map(|at| chars[at]);
+        let after = chars.get(index + 1);
+        let starts = c.is_uppercase()
+            && before.is_some_and(|before| {
+                before.is_lowercase()
+                    || before.is_ascii_digit()
+                    || (before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
+            });
+        if starts {
+            words.push('_');
+        }
+        words.push(if c.is_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        });
+    }
+    words
+        .split('_')
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_converted_as_the_ports_are_called() {
+        let tests = [
+            (
+                "TestStatefulSetControl_getSetRevisions",
+                "test_stateful_set_control_get_set_revisions",
+            ),
+            (
+                "TestOrphanedPodsWithPVCDeletePolicy",
+                "test_orphaned_pods_with_pvc_delete_policy",
+            ),
+            ("Setting .start.ordinal", "test_setting_start_ordinal"),
+            ("BenchmarkList", "bench_list"),
+        ];
+        for (upstream, ported) in tests {
+            assert_eq!(test_name(upstream), ported);
+        }
+        let sub_cases = [
+            ("doesn't select another", "doesnt_select_another"),
+            ("CreatePods/Burst", "create_pods_burst"),
+            ("1.34 set, 1.33+1.34 rev", "case_1_34_set_1_33_1_34_rev"),
+            ("withRef, no UID", "with_ref_no_uid"),
+            (
+                "terminating pod at ordinal [5 4]",
+                "terminating_pod_at_ordinal_5_4",
+            ),
+        ];
+        for (upstream, ported) in sub_cases {
+            assert_eq!(sub_case_name(upstream), ported);
+        }
+    }
+
+    #[test]
+    fn the_table_holds_430_rows_whose_names_differ() {
+        let rows = parse(UPSTREAM_TESTS).expect("the table is well formed");
+        assert_eq!(rows.len(), 430);
+        let count = |prefix: &str| rows.iter().filter(|row| row.id.starts_with(prefix)).count();
+        let counts = ["HIS", "POD", "SET", "CTL", "INT", "E2E"].map(count);
+        assert_eq!(counts, [70, 120, 142, 48, 18, 32]);
+        let names: BTreeSet<_> = rows.iter().map(|row| (row.home, &row.path)).collect();
+        assert_eq!(names.len(), 430);
+        let not_run = rows.iter().filter(|row| row.not_run.is_some());
+        assert_eq!(not_run.count(), 4);
+    }
+
+    #[test]
+    fn what_is_no_row_is_an_error_that_shows_it() {
+        for (table, part) in [
+            ("A-01\n", "A-01: expected ID NAME"),
+            ("A-01 TestX\n", "A has no home"),
+            ("home A\n", "expected a folder"),
+            ("home A x\nA-01.1 y\n", "A-01.1 stands before A-01"),
+        ] {
+            let error = parse(table).expect_err(table).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
