@@ -18,6 +18,7 @@ mod outage;
 mod plan;
 mod rule;
 mod schedule;
+mod setters;
 mod strike;
 mod view;
 mod watch_rule;

@@ -1,5 +1,7 @@
 //! Requests that have been read.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method};
@@ -8,9 +10,17 @@ use serde_json::Value;
 use crate::auth::{Identity, Sender};
 use crate::decode::{self, BodyFormat};
 use crate::faults::RequestFacts;
+use crate::kinds::Verb;
 use crate::options::DeleteOptions;
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
+
+/// The longest time that a client can set for a request; the reference has it as its default, too,
+/// while here a request that sets no limit waits as long as it takes.
+const TIME_LIMIT_MAX: Duration = Duration::from_secs(60);
+
+/// What may go on as long as the client wants.
+const LONG_SUBRESOURCES: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// A request whose body has been read.
 pub(crate) struct Incoming {
@@ -41,6 +51,17 @@ impl Incoming {
     pub(crate) fn header(&self, name: http::HeaderName) -> &str {
         let value = self.headers.get(name).and_then(|v| v.to_str().ok());
         value.unwrap_or_default()
+    }
+
+    /// How long the client lets the server work on the request; none if it sets no limit, or the
+    /// request may go on for any time.
+    pub(crate) fn time_limit(&self, facts: &RequestFacts) -> Option<Duration> {
+        let is_long = facts.verb == Some(Verb::Watch)
+            || LONG_SUBRESOURCES.contains(&facts.subresource.as_str());
+        // What is no duration is refused later on.
+        let limit = self.query.timeout().ok().flatten()?;
+        let limit = limit.min(TIME_LIMIT_MAX);
+        (!is_long && !limit.is_zero()).then_some(limit)
     }
 
     pub(crate) fn format(&self) -> ApiResult<BodyFormat> {

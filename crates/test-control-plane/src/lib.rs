@@ -33,6 +33,7 @@ mod handlers;
 mod incoming;
 mod list_options;
 mod managed_fields;
+mod members;
 mod negotiate;
 mod normalize;
 mod open_api;

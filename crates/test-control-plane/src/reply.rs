@@ -98,6 +98,21 @@ pub fn error(error: &ApiError) -> Reply {
     reply
 }
 
+/// The answer to a request that took longer than its client wanted to wait. The reference gives it
+/// no kind and calls it text.
+pub(crate) fn timed_out() -> Reply {
+    let code = StatusCode::GATEWAY_TIMEOUT;
+    let status = json!({
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": code.as_u16(),
+    });
+    with_type(code, "text/plain; charset=utf-8", format!("{status}\n"))
+}
+
 /// The `Status` of something that went well and has no object to show.
 pub fn success(code: StatusCode) -> Reply {
     let status = json!({

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::kinds::Kind;
+use crate::members::{list_at, text};
 use crate::validation;
 
 /// A resource that is about to go.
@@ -65,7 +66,7 @@ pub(crate) fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
 fn owners(object: &Value, found: &mut Vec<String>) {
     let mut seen = Vec::new();
     let mut repeated = Vec::new();
-    for owner in list(object, "/metadata/ownerReferences") {
+    for owner in list_at(object, "/metadata/ownerReferences") {
         if seen.contains(&owner) {
             repeated.push(text(owner, "uid"));
         } else {
@@ -97,7 +98,7 @@ fn stateful_set(spec: &Value, found: &mut Vec<String>) {
     let null = Value::Null;
     let template = spec.pointer("/template/spec").unwrap_or(&null);
     pod_spec(template, "spec.template.spec", found);
-    for (i, claim) in list(spec, "/volumeClaimTemplates").enumerate() {
+    for (i, claim) in list_at(spec, "/volumeClaimTemplates").enumerate() {
         let path = format!("spec.volumeClaimTemplates[{i}].Spec");
         claim_spec(claim.get("spec").unwrap_or(&null), &path, found);
     }
@@ -136,7 +137,7 @@ fn service(spec: &Value, found: &mut Vec<String>) {
     if is_headless && !text(spec, "loadBalancerIP").is_empty() {
         found.push("spec.loadBalancerIP is ignored for headless services".to_owned());
     }
-    if text(spec, "type") == "ExternalName" && list(spec, "/externalIPs").next().is_some() {
+    if text(spec, "type") == "ExternalName" && list_at(spec, "/externalIPs").next().is_some() {
         found.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
     }
 }
@@ -173,7 +174,7 @@ fn pod_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
         }
     }
     let mut seen = BTreeSet::new();
-    for (i, secret) in list(spec, "/imagePullSecrets").enumerate() {
+    for (i, secret) in list_at(spec, "/imagePullSecrets").enumerate() {
         let name = text(secret, "name");
         if name.is_empty() {
             found.push(format!(
@@ -195,7 +196,7 @@ fn pod_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
         ));
     }
     for containers in ["initContainers", "containers"] {
-        for (i, container) in list(spec, &format!("/{containers}")).enumerate() {
+        for (i, container) in list_at(spec, &format!("/{containers}")).enumerate() {
             of_container(container, &format!("{path}.{containers}[{i}]"), found);
         }
     }
@@ -203,7 +204,7 @@ fn pod_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
 
 fn of_container(container: &Value, path: &str, found: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
-    for (i, variable) in list(container, "/env").enumerate() {
+    for (i, variable) in list_at(container, "/env").enumerate() {
         let name = text(variable, "name");
         // What refers to itself is meant to change what was there before.
         let own = format!("$({name})");
@@ -227,21 +228,6 @@ fn of_container(container: &Value, path: &str, found: &mut Vec<String>) {
             }
         }
     }
-}
-
-fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value
-        .get(member)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

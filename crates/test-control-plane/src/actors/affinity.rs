@@ -2,17 +2,7 @@
 
 use serde_json::{Map, Value};
 
-fn list<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .get(member)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value.get(member).and_then(Value::as_str).unwrap_or("")
-}
+use crate::members::{list, text};
 
 /// Whether a node fits one of the terms of a node selector.
 pub(super) fn matches_terms(selector: &Value, labels: &Map<String, Value>, name: &str) -> bool {

@@ -15,6 +15,7 @@ use super::client::{ActorClient, path};
 use super::pods::PodFields;
 use super::runner::Actor;
 use super::taints;
+use crate::members::list_at;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 use eviction::Evictions;
@@ -251,11 +252,7 @@ fn has_ready(object: &Value) -> bool {
 }
 
 fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
-    object
-        .pointer("/status/conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    list_at(object, "/status/conditions")
 }
 
 /// The conditions of a node that says nothing any more.

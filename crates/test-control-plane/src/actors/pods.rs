@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::client::ActorClient;
 use crate::kinds;
+use crate::members::list_at;
 use crate::object::{Key, Object};
 
 const CLAIMS: &str = "persistentvolumeclaims";
@@ -47,18 +48,14 @@ fn read(pod: &Object, position: Option<usize>) -> &str {
 /// The names of the claims that a pod mounts, those of its ephemeral volumes included.
 pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     let name = pod.pointer("/metadata/name").and_then(Value::as_str);
-    pod.pointer("/spec/volumes")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(move |volume| {
-            if volume.get("ephemeral").is_some() {
-                let volume = volume.get("name")?.as_str()?;
-                return Some(format!("{}-{volume}", name?));
-            }
-            let claim = volume.pointer("/persistentVolumeClaim/claimName")?;
-            claim.as_str().map(str::to_owned)
-        })
+    list_at(pod, "/spec/volumes").filter_map(move |volume| {
+        if volume.get("ephemeral").is_some() {
+            let volume = volume.get("name")?.as_str()?;
+            return Some(format!("{}-{volume}", name?));
+        }
+        let claim = volume.pointer("/persistentVolumeClaim/claimName")?;
+        claim.as_str().map(str::to_owned)
+    })
 }
 
 /// The key of a claim.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::members::{list_at, text};
+
 /// The taint of a node whose kubelet says that it is not ready.
 pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
@@ -16,16 +18,9 @@ pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// The taint of a node that somebody knows to be off.
 pub(super) const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value.get(member).and_then(Value::as_str).unwrap_or("")
-}
-
 /// The taints of a node.
 pub(super) fn of_node(node: &Value) -> impl Iterator<Item = &Value> {
-    node.pointer("/spec/taints")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    list_at(node, "/spec/taints")
 }
 
 /// Whether a taint has this effect.
@@ -92,10 +87,7 @@ pub(super) fn is_tolerated(pod: &Value, taint: &Value) -> bool {
 }
 
 fn tolerations(pod: &Value) -> impl Iterator<Item = &Value> {
-    pod.pointer("/spec/tolerations")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    list_at(pod, "/spec/tolerations")
 }
 
 fn tolerates(toleration: &Value, taint: &Value) -> bool {

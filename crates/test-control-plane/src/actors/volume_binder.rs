@@ -21,10 +21,11 @@ use super::client::{ActorClient, path};
 use super::delay::Dice;
 use super::pods::{PodFields, claim_key, claims_of};
 use super::runner::Actor;
+use crate::members::text_at;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 use free::FreeVolumes;
-use volume::{Reserved, annotation, reserved, text};
+use volume::{Reserved, annotation, reserved};
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
@@ -65,7 +66,7 @@ impl VolumeBinder {
     /// Binds a claim, or waits for what it lacks; whether nothing went wrong.
     async fn bind(&mut self, key: &Key, object: &Object, agenda: &mut Agenda) -> bool {
         let claim = object.value();
-        let wanted = text(&claim, "/spec/volumeName");
+        let wanted = text_at(&claim, "/spec/volumeName");
         if !wanted.is_empty() {
             return self.bind_to(&volume_key(wanted), key, object, &claim).await;
         }
@@ -75,7 +76,7 @@ impl VolumeBinder {
         if let Some(volume) = self.find(key, object, &claim, waits) {
             return self.bind_to(&volume, key, object, &claim).await;
         }
-        let class_name = text(&claim, "/spec/storageClassName").to_owned();
+        let class_name = text_at(&claim, "/spec/storageClassName").to_owned();
         let unbound = self.unbound.entry(class_name).or_default();
         unbound.insert(key.clone());
         if waits || !class.provisions {
@@ -98,7 +99,7 @@ impl VolumeBinder {
             return true;
         }
         let body = volume::provisioned(&claim, key, object, &class);
-        let volume = volume_key(text(&body, "/metadata/name"));
+        let volume = volume_key(text_at(&body, "/metadata/name"));
         let exists = self.client.get(&volume).is_some();
         let collection = "/api/v1/persistentvolumes";
         (exists || self.client.send(Method::POST, collection, &body).await)
@@ -119,7 +120,7 @@ impl VolumeBinder {
         if let Some(kept) = kept.filter(is_ours) {
             return Some(kept.clone());
         }
-        let class = text(claim, "/spec/storageClassName");
+        let class = text_at(claim, "/spec/storageClassName");
         let size = volume::size(claim, "/spec/resources/requests/storage");
         let mut candidates = self.free.at_least(class, size).filter(|_| !waits);
         let found = candidates.find(|key| volume(key).is_some_and(|v| fits(&v, claim)));
@@ -128,7 +129,7 @@ impl VolumeBinder {
 
     /// Makes claim and volume name each other.
     async fn bind_to(&mut self, volume: &Key, key: &Key, object: &Object, claim: &Value) -> bool {
-        let was_bound = text(claim, "/status/phase") == "Bound";
+        let was_bound = text_at(claim, "/status/phase") == "Bound";
         let Some(found) = self.client.get(volume) else {
             return !was_bound || self.lose(key, object).await;
         };
@@ -136,7 +137,7 @@ impl VolumeBinder {
         let uid = &*object.uid;
         let volume_patch = match reserved(&value, key, uid) {
             Reserved::Other => return !was_bound || self.lose(key, object).await,
-            Reserved::Ours if text(&value, "/spec/claimRef/uid") == uid => None,
+            Reserved::Ours if text_at(&value, "/spec/claimRef/uid") == uid => None,
             Reserved::Ours => Some(json!({"spec": {"claimRef": {"uid": uid}}})),
             Reserved::No => Some(json!({
                 "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
@@ -154,7 +155,7 @@ impl VolumeBinder {
             return true;
         }
         let mut annotations = json!({"pv.kubernetes.io/bind-completed": "yes"});
-        if text(claim, "/spec/volumeName").is_empty() {
+        if text_at(claim, "/spec/volumeName").is_empty() {
             annotations["pv.kubernetes.io/bound-by-controller"] = json!("yes");
         }
         let claim_patch = json!({
@@ -212,7 +213,7 @@ impl VolumeBinder {
     /// Looks after a volume; whether nothing went wrong.
     async fn look_after(&self, key: &Key, object: &Object) -> bool {
         let volume = object.value();
-        let phase = text(&volume, "/status/phase");
+        let phase = text_at(&volume, "/status/phase");
         if object.deleting {
             let in_use = phase == "Bound" && self.has_claim(&volume);
             return in_use
@@ -220,7 +221,7 @@ impl VolumeBinder {
                     .unprotect(key, object, "kubernetes.io/pv-protection")
                     .await;
         }
-        let is_meant = !text(&volume, "/spec/claimRef/uid").is_empty();
+        let is_meant = !text_at(&volume, "/spec/claimRef/uid").is_empty();
         let wanted = match phase {
             _ if is_meant && !self.has_claim(&volume) => "Released",
             "Bound" | "Released" => return true,
@@ -233,7 +234,7 @@ impl VolumeBinder {
                 return false;
             }
         }
-        let policy = text(&volume, "/spec/persistentVolumeReclaimPolicy");
+        let policy = text_at(&volume, "/spec/persistentVolumeReclaimPolicy");
         if wanted != "Released" || policy != "Delete" {
             return true;
         }
@@ -244,7 +245,7 @@ impl VolumeBinder {
 
     /// Whether the claim is there that a volume is for.
     fn has_claim(&self, volume: &Value) -> bool {
-        let uid = text(volume, "/spec/claimRef/uid");
+        let uid = text_at(volume, "/spec/claimRef/uid");
         volume::claim_of(volume)
             .and_then(|claim| self.client.get(&claim))
             .is_some_and(|claim| *claim.uid == *uid)
@@ -287,7 +288,7 @@ impl VolumeBinder {
             }
             return;
         }
-        let phase = text(&value, "/status/phase");
+        let phase = text_at(&value, "/status/phase");
         if matches!(phase, "Bound" | "Released") || volume.deleting {
             self.free.remove(&volume.key);
         } else {
@@ -295,7 +296,7 @@ impl VolumeBinder {
             if let Some(claim) = volume::claim_of(&value) {
                 agenda.now(&claim);
             } else if phase == "Available" {
-                let class = text(&value, "/spec/storageClassName");
+                let class = text_at(&value, "/spec/storageClassName");
                 for claim in self.unbound.get(class).into_iter().flatten() {
                     agenda.now(claim);
                 }
@@ -308,14 +309,14 @@ impl VolumeBinder {
         self.making.remove(&claim.uid);
         let value = claim.value();
         self.no_longer_unbound(&value, &claim.key);
-        let volume = text(&value, "/spec/volumeName");
+        let volume = text_at(&value, "/spec/volumeName");
         if !volume.is_empty() {
             agenda.now(&volume_key(volume));
         }
     }
 
     fn no_longer_unbound(&mut self, claim: &Value, key: &Key) {
-        let class = text(claim, "/spec/storageClassName");
+        let class = text_at(claim, "/spec/storageClassName");
         if let Some(unbound) = self.unbound.get_mut(class) {
             unbound.remove(key);
         }
@@ -347,7 +348,7 @@ impl Actor for VolumeBinder {
         } else {
             let done = self.bind(key, &object, agenda).await;
             if let Some(claim) = self.client.get(key).map(|claim| claim.value())
-                && text(&claim, "/status/phase") == "Bound"
+                && text_at(&claim, "/status/phase") == "Bound"
             {
                 self.making.remove(&object.uid);
                 self.no_longer_unbound(&claim, key);

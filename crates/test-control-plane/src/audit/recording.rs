@@ -1,6 +1,7 @@
 //! A request on its way into the log.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
@@ -25,12 +26,14 @@ pub(crate) struct Recording<'a> {
     pub(crate) fault: String,
     pub(crate) received: Timestamp,
     pub(crate) begun: Instant,
+    pub(crate) is_in_log: AtomicBool,
 }
 
 impl Recording<'_> {
     /// Puts it in the log, if it was about resources; `revision_before` is the store's before it
     /// was carried out.
     pub(crate) fn finish(&self, revision_before: u64, code: u16, error: Option<&ApiError>) {
+        self.is_in_log.store(true, Ordering::Relaxed);
         if !self.facts.is_resource() {
             return;
         }
@@ -51,5 +54,13 @@ impl Recording<'_> {
         entry.revision_before = revision_before;
         entry.revision_after = revision_after;
         self.server.audit().push(entry);
+    }
+
+    /// Puts it in the log as one that took too long, unless it was carried out and only the answer
+    /// was late.
+    pub(crate) fn give_up(&self) {
+        if !self.is_in_log.load(Ordering::Relaxed) {
+            self.finish(self.server.store().revision(), 504, None);
+        }
     }
 }

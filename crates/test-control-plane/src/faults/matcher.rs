@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{RequestFacts, body_labels};
+use super::setters::text_setters;
 use crate::actors::ACTOR_AGENT_PREFIX;
 use crate::query::Query;
 use crate::route::Verb;
@@ -83,52 +84,27 @@ impl RequestMatcher {
         self
     }
 
-    /// Only this API group; empty for the core group.
-    #[must_use]
-    pub fn group(mut self, group: &str) -> Self {
-        self.group = Some(group.to_owned());
-        self
+    text_setters! {
+        /// Only this API group; empty for the core group.
+        group,
+        /// Only this subresource; an empty one means the object itself.
+        subresource,
+        /// Only this namespace.
+        namespace,
+        /// Only this object; creates match by the name in their body.
+        name,
+        /// Only this user.
+        user,
+        /// Only clients whose user agent starts so; actors are clients here.
+        user_agent,
+        /// Only paths that start so, also of requests that aren't about resources.
+        path,
     }
 
     /// Only this resource, such as `pods`, or the ones named before.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.resources.push(resource.to_owned());
-        self
-    }
-
-    /// Only this subresource; an empty one means the object itself.
-    #[must_use]
-    pub fn subresource(mut self, subresource: &str) -> Self {
-        self.subresource = Some(subresource.to_owned());
-        self
-    }
-
-    /// Only this namespace.
-    #[must_use]
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        self.namespace = Some(namespace.to_owned());
-        self
-    }
-
-    /// Only this object; creates match by the name in their body.
-    #[must_use]
-    pub fn name(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
-        self
-    }
-
-    /// Only this user.
-    #[must_use]
-    pub fn user(mut self, user: &str) -> Self {
-        self.user = Some(user.to_owned());
-        self
-    }
-
-    /// Only clients whose user agent starts so; actors are clients here.
-    #[must_use]
-    pub fn user_agent(mut self, prefix: &str) -> Self {
-        self.user_agent = Some(prefix.to_owned());
         self
     }
 
@@ -146,13 +122,6 @@ impl RequestMatcher {
         self
     }
 
-    /// Only paths that start so, also of requests that aren't about resources.
-    #[must_use]
-    pub fn path(mut self, prefix: &str) -> Self {
-        self.path = Some(prefix.to_owned());
-        self
-    }
-
     /// Also the requests of the control plane's own actors.
     #[must_use]
     pub fn include_actors(mut self) -> Self {
@@ -162,9 +131,7 @@ impl RequestMatcher {
 
     /// Whether it matches a request with this body.
     pub fn matches(&self, facts: &RequestFacts, body: &[u8]) -> bool {
-        let equal = |wanted: &Option<String>, found: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == found)
-        };
+        let equal = |wanted: &Option<String>, found: &str| is_wanted(wanted.as_ref(), found);
         let starts = |wanted: &Option<String>, found: &str| {
             wanted
                 .as_deref()
@@ -206,4 +173,9 @@ impl RequestMatcher {
         };
         self.body_labels.iter().all(same)
     }
+}
+
+/// Whether a text is the one that is wanted, if one is.
+pub(super) fn is_wanted(wanted: Option<&String>, found: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == found)
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::action::FaultAction;
 use super::matcher::RequestMatcher;
 use super::schedule::Schedule;
+use super::setters::rule_setters;
 
 /// Which requests, how many of them, and what happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,19 +36,7 @@ impl FaultRule {
         }
     }
 
-    /// Names it.
-    #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.name);
-        self
-    }
-
-    /// Sets how often it strikes.
-    #[must_use]
-    pub fn when(mut self, when: Schedule) -> Self {
-        self.when = when;
-        self
-    }
+    rule_setters!();
 }
 
 /// A rule in force; removes it from [`Faults`](super::Faults).

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::draw::{Count, Delay};
 use super::duration;
 use super::error::FaultError;
-use super::matcher::RequestMatcher;
+use super::matcher::{RequestMatcher, is_wanted};
 use super::schedule::Schedule;
+use super::setters::{rule_setters, text_setters};
 
 /// Which watches, from when on, and what happens to their events. A rule is about watches that
 /// are open when it is added and about those that begin later. Only watches in JSON are touched.
@@ -122,19 +123,7 @@ impl WatchRule {
         }
     }
 
-    /// Names it.
-    #[must_use]
-    pub fn named(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.name);
-        self
-    }
-
-    /// Sets which of the watches that match it is for.
-    #[must_use]
-    pub fn when(mut self, when: Schedule) -> Self {
-        self.when = when;
-        self
-    }
+    rule_setters!();
 
     /// In effect after so many more events, bookmarks aside.
     #[must_use]
@@ -164,41 +153,26 @@ impl EventMatcher {
         Self::default()
     }
 
-    /// Only this type, such as `DELETED`.
-    #[must_use]
-    pub fn event_type(mut self, event_type: &str) -> Self {
-        self.event_type = Some(event_type.to_owned());
-        self
-    }
-
-    /// Only of objects in this namespace.
-    #[must_use]
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        self.namespace = Some(namespace.to_owned());
-        self
-    }
-
-    /// Only of the object with this name.
-    #[must_use]
-    pub fn name(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
-        self
+    text_setters! {
+        /// Only this type, such as `DELETED`.
+        event_type,
+        /// Only of objects in this namespace.
+        namespace,
+        /// Only of the object with this name.
+        name,
     }
 
     /// Whether it matches an event.
     pub(super) fn matches(&self, line: &super::lines::Line) -> bool {
-        let equal = |wanted: &Option<String>, found: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted == found)
-        };
         let by_type = match &self.event_type {
             None => !line.is_bookmark(),
             Some(wanted) => *wanted == line.event_type,
         };
-        let metadata = || line.metadata();
         by_type
             && (self.name.is_none() && self.namespace.is_none() || {
-                let metadata = metadata();
-                equal(&self.name, &metadata.name) && equal(&self.namespace, &metadata.namespace)
+                let metadata = line.metadata();
+                is_wanted(self.name.as_ref(), &metadata.name)
+                    && is_wanted(self.namespace.as_ref(), &metadata.namespace)
             })
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::age::age;
 use super::{access, network, pods, workloads};
 use crate::kinds::Kind;
+pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
 /// The cells of an object, in the order of its kind's columns.
 pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
@@ -61,28 +62,6 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         // The time itself, as no printer makes an age of it.
         _ => vec![name, json!(text(object, "/metadata/creationTimestamp"))],
     }
-}
-
-/// The text at a pointer, empty if there is none.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-/// The elements of the list at a pointer.
-pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-/// The number at a pointer, 0 if there is none.
-pub(super) fn number(value: &Value, pointer: &str) -> i64 {
-    value.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
 /// The labels at a pointer, joined; empty if there are none.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, at, inner, names, pod_template};
+use crate::members::list;
 use crate::route::Target;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
@@ -55,13 +56,9 @@ fn update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
         }
         toleration
     };
-    let now: Vec<Value> = list(new, "tolerations")
-        .iter()
-        .map(without_seconds)
-        .collect();
-    let are_kept = list(old, "tolerations")
-        .iter()
-        .all(|toleration| now.contains(&without_seconds(toleration)));
+    let now: Vec<Value> = list(new, "tolerations").map(without_seconds).collect();
+    let are_kept =
+        list(old, "tolerations").all(|toleration| now.contains(&without_seconds(toleration)));
     if !are_kept {
         errors.push(FieldError::forbidden(
             "spec.tolerations",
@@ -98,11 +95,6 @@ fn deadline(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn list<'a>(spec: &'a Value, member: &str) -> &'a [Value] {
-    let list = spec.get(member).and_then(Value::as_array);
-    list.map_or(&[], Vec::as_slice)
-}
-
 /// The new spec with everything that may change as it was.
 fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     let mut masked = new.clone();
@@ -127,7 +119,7 @@ fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     if grace(old).is_some_and(|s| s < 0) && grace(new) == Some(1) {
         keep(&mut masked, old, "terminationGracePeriodSeconds");
     }
-    if !list(old, "schedulingGates").is_empty() {
+    if list(old, "schedulingGates").len() > 0 {
         for member in ["nodeSelector", "affinity"] {
             keep(&mut masked, old, member);
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{FieldError, at, names};
+use crate::members::{list, text};
 
 /// Validates the spec of a pod. `extra_volumes` are volumes that exist although the spec doesn't
 /// list them (those of claim templates).
@@ -104,19 +105,4 @@ fn named<'a>(
     if !seen.insert(name) {
         errors.push(FieldError::duplicate(field, &json!(name)));
     }
-}
-
-fn list<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .get(member)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
-
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value
-        .get(member)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, names};
+use crate::members::list_at;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    for (i, rule) in list(&subject.new.value, "/rules").enumerate() {
+    for (i, rule) in list_at(&subject.new.value, "/rules").enumerate() {
         let path = format!("rules[{i}]");
-        let is_empty = |member: &str| list(rule, &format!("/{member}")).next().is_none();
+        let is_empty = |member: &str| list_at(rule, &format!("/{member}")).next().is_none();
         if is_empty("verbs") {
             errors.push(FieldError::required(
                 format!("{path}.verbs"),
@@ -75,7 +76,7 @@ pub(super) fn binding(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     for message in names::path_segment(name) {
         errors.push(FieldError::invalid("roleRef.name", &json!(name), message));
     }
-    for (i, found) in list(value, "/subjects").enumerate() {
+    for (i, found) in list_at(value, "/subjects").enumerate() {
         who(
             found,
             &format!("subjects[{i}]"),
@@ -130,12 +131,4 @@ fn who(subject: &Value, path: &str, namespaced: bool, errors: &mut Vec<FieldErro
             &["ServiceAccount", "User", "Group"],
         )),
     }
-}
-
-fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::members::text;
+
 /// What a container is in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -64,8 +66,8 @@ pub(super) struct Container {
 impl Container {
     pub(super) fn new(spec: &Value, role: Role, waits_for: &'static str) -> Self {
         Self {
-            name: text(spec, "name"),
-            image: text(spec, "image"),
+            name: text(spec, "name").to_owned(),
+            image: text(spec, "image").to_owned(),
             has_other_image: false,
             role,
             state: State::Waiting {
@@ -160,11 +162,6 @@ impl Termination {
         }
         value
     }
-}
-
-fn text(value: &Value, member: &str) -> String {
-    let text = value.get(member).and_then(Value::as_str);
-    text.unwrap_or_default().to_owned()
 }
 
 fn container_id(uid: &str, name: &str, run: u32) -> String {

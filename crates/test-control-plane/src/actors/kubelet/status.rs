@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::container::{Role, State};
 use super::run::{PodRun, Stage};
+use crate::members::list_at;
 
 /// The order in which a kubelet lists the conditions of a pod.
 const CONDITIONS: [&str; 5] = [
@@ -177,7 +178,7 @@ pub(super) fn patch(status: &Value, pod: &Value) -> Value {
     let conditions = patch.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         let name = condition["type"].clone();
-        let old = list(pod, "/status/conditions").find(|c| c["type"] == name);
+        let old = list_at(pod, "/status/conditions").find(|c| c["type"] == name);
         let Some(map) = condition.as_object_mut() else {
             continue;
         };
@@ -193,14 +194,14 @@ pub(super) fn patch(status: &Value, pod: &Value) -> Value {
 
 /// Whether a pod has readiness gates.
 pub(super) fn has_gates(pod: &Value) -> bool {
-    list(pod, "/spec/readinessGates").next().is_some()
+    list_at(pod, "/spec/readinessGates").next().is_some()
 }
 
 fn closed_gates(pod: &Value) -> Complaint {
-    let complaints: Vec<String> = list(pod, "/spec/readinessGates")
+    let complaints: Vec<String> = list_at(pod, "/spec/readinessGates")
         .filter_map(|gate| gate.get("conditionType")?.as_str())
         .filter_map(|name| {
-            let found = list(pod, "/status/conditions").find(|c| c["type"] == name);
+            let found = list_at(pod, "/status/conditions").find(|c| c["type"] == name);
             let Some(condition) = found else {
                 return Some(format!(
                     "corresponding condition of pod readiness gate {name:?} does not exist."
@@ -224,12 +225,5 @@ fn has_condition(pod: &Value, name: &str) -> bool {
 
 /// The types of a pod's conditions.
 fn names(pod: &Value) -> impl Iterator<Item = &str> {
-    list(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
-}
-
-fn list<'a>(pod: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    pod.pointer(pointer)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    list_at(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::volume::{self, text};
+use super::volume;
+use crate::members::text_at;
 use crate::object::Key;
 
 /// The volumes that no claim has, by class and size, and those that are kept for a claim.
@@ -29,7 +30,7 @@ impl FreeVolumes {
     pub(super) fn insert(&mut self, key: &Key, value: &Value) {
         self.remove(key);
         let known = Known {
-            class: text(value, "/spec/storageClassName").to_owned(),
+            class: text_at(value, "/spec/storageClassName").to_owned(),
             size: volume::size(value, "/spec/capacity/storage"),
             claim: volume::claim_of(value),
         };

@@ -5,16 +5,11 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
 use super::classes::{PROVISIONER, VolumeClass};
+use crate::members::text_at;
 use crate::object::{Key, Object};
 
 /// The node that a claim is to be usable on, as the scheduler says.
 pub(in crate::actors) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
-
-/// The text at a JSON pointer; empty if there is none.
-pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    let text = value.pointer(pointer).and_then(Value::as_str);
-    text.unwrap_or_default()
-}
 
 /// An annotation; empty if there is none.
 pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
@@ -39,9 +34,9 @@ pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
     let Some(claim) = volume.pointer("/spec/claimRef").filter(|c| !c.is_null()) else {
         return Reserved::No;
     };
-    let wanted = text(claim, "/uid");
-    let ours = text(claim, "/namespace") == &*key.namespace
-        && text(claim, "/name") == &*key.name
+    let wanted = text_at(claim, "/uid");
+    let ours = text_at(claim, "/namespace") == &*key.namespace
+        && text_at(claim, "/name") == &*key.name
         && (wanted.is_empty() || wanted == uid);
     if ours {
         Reserved::Ours
@@ -53,13 +48,13 @@ pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
 /// The key of the claim that a volume is for.
 pub(super) fn claim_of(volume: &Value) -> Option<Key> {
     let claim = volume.pointer("/spec/claimRef").filter(|c| !c.is_null())?;
-    let (namespace, name) = (text(claim, "/namespace"), text(claim, "/name"));
+    let (namespace, name) = (text_at(claim, "/namespace"), text_at(claim, "/name"));
     Some(crate::actors::pods::claim_key(namespace, name))
 }
 
 /// An amount of storage in bytes.
 pub(super) fn size(value: &Value, pointer: &str) -> i64 {
-    let quantity: Option<Quantity> = text(value, pointer).parse().ok();
+    let quantity: Option<Quantity> = text_at(value, pointer).parse().ok();
     quantity.map_or(0, |quantity| quantity.value())
 }
 
@@ -71,8 +66,8 @@ pub(in crate::actors) fn fits(volume: &Value, claim: &Value) -> bool {
         list.map(str::to_owned).collect()
     };
     let offered = modes(volume);
-    let same = |pointer: &str| text(volume, pointer) == text(claim, pointer);
-    text(volume, "/spec/storageClassName") == text(claim, "/spec/storageClassName")
+    let same = |pointer: &str| text_at(volume, pointer) == text_at(claim, pointer);
+    text_at(volume, "/spec/storageClassName") == text_at(claim, "/spec/storageClassName")
         && same("/spec/volumeMode")
         && size(volume, "/spec/capacity/storage") >= size(claim, "/spec/resources/requests/storage")
         && modes(claim).iter().all(|mode| offered.contains(mode))
@@ -129,10 +124,10 @@ pub(super) fn provisioned(claim: &Value, key: &Key, object: &Object, class: &Vol
             },
             "csi": {"driver": PROVISIONER, "volumeHandle": format!("pvc-{uid}")},
             "persistentVolumeReclaimPolicy": class.reclaim,
-            "volumeMode": text(claim, "/spec/volumeMode"),
+            "volumeMode": text_at(claim, "/spec/volumeMode"),
         },
     });
-    let class_name = text(claim, "/spec/storageClassName");
+    let class_name = text_at(claim, "/spec/storageClassName");
     if !class_name.is_empty() {
         volume["spec"]["storageClassName"] = json!(class_name);
     }

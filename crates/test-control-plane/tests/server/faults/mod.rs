@@ -3,6 +3,7 @@
 mod gates;
 mod outages;
 mod requests;
+mod time_limits;
 mod views;
 mod watches;
 

@@ -1,0 +1,175 @@
+//! How containers fail and are started again.
+
+use std::time::Duration;
+
+use http::Method;
+use kube_test_control_plane::actors::{Crash, ImagePullFailure, Pattern, PodBehaviour};
+use serde_json::json;
+
+use super::{
+    POD, PODS, after, condition, container, plane, seconds, started, status_column, waiting,
+};
+use crate::support::{eventually, is_ready};
+
+#[tokio::test(start_paused = true)]
+async fn a_container_that_crashes_is_restarted_ever_later() {
+    let (plane, start) = started(PodBehaviour {
+        crash: Some(Crash {
+            after: seconds(5),
+            exit_code: Some(3),
+            ..Crash::default()
+        }),
+        ..PodBehaviour::default()
+    })
+    .await;
+    let restarts = |wanted: u32| {
+        let plane = &plane;
+        move || async move { container(&plane.get(POD).await)["restartCount"] == wanted }
+    };
+    eventually(|| async { status_column(&plane).await == "0/1 Error 0" }).await;
+    assert_eq!(start.elapsed().as_secs(), 5);
+    // The first restart comes at once, then the back-off counts from the end.
+    let mut times = vec![after(start, restarts(1)).await];
+    eventually(|| async { waiting(&plane.get(POD).await) == "CrashLoopBackOff" }).await;
+    let pod = plane.get(POD).await;
+    assert_eq!(pod["status"]["phase"], "Running");
+    assert_eq!(
+        status_column(&plane).await,
+        "0/1 CrashLoopBackOff 1 (1s ago)"
+    );
+    let ready = condition(&pod, "Ready");
+    assert_eq!(ready["reason"], "ContainersNotReady");
+    assert_eq!(ready["message"], "containers with unready status: [c]");
+    let uid = pod["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(
+        container(&pod)["state"]["waiting"]["message"],
+        format!("back-off 10s restarting failed container=c pod=p_default({uid})")
+    );
+    let last = &container(&pod)["lastState"]["terminated"];
+    assert_eq!(
+        (&last["exitCode"], &last["reason"], &last["finishedAt"]),
+        (&json!(3), &json!("Error"), &json!("2026-01-01T00:00:11Z"))
+    );
+    for wanted in 2..9 {
+        times.push(after(start, restarts(wanted)).await);
+    }
+    // 6, then each 5 seconds of running and a back-off of 10, 20, 40 … 300 seconds later.
+    assert_eq!(times, [6, 21, 46, 91, 176, 341, 646, 951]);
+    assert_eq!(
+        condition(&plane.get(POD).await, "Initialized")["status"],
+        "True"
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_container_may_crash_so_many_times_and_then_be_fine() {
+    let (plane, _) = started(PodBehaviour {
+        crash: Some(Crash {
+            times: Some(3),
+            reason: "OOMKilled".to_owned(),
+            ..Crash::default()
+        }),
+        ..PodBehaviour::default()
+    })
+    .await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let pod = plane.get(POD).await;
+    assert!(is_ready(&pod));
+    let last = &container(&pod)["lastState"]["terminated"];
+    assert_eq!(
+        (&last["exitCode"], &last["reason"]),
+        (&json!(137), &json!("OOMKilled"))
+    );
+    assert_eq!(container(&pod)["restartCount"], 3);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_can_not_be_pulled_is_tried_again() {
+    let (plane, start) = started(PodBehaviour {
+        image_pull_failure: Some(ImagePullFailure {
+            times: Some(3),
+            ..ImagePullFailure::default()
+        }),
+        ..PodBehaviour::default()
+    })
+    .await;
+    eventually(|| async { waiting(&plane.get(POD).await) == "ErrImagePull" }).await;
+    assert_eq!(status_column(&plane).await, "0/1 ErrImagePull 0");
+    let message = "rpc error: code = NotFound desc = failed to pull and unpack image \
+                   \"docker.io/library/img:1\": failed to resolve reference \
+                   \"docker.io/library/img:1\": docker.io/library/img:1: not found";
+    let pod = plane.get(POD).await;
+    assert_eq!(container(&pod)["state"]["waiting"]["message"], message);
+    eventually(|| async { waiting(&plane.get(POD).await) == "ImagePullBackOff" }).await;
+    let pod = plane.get(POD).await;
+    assert_eq!(
+        container(&pod)["state"]["waiting"]["message"],
+        format!("Back-off pulling image \"img:1\": ErrImagePull: {message}")
+    );
+    assert_eq!(pod["status"]["phase"], "Pending");
+    // Tries at 0, 10, 30 and 70 seconds; the last one works.
+    let ready = after(start, || async { is_ready(&plane.get(POD).await) }).await;
+    assert_eq!(ready, 70);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_image_ends_the_trouble_at_once() {
+    for pattern in [None, Some(Pattern::new("*:1"))] {
+        let (plane, start) = started(PodBehaviour {
+            image_pull_failure: Some(ImagePullFailure {
+                image: pattern,
+                ..ImagePullFailure::default()
+            }),
+            ..PodBehaviour::default()
+        })
+        .await;
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let image = json!({"spec": {"containers": [{"name": "c", "image": "img:2"}]}});
+        plane.call(Method::PATCH, POD, &image).await;
+        let ready = after(start, || async { is_ready(&plane.get(POD).await) }).await;
+        assert_eq!(ready, 100);
+        // A container that runs is restarted with another image.
+        let image = json!({"spec": {"containers": [{"name": "c", "image": "img:3"}]}});
+        plane.call(Method::PATCH, POD, &image).await;
+        eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
+        let pod = plane.get(POD).await;
+        assert_eq!(container(&pod)["image"], "docker.io/library/img:3");
+        assert!(is_ready(&pod));
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_policy_decides_what_follows_an_exit() {
+    for (policy, crash, phase) in [
+        ("Never", json!({"after": "1s"}), "Failed"),
+        ("Never", json!({"after": "1s", "exitCode": 0}), "Succeeded"),
+        (
+            "OnFailure",
+            json!({"after": "1s", "exitCode": 0}),
+            "Succeeded",
+        ),
+        ("OnFailure", json!({"after": "1s"}), "Running"),
+    ] {
+        let plane = plane(PodBehaviour {
+            crash: serde_json::from_value(crash).unwrap(),
+            ..PodBehaviour::default()
+        })
+        .await;
+        let mut pod = crate::support::pod("p");
+        pod["spec"]["restartPolicy"] = json!(policy);
+        plane.create(PODS, &pod).await;
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        let pod = plane.get(POD).await;
+        assert_eq!(pod["status"]["phase"], phase, "{policy}");
+        assert_eq!(
+            container(&pod)["restartCount"],
+            u32::from(phase == "Running")
+        );
+        plane.stop().await;
+    }
+}

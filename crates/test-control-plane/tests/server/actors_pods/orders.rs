@@ -1,0 +1,79 @@
+//! Which pods a behaviour is for, and orders to pods that run.
+
+use std::time::Duration;
+
+use http::Method;
+use kube_test_control_plane::actors::{Crash, KubeletConfig, Outcome, PodBehaviour, PodMatcher};
+use serde_json::{Value, json};
+
+use super::{POD, PODS, container, plane_with, started};
+use crate::support::{eventually, is_ready};
+
+#[tokio::test(start_paused = true)]
+async fn rules_tell_pods_apart() {
+    let never = PodBehaviour {
+        outcome: Outcome::NeverReady,
+        ..PodBehaviour::default()
+    };
+    let matcher = |json: Value| -> PodMatcher { serde_json::from_value(json).unwrap() };
+    let config = KubeletConfig::default()
+        .when(matcher(json!({"ordinals": [1]})), never.clone())
+        .when(matcher(json!({"image": "*:bad"})), never.clone())
+        .when(matcher(json!({"name": "once", "first": 1})), never);
+    let plane = plane_with(config).await;
+    let ready = |name: &'static str| {
+        let plane = &plane;
+        async move { is_ready(&plane.get(&format!("{PODS}/{name}")).await) }
+    };
+    for name in ["web-0", "web-1", "once"] {
+        plane.create(PODS, &crate::support::pod(name)).await;
+    }
+    let mut bad = crate::support::pod("web-2");
+    bad["spec"]["containers"][0]["image"] = json!("img:bad");
+    plane.create(PODS, &bad).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    for (name, expected) in [
+        ("web-0", true),
+        ("web-1", false),
+        ("web-2", false),
+        ("once", false),
+    ] {
+        assert_eq!(ready(name).await, expected, "{name}");
+    }
+    let once = format!("{PODS}/once");
+    plane.call(Method::DELETE, &once, &json!({})).await;
+    eventually(|| async { plane.code(&once).await == 404 }).await;
+    plane.create(PODS, &crate::support::pod("once")).await;
+    eventually(|| async { ready("once").await }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn actions_reach_a_running_pod() {
+    let (plane, _) = started(PodBehaviour::default()).await;
+    let pods = plane.0.pods();
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let running = pods.running().await;
+    assert_eq!((running.len(), running[0].name.as_str()), (1, "p"));
+    pods.set_ready("default", "p", false).await;
+    eventually(|| async { !is_ready(&plane.get(POD).await) }).await;
+    pods.set_ready("default", "p", true).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let killed = Crash {
+        signal: Some(9),
+        ..Crash::default()
+    };
+    pods.crash("default", "p", killed).await;
+    eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
+    let pod = plane.get(POD).await;
+    let last = &container(&pod)["lastState"]["terminated"];
+    assert_eq!(
+        (&last["signal"], &last["exitCode"]),
+        (&json!(9), &json!(137))
+    );
+    plane
+        .call(Method::DELETE, POD, &json!({"gracePeriodSeconds": 0}))
+        .await;
+    eventually(|| async { pods.running().await.is_empty() }).await;
+    plane.stop().await;
+}
