@@ -1,9 +1,12 @@
 //! An object manager in memory, whose caches show every write at once.
 
+mod movers;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::error::Error;
 use statefulset_client::indexer::Indexer;
 use statefulset_controller_util::claim::Claim;
@@ -16,6 +19,8 @@ use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 use crate::new_pod::NewPod;
 use crate::object_manager::ObjectManager;
 use crate::storage::NewClaim;
+
+pub use movers::stateful_set_pod;
 
 /// Pods, claims and sets in memory.
 ///
@@ -74,6 +79,12 @@ impl ObjectManager for FakeObjectManager {
         let _request = self.create_pod_tracker.begin()?;
         // Lets the calls of a batch overlap, so that their number can be measured.
         tokio::task::yield_now().await;
+        // An API server stores no pod without a phase; one that still has none is only now coming
+        // into being, and is made anew.
+        let stored = self.pods.cache().get(pod.namespace(), &pod.name);
+        if stored.is_some_and(|stored| !stored.is_created()) {
+            self.pods.delete(pod.namespace(), &pod.name)?;
+        }
         self.pods.create(pod.to_value()).map(drop)
     }
 
@@ -112,6 +123,16 @@ impl ObjectManager for FakeObjectManager {
 
     async fn update_claim(&self, _set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
         let _request = self.update_claim_tracker.begin()?;
+        let incomplete = |owner: &OwnerReference| {
+            owner.api_version.is_empty() || owner.kind.is_empty() || owner.name.is_empty()
+        };
+        if claim.object.owner_references.iter().any(incomplete) {
+            let message = format!(
+                "{}: an owner lacks its version, kind or name",
+                claim.object.name
+            );
+            return Err(Error::api(422, "Invalid", message));
+        }
         self.claims.update(claim)
     }
 }

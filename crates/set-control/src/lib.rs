@@ -20,7 +20,11 @@ mod rolling_update;
 mod run_for_all;
 mod status;
 mod status_updater;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod truncate;
+#[cfg(test)]
+mod upstream;
 
 #[cfg(any(test, feature = "testing"))]
 pub use control::MockStatefulSetControl;

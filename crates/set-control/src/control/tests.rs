@@ -7,34 +7,19 @@
 
 use kube_apimachinery::object_key::ObjectKey;
 use serde_json::{Value, json};
-use statefulset_client::backoff::NoJitter;
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::recorder::{EventRecorder, FakeRecorder};
 use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_history::RevisionData;
-use statefulset_history::fake::FakeHistory;
-use statefulset_pod_control::fake::FakeObjectManager;
-use statefulset_pod_control::{ObjectManager, RealStatefulPodControl};
 
 use super::*;
-use crate::fake::FakeStatusUpdater;
 use crate::outcome::Waiting;
+use crate::testing::Cluster;
 
 mod creation;
 mod failures;
 mod revisions;
 mod scale_down;
 mod update;
-
-/// A cluster of one set, whose caches show every write at once.
-struct Cluster {
-    objects: Arc<FakeObjectManager>,
-    history: Arc<FakeHistory>,
-    status: Arc<FakeStatusUpdater>,
-    recorder: Arc<FakeRecorder>,
-    control: DefaultStatefulSetControl,
-    now: Timestamp,
-}
 
 fn cluster(set: &Builder<StatefulSet>) -> Cluster {
     with_gates(set, FeatureGates::default())
@@ -48,29 +33,11 @@ fn with_max_unavailable(set: &Builder<StatefulSet>) -> Cluster {
     with_gates(set, gates)
 }
 
+/// A cluster of one set.
 fn with_gates(set: &Builder<StatefulSet>, gates: FeatureGates) -> Cluster {
-    let objects = Arc::new(FakeObjectManager::default());
-    objects.sets.add(set.build());
-    let recorder = Arc::new(FakeRecorder::new());
-    let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
-    let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
-    let pods = RealStatefulPodControl::new(manager, events, Arc::new(NoJitter));
-    let status = Arc::new(FakeStatusUpdater::new(Arc::clone(&objects.sets)));
-    let history = Arc::new(FakeHistory::default());
-    let control = DefaultStatefulSetControl::new(
-        Arc::new(pods),
-        Arc::<FakeStatusUpdater>::clone(&status),
-        Arc::<FakeHistory>::clone(&history),
-        gates,
-    );
-    Cluster {
-        objects,
-        history,
-        status,
-        recorder,
-        control,
-        now: "2026-03-01T12:00:00Z".parse().unwrap(),
-    }
+    let cluster = Cluster::new(gates);
+    cluster.store(&set.build());
+    cluster
 }
 
 impl Cluster {
@@ -103,9 +70,7 @@ impl Cluster {
 
     async fn sync(&self) -> SyncOutcome {
         let pods = self.objects.pods.cache().list();
-        self.control
-            .update_stateful_set(&self.set(), &pods, self.now)
-            .await
+        self.reconcile(&self.set(), &pods).await
     }
 
     /// A sync that must not fail; says what the set waits for.

@@ -1,0 +1,109 @@
+//! What a kubelet and a user do to the pods of a fake: pods get phases, become ready, go away.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube_apimachinery::selector::Selector;
+use kube_apimachinery::time::format_seconds;
+use serde_json::{Value, json};
+use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use super::FakeObjectManager;
+use crate::identity::{Ordinal, ordinal};
+use crate::new_pod::NewPod;
+
+/// The pod that a set wants for an ordinal, with neither uid nor phase nor revision.
+///
+/// Upstream: `newStatefulSetPod`.
+pub fn stateful_set_pod(set: &StatefulSet, ordinal: i32) -> Value {
+    let mut pod = NewPod::new(set, "", Ordinal::from(ordinal)).to_value();
+    if let Value::Object(labels) = &mut pod["metadata"]["labels"] {
+        labels.remove(REVISION_LABEL);
+    }
+    pod
+}
+
+/// What happens to pods. Each change makes a new object, so that lists keep the old one.
+impl FakeObjectManager {
+    /// The pods that the set selects, from the lowest ordinal to the highest.
+    pub fn pods_of(&self, set: &StatefulSet) -> Vec<Arc<Pod>> {
+        let selector = Selector::from_label_selector(set.spec.selector.as_deref())
+            .expect("the set of a test has a selector");
+        let mut pods = self.pods.cache().list();
+        pods.retain(|pod| *pod.namespace == *set.namespace() && selector.matches(&pod.labels));
+        pods.sort_by_key(|pod| ordinal(&pod.name));
+        pods
+    }
+
+    /// Gives a pod a phase, whatever its conditions.
+    ///
+    /// Upstream: `setPodPending`, `setPodRunning`.
+    pub fn set_pod_phase(&self, set: &StatefulSet, ordinal: i32, phase: &str) {
+        self.change_pod(set, ordinal, |pod| pod["status"]["phase"] = phase.into());
+    }
+
+    /// Gives a pod the Ready condition, whatever its phase. The condition is as old as `now`, or
+    /// older if it said so already.
+    ///
+    /// Upstream: `setPodReadyCondition`.
+    pub fn set_pod_ready(&self, set: &StatefulSet, ordinal: i32, ready: bool, now: Timestamp) {
+        self.change_pod(set, ordinal, |pod| {
+            let condition = ready_condition(ready, now);
+            if pod["status"]["conditions"][0]["status"] != condition["status"] {
+                pod["status"]["conditions"] = json!([condition]);
+            }
+        });
+    }
+
+    /// Makes a pod ready since a moment, whatever its phase.
+    ///
+    /// Upstream: `setPodAvailable`.
+    pub fn set_pod_ready_since(&self, set: &StatefulSet, ordinal: i32, since: Timestamp) {
+        self.change_pod(set, ordinal, |pod| {
+            pod["status"]["conditions"] = json!([ready_condition(true, since)]);
+        });
+    }
+
+    /// Replaces a pod by one that runs, is ready, and is on its way out. It has no revision.
+    ///
+    /// Upstream: `addTerminatingPod`.
+    pub fn add_terminating_pod(&self, set: &StatefulSet, ordinal: i32, now: Timestamp) {
+        let mut pod = stateful_set_pod(set, ordinal);
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        pod["metadata"]["uid"] = format!("{name}-uid").into();
+        pod["metadata"]["deletionTimestamp"] = format_seconds(now).into();
+        pod["status"] = json!({"phase": "Running", "conditions": [ready_condition(true, now)]});
+        self.pods.put(pod);
+    }
+
+    /// Replaces a pod by one on its way out of which nothing else is known, not even its uid.
+    ///
+    /// Upstream: `setPodTerminated`.
+    pub fn set_pod_terminated(&self, set: &StatefulSet, ordinal: i32, now: Timestamp) {
+        let mut pod = stateful_set_pod(set, ordinal);
+        pod["metadata"]["deletionTimestamp"] = format_seconds(now).into();
+        self.pods.put(pod);
+    }
+
+    /// Changes a pod, which gets the next resource version.
+    pub fn change_pod(&self, set: &StatefulSet, wanted: i32, change: impl FnOnce(&mut Value)) {
+        let pods = self.pods_of(set);
+        let wanted = Ordinal::from(wanted);
+        let found = pods.iter().find(|pod| ordinal(&pod.name) == Some(wanted));
+        let pod = found.unwrap_or_else(|| panic!("set {} has no pod {wanted}", set.name()));
+        let mut json = self
+            .pods
+            .json(&pod.namespace, &pod.name)
+            .expect("what the cache shows is stored");
+        let version: u64 = pod.resource_version.parse().unwrap_or(0);
+        json["metadata"]["resourceVersion"] = (version + 1).to_string().into();
+        change(&mut json);
+        self.pods.put(json);
+    }
+}
+
+fn ready_condition(ready: bool, since: Timestamp) -> Value {
+    let status = if ready { "True" } else { "False" };
+    json!({"type": "Ready", "status": status, "lastTransitionTime": format_seconds(since)})
+}

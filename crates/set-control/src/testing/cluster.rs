@@ -1,0 +1,79 @@
+//! A set control and everything behind it, in memory.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use statefulset_client::backoff::NoJitter;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::{EventRecorder, FakeRecorder};
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_history::fake::FakeHistory;
+use statefulset_pod_control::fake::FakeObjectManager;
+use statefulset_pod_control::{ObjectManager, RealStatefulPodControl};
+
+use crate::control::{DefaultStatefulSetControl, StatefulSetControl};
+use crate::fake::FakeStatusUpdater;
+use crate::outcome::SyncOutcome;
+
+/// A cluster whose caches show every write at once: the production's set and pod control over
+/// fakes.
+///
+/// Upstream: `setupController`.
+pub struct Cluster {
+    /// Pods, claims and sets.
+    pub objects: Arc<FakeObjectManager>,
+    /// Revisions.
+    pub history: Arc<FakeHistory>,
+    /// Writes statuses to the sets among the objects.
+    pub status: Arc<FakeStatusUpdater>,
+    /// Events.
+    pub recorder: Arc<FakeRecorder>,
+    /// What is tested.
+    pub control: DefaultStatefulSetControl,
+    /// The time of day; stands still unless a test moves it.
+    pub now: Timestamp,
+}
+
+impl Cluster {
+    /// An empty cluster.
+    pub fn new(gates: FeatureGates) -> Self {
+        let objects = Arc::new(FakeObjectManager::default());
+        let recorder = Arc::new(FakeRecorder::new());
+        let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
+        let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
+        let pods = RealStatefulPodControl::new(manager, events, Arc::new(NoJitter));
+        let status = Arc::new(FakeStatusUpdater::new(Arc::clone(&objects.sets)));
+        let history = Arc::new(FakeHistory::default());
+        let control = DefaultStatefulSetControl::new(
+            Arc::new(pods),
+            Arc::<FakeStatusUpdater>::clone(&status),
+            Arc::<FakeHistory>::clone(&history),
+            gates,
+        );
+        Self {
+            objects,
+            history,
+            status,
+            recorder,
+            control,
+            now: "2026-03-01T12:00:00Z".parse().expect("this is a time"),
+        }
+    }
+
+    /// The set as it is stored.
+    pub fn stored(&self, set: &StatefulSet) -> StatefulSet {
+        let stored = self.objects.sets.get(set.namespace(), set.name());
+        StatefulSet::clone(&stored.unwrap_or_else(|| panic!("set {} is not stored", set.key())))
+    }
+
+    /// Stores a set.
+    pub fn store(&self, set: &StatefulSet) {
+        self.objects.sets.add(set.clone());
+    }
+
+    /// Syncs the set with these pods.
+    pub async fn reconcile(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> SyncOutcome {
+        self.control.update_stateful_set(set, pods, self.now).await
+    }
+}

@@ -1,0 +1,151 @@
+//! What must hold of a set's pods and claims after every step.
+
+use std::sync::Arc;
+
+use kube_apimachinery::owner_reference::OwnerReference;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{
+    ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
+};
+use statefulset_pod_control::fake::FakeObjectManager;
+use statefulset_pod_control::identity::{identity_matches, ordinal};
+use statefulset_pod_control::{Ordinal, new_claims, storage_matches};
+
+/// Something that must hold of the stored set and of what the cluster holds of it.
+pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>;
+
+/// Asks for nothing.
+///
+/// # Errors
+///
+/// None.
+///
+/// Upstream: `emptyInvariants`.
+pub fn none(_: &StatefulSet, _: &FakeObjectManager) -> Result<(), String> {
+    Ok(())
+}
+
+/// Of a set whose pods come and go in order: no pod runs before its predecessor does, no ordinal
+/// is left out, and everything that [`burst`] asks for.
+///
+/// Upstream lets a claim be missing here where it goes when the set is scaled down; that would hide
+/// every claim that was never created.
+///
+/// # Errors
+///
+/// What doesn't hold, and of which pod.
+///
+/// Upstream: `assertMonotonicInvariants`.
+pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
+    let pods = objects.pods_of(set);
+    for (index, pod) in pods.iter().enumerate() {
+        let wanted = Ordinal::of_index(set, index);
+        if ordinal(&pod.name) != Some(wanted) {
+            return Err(format!("pod {} stands where {wanted} is due", pod.name));
+        }
+        let before = index.checked_sub(1).map(|before| &pods[before]);
+        if let Some(before) = before.filter(|before| !before.is_running_and_ready())
+            && pod.is_running_and_ready()
+        {
+            return Err(format!("pod {} runs before pod {}", pod.name, before.name));
+        }
+        check_pod(set, objects, pod)?;
+    }
+    Ok(())
+}
+
+/// Of any set: every pod has its identity, its volumes and its claims, and the claims the owners
+/// that the retention policy wants.
+///
+/// # Errors
+///
+/// What doesn't hold, and of which pod.
+///
+/// Upstream: `assertBurstInvariants`.
+pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
+    let pods = objects.pods_of(set);
+    pods.iter().try_for_each(|pod| check_pod(set, objects, pod))
+}
+
+/// Of a set that is updated: as many of the lowest pods as the status counts have the current
+/// revision, as many of the highest the update revision, and everything that [`burst`] asks for.
+///
+/// # Errors
+///
+/// What doesn't hold, and of which pod.
+///
+/// Upstream: `assertUpdateInvariants`.
+pub fn update(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
+    burst(set, objects)?;
+    if set.spec.update_strategy.strategy_type != UpdateStrategyType::RollingUpdate {
+        return Ok(());
+    }
+    let pods = objects.pods_of(set);
+    let status = &set.status;
+    let count = |replicas| usize::try_from(replicas).unwrap_or(0);
+    let lowest = pods.iter().take(count(status.current_replicas));
+    let highest = pods.iter().rev().take(count(status.updated_replicas));
+    of_revision(lowest, &status.current_revision)?;
+    of_revision(highest, &status.update_revision)
+}
+
+fn of_revision<'a>(
+    mut pods: impl Iterator<Item = &'a Arc<Pod>>,
+    revision: &str,
+) -> Result<(), String> {
+    match pods.find(|pod| pod.revision() != revision) {
+        Some(pod) => Err(format!(
+            "pod {} has revision {:?}, not {revision:?}",
+            pod.name,
+            pod.revision()
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Result<(), String> {
+    let name = &pod.name;
+    let ordinal = ordinal(name).ok_or_else(|| format!("pod {name} has no ordinal"))?;
+    if !storage_matches(set, ordinal, pod) {
+        return Err(format!("pod {name} has other volumes than the set wants"));
+    }
+    for claim in new_claims(set, ordinal) {
+        let stored = objects.claims.cache().get(set.namespace(), &claim.name);
+        let claim = stored.ok_or_else(|| format!("claim {} is missing", claim.name))?;
+        check_owners(set, pod, ordinal, &claim.owner_references)
+            .map_err(|wrong| format!("claim {}: {wrong}", claim.name))?;
+    }
+    if !identity_matches(set, pod) {
+        return Err(format!("pod {name} has another identity"));
+    }
+    Ok(())
+}
+
+/// Upstream: `checkClaimInvarients`.
+fn check_owners(
+    set: &StatefulSet,
+    pod: &Pod,
+    ordinal: Ordinal,
+    owners: &[OwnerReference],
+) -> Result<(), String> {
+    use ClaimRetentionPolicyType::Delete;
+    // Owners are set right when the pod is processed, for which it must run in ordered sets.
+    if !pod.is_running_and_ready() {
+        return Ok(());
+    }
+    let policy = set.spec.claim_retention_policy;
+    let condemned = ordinal.index_in(set).is_none();
+    let wanted_pod = policy.when_scaled == Delete && condemned;
+    let wanted_set = policy.when_deleted == Delete && !wanted_pod;
+    for (owner, uid, wanted) in [
+        ("set", set.uid(), wanted_set),
+        ("pod", &*pod.uid, wanted_pod),
+    ] {
+        let owns = owners.iter().any(|reference| *reference.uid == *uid);
+        if owns != wanted {
+            let kind = if wanted { "must" } else { "must not" };
+            return Err(format!("its {owner} {kind} own it"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! A cluster with one set.
+
+use std::ops::{Deref, DerefMut};
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use serde_json::Value;
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
+
+use super::runs::{Run, SEED_VARIABLE};
+use crate::testing::Cluster;
+
+/// A cluster, the choices that its driver makes, and a set.
+pub(super) struct World {
+    /// The cluster.
+    pub(super) cluster: Cluster,
+    /// The set as the test has it; mostly that which was last read.
+    pub(super) set: StatefulSet,
+    /// What the drivers choose by.
+    pub(super) random: StdRng,
+    run: Run,
+}
+
+impl World {
+    /// An empty cluster for a run with a set.
+    pub(super) fn new(set: StatefulSet, run: Run, gates: FeatureGates) -> Self {
+        Self {
+            cluster: Cluster::new(gates),
+            set,
+            random: StdRng::seed_from_u64(run.seed),
+            run,
+        }
+    }
+
+    /// Reads the set anew.
+    pub(super) fn reread(&mut self) {
+        self.set = self.cluster.stored(&self.set);
+    }
+
+    /// Changes the set and stores it.
+    pub(super) fn change(&mut self, change: impl FnOnce(&mut StatefulSet)) {
+        change(&mut self.set);
+        self.cluster.store(&self.set);
+    }
+
+    /// Gives the set's container another image, and stores the set.
+    pub(super) fn change_image(&mut self, image: &str) {
+        self.change(|set| {
+            edit_template(set, |template| {
+                template["spec"]["containers"][0]["image"] = image.into();
+            })
+        });
+    }
+
+    /// The images of the set's pods, by ordinal.
+    pub(super) fn images(&self) -> Vec<String> {
+        let pods = self.objects.pods_of(&self.set);
+        let image = |name: &str| {
+            let pod = self.objects.pods.json(self.set.namespace(), name);
+            let pod = pod.expect("what the cache shows is stored");
+            pod["spec"]["containers"][0]["image"]
+                .as_str()
+                .expect("an image")
+                .to_owned()
+        };
+        pods.iter().map(|pod| image(&pod.name)).collect()
+    }
+
+    /// The names of the set's pods, by ordinal.
+    pub(super) fn pod_names(&self) -> Vec<String> {
+        let pods = self.objects.pods_of(&self.set);
+        pods.iter().map(|pod| pod.name.to_string()).collect()
+    }
+
+    /// `replicas`, ready and updated ones, as the set at hand has them.
+    pub(super) fn counts(&self) -> [i32; 3] {
+        let status = &self.set.status;
+        [
+            status.replicas,
+            status.ready_replicas,
+            status.updated_replicas,
+        ]
+    }
+}
+
+impl Deref for World {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let run = self.run;
+            eprintln!("failed in {run:?}; {SEED_VARIABLE} names the seed to run alone");
+        }
+    }
+}
+
+/// Edits the set's pod template.
+pub(super) fn edit_template(set: &mut StatefulSet, edit: impl FnOnce(&mut Value)) {
+    let mut template = set.spec.template.to_value();
+    edit(&mut template);
+    set.spec.template = PodTemplate::from_value(&template);
+}
+
+/// What a tracker is told to fail with.
+pub(super) fn injected() -> ApiError {
+    ApiError::api(500, "InternalError", "injected failure")
+}

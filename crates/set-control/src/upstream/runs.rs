@@ -1,0 +1,88 @@
+//! The runs of a test: over retention policies, and over walks from different seeds.
+
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+
+use super::fixtures::World;
+
+/// How many walks a test takes, each from a seed of its own.
+const WALKS: u64 = 3;
+/// Names one seed for all tests, such as one that a failed test has printed.
+pub(super) const SEED_VARIABLE: &str = "STATEFULSET_WALK_SEED";
+
+/// `whenScaled` and `whenDeleted`; none is a set without a policy.
+type Policy = Option<(&'static str, &'static str)>;
+
+/// Upstream runs the first twice: `Retain` and, without a name, what its sets have anyway.
+const POLICIES: [Policy; 5] = [
+    Some(("Retain", "Retain")),
+    Some(("Delete", "Retain")),
+    Some(("Retain", "Delete")),
+    Some(("Delete", "Delete")),
+    None,
+];
+
+/// One run of a test.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    policy: Policy,
+    /// What the drivers choose by.
+    pub(super) seed: u64,
+}
+
+impl Run {
+    /// The walks under each retention policy.
+    ///
+    /// Upstream: `runTestOverPVCRetentionPolicies`.
+    pub(super) fn policies() -> impl Iterator<Item = Self> {
+        POLICIES
+            .into_iter()
+            .flat_map(|policy| Self::walks().map(move |run| Self { policy, ..run }))
+    }
+
+    /// The walks under the policy that the sets have anyway, `Retain`.
+    pub(super) fn walks() -> impl Iterator<Item = Self> {
+        let seeds = match std::env::var(SEED_VARIABLE) {
+            Ok(seed) => {
+                let seed = seed.parse().expect("the seed of a walk is a number");
+                seed..=seed
+            }
+            Err(_) => 1..=WALKS,
+        };
+        seeds.map(|seed| Self {
+            policy: POLICIES[0],
+            seed,
+        })
+    }
+
+    fn on(self, set: Builder<StatefulSet>) -> StatefulSet {
+        let path = "spec.persistentVolumeClaimRetentionPolicy";
+        match self.policy {
+            Some((when_scaled, when_deleted)) => set.retention(when_scaled, when_deleted),
+            None => set.without(path),
+        }
+        .build()
+    }
+
+    /// A cluster that holds the set.
+    pub(super) fn with(self, set: Builder<StatefulSet>) -> World {
+        let world = self.without(set);
+        world.store(&world.set);
+        world
+    }
+
+    /// A cluster that knows nothing of the set: its first status stores it.
+    pub(super) fn without(self, set: Builder<StatefulSet>) -> World {
+        World::new(self.on(set), self, FeatureGates::default())
+    }
+
+    /// A cluster that knows nothing of the set, with the gate `MaxUnavailableStatefulSet`.
+    pub(super) fn with_max_unavailable(self, set: Builder<StatefulSet>) -> World {
+        let gates = FeatureGates {
+            max_unavailable_stateful_set: true,
+            ..FeatureGates::default()
+        };
+        World::new(self.on(set), self, gates)
+    }
+}

@@ -1,0 +1,433 @@
+//! Pods come up, go, and come back: the bodies that upstream runs for ordered and parallel sets.
+
+use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::pod::POD_INDEX_LABEL;
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_pod_control::identity::ordinal;
+
+use super::drivers::{assert_injected, ordinal_of};
+use super::fixtures::{World, injected};
+use super::runs::Run;
+use crate::testing::invariants::{self, Invariants};
+
+mod test_stateful_set_control {
+    use super::*;
+
+    #[tokio::test]
+    async fn create_pods_monotonic() {
+        for run in Run::policies() {
+            create_pods(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn create_pods_burst() {
+        for run in Run::policies() {
+            create_pods(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn scales_up_monotonic() {
+        for run in Run::policies() {
+            scales_up(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn scales_up_burst() {
+        for run in Run::policies() {
+            scales_up(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn scales_down_monotonic() {
+        for run in Run::policies() {
+            scales_down(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn scales_down_burst() {
+        for run in Run::policies() {
+            scales_down(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn replaces_pods_monotonic() {
+        for run in Run::policies() {
+            replaces_pods(run.with(set(5)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn replaces_pods_burst() {
+        for run in Run::policies() {
+            replaces_pods(run.with(set(5).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_failed_pod_monotonic() {
+        for run in Run::policies() {
+            recreates_ended_pod(run.without(set(3)), "Failed", invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_failed_pod_burst() {
+        for run in Run::policies() {
+            let world = run.without(set(3).parallel());
+            recreates_ended_pod(world, "Failed", invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_succeeded_pod_monotonic() {
+        for run in Run::policies() {
+            recreates_ended_pod(run.without(set(3)), "Succeeded", invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_succeeded_pod_burst() {
+        for run in Run::policies() {
+            let world = run.without(set(3).parallel());
+            recreates_ended_pod(world, "Succeeded", invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_failed_pod_with_delete_failure_monotonic() {
+        for run in Run::policies() {
+            let world = run.without(set(3));
+            recreates_ended_pod_after_failure(world, "Failed", invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_failed_pod_with_delete_failure_burst() {
+        for run in Run::policies() {
+            let world = run.without(set(3).parallel());
+            recreates_ended_pod_after_failure(world, "Failed", invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_succeeded_pod_with_delete_failure_monotonic() {
+        for run in Run::policies() {
+            let world = run.without(set(3));
+            recreates_ended_pod_after_failure(world, "Succeeded", invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_succeeded_pod_with_delete_failure_burst() {
+        for run in Run::policies() {
+            let world = run.without(set(3).parallel());
+            recreates_ended_pod_after_failure(world, "Succeeded", invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn create_pod_failure_monotonic() {
+        for run in Run::policies() {
+            create_pod_failure(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn create_pod_failure_burst() {
+        for run in Run::policies() {
+            create_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn update_pod_failure_monotonic() {
+        for run in Run::policies() {
+            update_pod_failure(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn update_pod_failure_burst() {
+        for run in Run::policies() {
+            update_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn update_set_status_failure_monotonic() {
+        for run in Run::policies() {
+            update_set_status_failure(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn update_set_status_failure_burst() {
+        for run in Run::policies() {
+            update_set_status_failure(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn new_revision_delete_pod_failure_monotonic() {
+        for run in Run::policies() {
+            new_revision_delete_pod_failure(run.with(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn new_revision_delete_pod_failure_burst() {
+        for run in Run::policies() {
+            new_revision_delete_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_pvc_for_pending_pod_monotonic() {
+        for run in Run::policies() {
+            recreates_pvc_for_pending_pod(run.without(set(3)), invariants::monotonic).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn recreates_pvc_for_pending_pod_burst() {
+        for run in Run::policies() {
+            let world = run.without(set(3).parallel());
+            recreates_pvc_for_pending_pod(world, invariants::burst).await;
+        }
+    }
+}
+
+async fn create_pods(mut world: World, invariants: Invariants) {
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [3, 3, 3]);
+    let pods = world.objects.pods_of(&world.set);
+    assert_eq!(pods.len(), 3);
+    for pod in pods {
+        let index = ordinal_of(&pod).to_string();
+        assert_eq!(pod.labels.get(POD_INDEX_LABEL), Some(&*index));
+    }
+}
+
+async fn scales_up(mut world: World, invariants: Invariants) {
+    let mut original = world.set.clone();
+    world.scale_up(invariants).await.unwrap();
+    // The copy at hand has seen no status yet.
+    original.spec.replicas = 4;
+    world.set = original;
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [4, 4, 4]);
+}
+
+async fn scales_down(mut world: World, invariants: Invariants) {
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    world.change(|set| set.spec.replicas = 0);
+    world.scale_down(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [0, 0, 0]);
+    // Upstream leaves open whether any pod is left.
+    assert!(world.pod_names().is_empty());
+}
+
+/// Upstream looks the claims up by the volume's name, finds none, and checks nothing; and it checks
+/// the invariants no more once the first pods are up.
+async fn replaces_pods(mut world: World, invariants: Invariants) {
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.set.status.replicas, 5);
+    for claim in world.objects.claims.cache().list() {
+        let pod = claim.name.trim_start_matches("datadir-");
+        let pod = world.objects.pods.cache().get(world.set.namespace(), pod);
+        let pod = pod.expect("each claim is a pod's");
+        assert!(
+            claim
+                .owner_references
+                .iter()
+                .all(|owner| owner.uid != pod.uid)
+        );
+    }
+    assert_eq!(world.objects.claims.cache().len(), 5);
+    for pod in [0, 2, 4] {
+        let removed = world
+            .objects
+            .pods
+            .delete(world.set.namespace(), &format!("foo-{pod}"));
+        removed.unwrap();
+    }
+    for ordinal in [0, 2, 4] {
+        let pods = world.objects.pods_of(&world.set);
+        world.sync(&pods).await.unwrap();
+        world.reread();
+        world.objects.set_pod_phase(&world.set, ordinal, "Running");
+        let pods = world.objects.pods_of(&world.set);
+        world.sync(&pods).await.unwrap();
+        world.reread();
+        world
+            .objects
+            .set_pod_ready(&world.set, ordinal, true, world.now);
+    }
+    let pods = world.objects.pods_of(&world.set);
+    world.sync(&pods).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [5, 5, 5]);
+    world.check(invariants).unwrap();
+}
+
+/// The first sync, after which one pod has ended and every other is pending; its ordinal. Upstream
+/// lists pods in any order, so that any may be the one in parallel sets.
+async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: Invariants) -> i32 {
+    use rand::Rng as _;
+    world.sync(&[]).await.unwrap();
+    world.check(invariants).unwrap();
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
+    let pods = world.objects.pods_of(&world.set);
+    let ended = ordinal_of(&pods[world.random.random_range(0..pods.len())]);
+    for pod in &pods {
+        let ordinal = ordinal_of(pod);
+        let phase = if ordinal == ended { phase } else { "Pending" };
+        world.objects.set_pod_phase(&world.set, ordinal, phase);
+    }
+    ended
+}
+
+/// The ended pod is deleted, and then there again, with as many creations and deletions in all.
+async fn ended_pod_comes_back(world: &World, ended: i32, deletions: usize, invariants: Invariants) {
+    let is_ended = |name: &str| ordinal(name) == Some(ended.into());
+    let created = world.objects.create_pod_tracker.requests();
+    world
+        .sync(&world.objects.pods_of(&world.set))
+        .await
+        .unwrap();
+    world.check(invariants).unwrap();
+    assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
+    assert!(!world.pod_names().iter().any(|name| is_ended(name)));
+    world
+        .sync(&world.objects.pods_of(&world.set))
+        .await
+        .unwrap();
+    world.check(invariants).unwrap();
+    assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
+    assert_eq!(world.objects.create_pod_tracker.requests(), created + 1);
+    let pods = world.objects.pods_of(&world.set);
+    let again = pods.iter().find(|pod| is_ended(&pod.name)).unwrap();
+    assert_eq!(again.phase, PodPhase::None);
+}
+
+fn first_creations(world: &World) -> usize {
+    if world.set.spec.allows_burst() { 3 } else { 1 }
+}
+
+async fn recreates_ended_pod(mut world: World, phase: &str, invariants: Invariants) {
+    let ended = first_pods_with_one_ended(&mut world, phase, invariants).await;
+    let created = world.objects.create_pod_tracker.requests();
+    assert_eq!(created, first_creations(&world));
+    ended_pod_comes_back(&world, ended, 1, invariants).await;
+}
+
+async fn recreates_ended_pod_after_failure(mut world: World, phase: &str, invariants: Invariants) {
+    let ended = first_pods_with_one_ended(&mut world, phase, invariants).await;
+    let created = world.objects.create_pod_tracker.requests();
+    assert_eq!(created, first_creations(&world));
+    world.objects.delete_pod_tracker.fail_after(0, injected);
+    let failed = world.sync(&world.objects.pods_of(&world.set)).await;
+    assert_injected(failed.map(drop));
+    world.check(invariants).unwrap();
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 1);
+    ended_pod_comes_back(&world, ended, 2, invariants).await;
+}
+
+/// The second creation fails. In parallel sets it is one of the second batch.
+async fn create_pod_failure(mut world: World, invariants: Invariants) {
+    world.objects.create_pod_tracker.fail_after(1, injected);
+    assert_injected(world.scale_up(invariants).await);
+    world.reread();
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [3, 3, 3]);
+}
+
+/// No pod is written while pods come up; one with another name is, and that fails.
+async fn update_pod_failure(mut world: World, invariants: Invariants) {
+    world.objects.update_pod_tracker.fail_after(0, injected);
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [3, 3, 3]);
+    let mut pods = world.objects.pods_of(&world.set);
+    assert_eq!(pods.len(), 3);
+    let mut renamed = world
+        .objects
+        .pods
+        .json(world.set.namespace(), "foo-0")
+        .unwrap();
+    renamed["metadata"]["name"] = "goo-0".into();
+    pods[0] = world.objects.pods.put(renamed);
+    assert_injected(world.sync(&pods).await.map(drop));
+    assert_eq!(world.objects.update_pod_tracker.requests(), 1);
+}
+
+/// The second write of a status fails.
+async fn update_set_status_failure(mut world: World, invariants: Invariants) {
+    world.status.update_tracker.fail_after(1, injected);
+    assert_injected(world.scale_up(invariants).await);
+    world.reread();
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.counts(), [3, 3, 3]);
+}
+
+async fn new_revision_delete_pod_failure(mut world: World, invariants: Invariants) {
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    assert_eq!(world.set.status.replicas, 3);
+    let pods = world.objects.pods_of(&world.set);
+    world.change_image("nginx-new");
+    world.objects.delete_pod_tracker.fail_after(0, injected);
+    assert_injected(world.sync(&pods).await.map(drop));
+    world.reread();
+    let status = &world.set.status;
+    assert_eq!(status.current_replicas, 3);
+    assert_ne!(status.current_revision, status.update_revision);
+    world.check(invariants).unwrap();
+    let status = world.sync(&pods).await.unwrap().status.unwrap();
+    assert_eq!(status.current_replicas, 2);
+    world.check(invariants).unwrap();
+    // Upstream doesn't look at which pod went.
+    assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+}
+
+async fn recreates_pvc_for_pending_pod(world: World, invariants: Invariants) {
+    world.sync(&[]).await.unwrap();
+    world.check(invariants).unwrap();
+    let pods = world.objects.pods_of(&world.set);
+    let claim = format!("datadir-{}", pods[0].name);
+    world
+        .objects
+        .claims
+        .delete(world.set.namespace(), &claim)
+        .unwrap();
+    world
+        .objects
+        .set_pod_phase(&world.set, ordinal_of(&pods[0]), "Pending");
+    world
+        .sync(&world.objects.pods_of(&world.set))
+        .await
+        .unwrap();
+    world.check(invariants).unwrap();
+    // Upstream's check of ordered sets lets a claim be missing that goes when the set is scaled down.
+    assert!(
+        world
+            .objects
+            .claims
+            .cache()
+            .get(world.set.namespace(), &claim)
+            .is_some()
+    );
+}
