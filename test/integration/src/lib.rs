@@ -4,5 +4,10 @@
 
 mod cluster;
 pub mod manifests;
+pub mod poll;
+pub mod space;
+pub mod stateful_sets;
+mod world;
 
 pub use cluster::Cluster;
+pub use world::World;

@@ -1,0 +1,12 @@
+//! Upstream's integration tests, under upstream's names: the whole controller against an API
+//! server, with nothing that runs pods.
+//!
+//! Upstream: `test/integration/statefulset/statefulset_test.go`.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod claims;
+mod ordinals;
+mod pods;
+mod replicas;
+mod updates;

@@ -1,0 +1,59 @@
+//! Where the ordinals begin.
+
+use std::collections::BTreeSet;
+
+use integration::World;
+use integration::stateful_sets::{name, stateful_set};
+use serde_json::{Value, json};
+
+mod test_stateful_set_start_ordinal {
+    use super::*;
+
+    /// Creates a set of `replicas` with these ordinals in its spec, and takes it down to one.
+    async fn has_ordinals(namespace: &str, ordinals: Value, replicas: u32, first: u32) {
+        let world = World::with_controller().await;
+        let space = world.namespace(namespace).await;
+        let mut set = stateful_set("sts", replicas);
+        if !ordinals.is_null() {
+            set["spec"]["ordinals"] = ordinals;
+        }
+        space.create_stable(&set).await;
+        let pods = space.pods().await;
+        let names: BTreeSet<&str> = pods.iter().map(name).collect();
+        let wanted: Vec<String> = (first..first + replicas)
+            .map(|ordinal| format!("sts-{ordinal}"))
+            .collect();
+        assert_eq!(names, wanted.iter().map(String::as_str).collect());
+        for pod in &pods {
+            let label = &pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"];
+            let index = label.as_str().unwrap();
+            assert_eq!(name(pod), format!("sts-{index}"));
+        }
+
+        space.scale_stable("sts", 1).await;
+        let left = space.pods().await;
+        let left: Vec<&str> = left.iter().map(name).collect();
+        assert_eq!(left, [format!("sts-{first}")]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn default_start_ordinal_no_ordinals_set() {
+        has_ordinals("no-ordinals", Value::Null, 3, 0).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn default_start_ordinal() {
+        has_ordinals("no-start-ordinals", json!({}), 3, 0).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn start_ordinal_4() {
+        has_ordinals("start-ordinal-4", json!({"start": 4}), 4, 4).await;
+    }
+
+    /// Upstream's name says 5 and its set 2.
+    #[tokio::test(start_paused = true)]
+    async fn start_ordinal_5() {
+        has_ordinals("start-ordinal-5", json!({"start": 2}), 7, 2).await;
+    }
+}

@@ -1,0 +1,75 @@
+//! A rolling update that stops at a partition.
+
+use integration::World;
+use integration::space::Space;
+use integration::stateful_sets::{PATIENCE, count, name, phase, stateful_set};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
+
+/// What keeps the deleted pod from going away.
+const BLOCK: &str = "fake.example.com/blockDeletion";
+
+/// Makes all pods that wait for a kubelet run and be ready; returns how many these were.
+async fn run_pending(space: &Space, since: Timestamp) -> usize {
+    let mut pods = space.pods().await;
+    pods.retain(|pod| phase(pod) == "Pending");
+    for pod in &pods {
+        space.set_pod_ready(name(pod), true, since).await;
+    }
+    pods.len()
+}
+
+/// A pod below the partition that is made anew is made from the revision that it had.
+#[tokio::test(start_paused = true)]
+async fn test_deleting_pod_for_rolling_update_partition() {
+    let world = World::with_controller().await;
+    let space = world
+        .namespace("test-deleting-pod-for-rolling-update-partition")
+        .await;
+    let mut set = stateful_set("sts", 2);
+    set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": 1});
+    space.create_stable(&set).await;
+    let pods = space.pods().await;
+    assert_eq!(pods.len(), 2);
+    for pod in &pods {
+        space.set_pod_ready(name(pod), true, world.now()).await;
+    }
+    space.set_finalizers("sts-0", &[BLOCK]).await;
+    let set_image = |set: &mut Value| {
+        set["spec"]["template"]["spec"]["containers"][0]["image"] = "new-image".into();
+    };
+    space.change(&STATEFUL_SETS, "sts", "", set_image).await;
+
+    let updated = async || {
+        run_pending(&space, world.now()).await;
+        let set = space.get(&STATEFUL_SETS, "sts").await;
+        let counts = ["updatedReplicas", "replicas", "readyReplicas"];
+        (counts.map(|member| count(&set, member)) == [1, 2, 2]).then_some(())
+    };
+    PATIENCE.until("the last pod is updated", updated).await;
+
+    space.set_pod_phase("sts-0", "Failed").await;
+    space.delete(&PODS, "sts-0", None).await;
+    space.until_status("sts", &[("readyReplicas", 1)]).await;
+
+    space.set_finalizers("sts-0", &[]).await;
+    let long_ago = world.now() - SignedDuration::from_mins(120);
+    let recreated = async || (run_pending(&space, long_ago).await > 0).then_some(());
+    PATIENCE
+        .until("the first pod is there again", recreated)
+        .await;
+    space.until_status("sts", &[("readyReplicas", 2)]).await;
+
+    let pods = space.pods().await;
+    let images: Vec<(&str, &str)> = pods
+        .iter()
+        .map(|pod| {
+            (
+                name(pod),
+                pod["spec"]["containers"][0]["image"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(images, [("sts-0", "fakeimage"), ("sts-1", "new-image")]);
+}
