@@ -92,7 +92,7 @@ use tokio::task::JoinSet;
 use crate::server::ApiServer;
 use client::ActorClient;
 pub(crate) use control::Handles;
-use runner::{Actor, Orders, run};
+use runner::spawn;
 
 /// How the user agents of actors start.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
@@ -156,51 +156,40 @@ pub(crate) async fn start(
     if let Some(config) = config.scheduler {
         let client = client("scheduler");
         let actor = scheduler::Scheduler::new(client, config, volumes.clone(), seed);
-        handles.scheduler = Some(spawn(actor, server, tasks));
+        handles.scheduler = Some(spawn("scheduler", actor, server, tasks));
     }
     if let Some(config) = config.kubelet {
         let waits_for_claims = volumes.is_some();
         let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
-        handles.kubelet = Some(spawn(actor, server, tasks));
+        handles.kubelet = Some(spawn("kubelet", actor, server, tasks));
     }
     if let Some(config) = config.node_controller {
         let actor = node_controller::NodeController::new(client("node-controller"), config);
-        handles.node_controller = Some(spawn(actor, server, tasks));
+        handles.node_controller = Some(spawn("node controller", actor, server, tasks));
     }
     if let Some(config) = config.pod_collector {
         let client = client("pod-garbage-collector");
         let actor = pod_collector::PodCollector::new(client, config);
-        spawn(actor, server, tasks);
+        spawn("pod garbage collector", actor, server, tasks);
     }
     if config.disruption_controller {
         let client = client("disruption-controller");
         let actor = disruption_controller::DisruptionController::new(client);
-        spawn(actor, server, tasks);
+        spawn("disruption controller", actor, server, tasks);
     }
     if let Some(config) = volumes {
         let actor = volume_binder::VolumeBinder::new(client("volume-binder"), config, seed);
-        spawn(actor, server, tasks);
+        spawn("volume binder", actor, server, tasks);
     }
     if let Some(config) = config.garbage_collector {
         let client = client("garbage-collector");
         let actor = garbage_collector::GarbageCollector::new(client, config);
-        spawn(actor, server, tasks);
+        spawn("garbage collector", actor, server, tasks);
     }
     if let Some(config) = config.namespace_controller {
         let client = client("namespace-controller");
         let actor = namespaces::NamespaceController::new(client, config);
-        spawn(actor, server, tasks);
+        spawn("namespace controller", actor, server, tasks);
     }
     handles
-}
-
-/// Starts an actor; the way to it.
-fn spawn<A: Actor + 'static>(
-    actor: A,
-    server: &ApiServer,
-    tasks: &mut JoinSet<()>,
-) -> Orders<A::Order> {
-    let (orders, receiver) = Orders::new();
-    tasks.spawn(run(actor, server.clone(), receiver));
-    orders
 }

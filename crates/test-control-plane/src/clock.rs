@@ -2,9 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
+
+/// The longest time that anything takes: thirty years.
+const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
+/// The moment when a time has passed, which may be any that a request or an annotation names.
+/// What would take longer than thirty years takes thirty years.
+pub(crate) fn later(moment: Instant, time: Duration) -> Instant {
+    let later = moment.checked_add(time.min(LONGEST));
+    later.unwrap_or(moment)
+}
 
 /// Tells the wall-clock time that timestamps are written with.
 pub trait Clock: Send + Sync + std::fmt::Debug {

@@ -4,6 +4,7 @@ mod access;
 mod builder;
 
 use std::net::SocketAddr;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -73,9 +74,21 @@ impl TestControlPlane {
     }
 
     /// Ends watches, connections and actors, and waits for them.
+    ///
+    /// # Panics
+    ///
+    /// If an actor or a connection has panicked.
     pub async fn stop(mut self) {
         self.server.stop();
-        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        let ended = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                if let Err(err) = ended
+                    && let Ok(panic) = err.try_into_panic()
+                {
+                    resume_unwind(panic);
+                }
+            }
+        };
         if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
             tracing::warn!("some tasks did not end in time and are aborted");
         }

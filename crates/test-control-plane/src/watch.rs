@@ -11,6 +11,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::later;
 use crate::faults::Eyes;
 use crate::kinds::{Kind, Trait};
 use crate::list_options::{ListOptions, parse_version_field};
@@ -161,7 +162,7 @@ impl ApiServer {
                 DEFAULT_TIMEOUT_SECONDS + extra
             }
         };
-        let deadline = now + Duration::from_secs(timeout);
+        let deadline = later(now, Duration::from_secs(timeout));
         Follow {
             server: self.clone(),
             request: request.clone(),
@@ -184,7 +185,7 @@ impl ApiServer {
 impl Follow {
     fn schedule_bookmark(&mut self, now: Instant) {
         let interval = self.server.config().bookmark_interval;
-        let regular = now + interval;
+        let regular = later(now, interval);
         let last = self
             .deadline
             .checked_sub(LAST_BOOKMARK_LEAD)

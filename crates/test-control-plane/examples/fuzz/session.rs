@@ -23,6 +23,12 @@ const REQUESTS: usize = 200;
 /// How long an answer may take. Times that the server waits do not count, as time is paused.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
+/// Between two requests, in paused time.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// After the last request, in paused time.
+const SETTLES: Duration = Duration::from_secs(3600);
+
 /// How much of an answer is read.
 const ANSWER_BYTES_MAX: usize = 1 << 26;
 
@@ -48,7 +54,11 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
         .build()
         .map_err(|err| format!("starting a runtime: {err}"))?;
     runtime.block_on(async {
-        let plane = TestControlPlane::builder().seed(seed).start().await;
+        let plane = TestControlPlane::builder()
+            .seed(seed)
+            .all_actors()
+            .start()
+            .await;
         let mut random = StdRng::seed_from_u64(seed);
         let mut known: Vec<Known> = Vec::new();
         for _ in 0..REQUESTS {
@@ -65,6 +75,8 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
             if verbose {
                 eprintln!("took {:?}\n", started.elapsed());
             }
+            // Lets the actors do what there is to do.
+            tokio::time::sleep(PAUSE).await;
             let Some(answer) = answer else { continue };
             check::answer(&attempt, &answer).map_err(report)?;
             remember(&attempt, &answer, &mut known);
@@ -78,7 +90,10 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
                 put_back(plane.server(), &last.path).await.map_err(report)?;
             }
         }
-        plane.stop().await;
+        // Long enough for everything that the actors have planned.
+        tokio::time::sleep(SETTLES).await;
+        let stopped = AssertUnwindSafe(plane.stop()).catch_unwind().await;
+        stopped.map_err(|_| format!("seed {seed}: an actor panicked"))?;
         Ok(REQUESTS)
     })
 }

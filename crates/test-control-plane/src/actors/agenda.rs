@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::RETRY;
+use crate::clock::later;
 use crate::object::Key;
 
 /// Objects with the time at which to look at each; an object is on it once.
@@ -28,7 +29,7 @@ impl Agenda {
 
     /// Looks at the object after a while.
     pub(super) fn after(&mut self, key: &Key, delay: Duration) {
-        self.at(key, Instant::now() + delay);
+        self.at(key, later(Instant::now(), delay));
     }
 
     /// Looks at the object at a time, or earlier if that is planned already.

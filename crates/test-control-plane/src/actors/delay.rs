@@ -118,7 +118,7 @@ impl Dice {
             return delay.min;
         }
         let drawn = self.number(uid, what, nth) % width.saturating_add(1);
-        delay.min + Duration::from_millis(drawn)
+        delay.min.saturating_add(Duration::from_millis(drawn))
     }
 
     /// A number that depends on the seed and the name of the draw alone.

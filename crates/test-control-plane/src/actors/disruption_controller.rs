@@ -67,7 +67,8 @@ impl DisruptionController {
             };
             controllers.insert(uid, scale);
         }
-        controllers.values().sum()
+        let scales = controllers.into_values();
+        scales.fold(0, i64::saturating_add)
     }
 
     /// The controller of an object that says how many there are to be: its uid and the number.
@@ -130,7 +131,10 @@ impl DisruptionController {
             }
             (None, Some(most)) => {
                 let expected = self.expected(&key.namespace, &pods);
-                (expected, (expected - scaled(most, expected)).max(0))
+                (
+                    expected,
+                    expected.saturating_sub(scaled(most, expected)).max(0),
+                )
             }
             (None, None) => (0, 0),
         };
@@ -189,7 +193,7 @@ impl Count {
         if self.expected <= 0 {
             return 0;
         }
-        (self.healthy - self.desired).max(0)
+        self.healthy.saturating_sub(self.desired).max(0)
     }
 }
 
@@ -202,7 +206,7 @@ fn scaled(value: &Value, whole: i64) -> i64 {
     let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
     let percent = percent.and_then(|percent| percent.parse::<i64>().ok());
     match percent {
-        Some(percent) => (percent * whole + 99) / 100,
+        Some(percent) => percent.saturating_mul(whole).saturating_add(99) / 100,
         None => value.as_i64().unwrap_or_default(),
     }
 }

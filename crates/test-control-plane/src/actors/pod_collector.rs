@@ -16,6 +16,7 @@ use super::nodes::node_key;
 use super::pods::PodFields;
 use super::runner::Actor;
 use super::taints;
+use crate::clock::later;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 
@@ -208,7 +209,7 @@ impl Actor for PodCollector {
             return;
         };
         let since = *self.since.entry(key.clone()).or_insert_with(Instant::now);
-        let due = since + self.delay(why);
+        let due = later(since, self.delay(why));
         if due > Instant::now() {
             agenda.at(key, due);
         } else if !self.delete(&object, why).await {

@@ -2,10 +2,14 @@
 //! it is due.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
 use crate::object::{Key, Object};
@@ -39,30 +43,57 @@ pub(super) trait Actor: Send {
 
 /// Gives orders to an actor.
 #[derive(Debug)]
-pub(super) struct Orders<O>(mpsc::UnboundedSender<Order<O>>);
+pub(super) struct Orders<O> {
+    actor: &'static str,
+    sender: mpsc::UnboundedSender<Order<O>>,
+    stopping: CancellationToken,
+}
 
 /// An order, and whom to tell that it was taken.
 #[derive(Debug)]
-pub(super) struct Order<O> {
+struct Order<O> {
     order: O,
     taken: oneshot::Sender<()>,
 }
 
 impl<O> Orders<O> {
-    /// A way to an actor, with the end that it reads.
-    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Order<O>>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
-    }
-
-    /// Gives an order, and returns once the actor has taken it or has ended.
+    /// Gives an order, and returns once the actor has taken it or the server stops.
+    ///
+    /// # Panics
+    ///
+    /// If the actor has panicked: a test that goes on without it would wait in vain.
     pub(super) async fn give(&self, order: O) {
         let (taken, done) = oneshot::channel();
-        if self.0.send(Order { order, taken }).is_ok() {
-            // An actor that has ended takes no orders; there is nobody left to tell.
-            let _ = done.await;
-        }
+        let is_taken = self.sender.send(Order { order, taken }).is_ok() && done.await.is_ok();
+        let actor = self.actor;
+        assert!(
+            is_taken || self.stopping.is_cancelled(),
+            "the {actor} takes no orders: it has panicked"
+        );
     }
+}
+
+/// Starts an actor; the way to it.
+pub(super) fn spawn<A: Actor + 'static>(
+    name: &'static str,
+    actor: A,
+    server: &ApiServer,
+    tasks: &mut JoinSet<()>,
+) -> Orders<A::Order> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let orders = Orders {
+        actor: name,
+        sender,
+        stopping: server.stopping(),
+    };
+    let work = AssertUnwindSafe(run(actor, server.clone(), receiver)).catch_unwind();
+    tasks.spawn(async move {
+        if let Err(panic) = work.await {
+            tracing::error!(actor = name, "the actor has panicked and does nothing more");
+            resume_unwind(panic);
+        }
+    });
+    orders
 }
 
 fn obey<A: Actor>(actor: &mut A, order: Order<A::Order>, agenda: &mut Agenda) {
@@ -72,7 +103,7 @@ fn obey<A: Actor>(actor: &mut A, order: Order<A::Order>, agenda: &mut Agenda) {
 }
 
 /// Runs an actor until the server stops.
-pub(super) async fn run<A: Actor>(
+async fn run<A: Actor>(
     mut actor: A,
     server: ApiServer,
     mut orders: mpsc::UnboundedReceiver<Order<A::Order>>,

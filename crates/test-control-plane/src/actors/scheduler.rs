@@ -20,6 +20,7 @@ use super::matcher::PodMatcher;
 use super::pods::{PodFields, Waiters};
 use super::runner::Actor;
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
+use crate::clock::later;
 use crate::object::{Key, MetadataRef, Object};
 use crate::store::{Change, LogEntry};
 use cache::{Cache, Needs};
@@ -108,7 +109,7 @@ impl Scheduler {
         let (dice, delay) = (self.dice, self.config.bind_delay);
         *self.due.entry(object.uid.clone()).or_insert_with(|| {
             let uid = &object.uid;
-            Instant::now() + dice.draw(delay, uid, "bind", 0)
+            later(Instant::now(), dice.draw(delay, uid, "bind", 0))
         })
     }
 

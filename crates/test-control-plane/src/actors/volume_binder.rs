@@ -21,6 +21,7 @@ use super::client::{ActorClient, path};
 use super::delay::Dice;
 use super::pods::{PodFields, claim_key, claims_of};
 use super::runner::Actor;
+use crate::clock::later;
 use crate::members::text_at;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
@@ -86,7 +87,7 @@ impl VolumeBinder {
         let dice = self.dice;
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
             let time = dice.draw(delay, &object.uid, "provision", 0);
-            (Instant::now() + time, 0)
+            (later(Instant::now(), time), 0)
         });
         if *due > Instant::now() {
             agenda.at(key, *due);

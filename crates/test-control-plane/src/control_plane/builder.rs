@@ -91,10 +91,21 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Runs every actor with its defaults: pods become ready at once.
+    /// Runs every actor, with its defaults unless it was configured already: pods become ready at
+    /// once.
     #[must_use]
-    pub fn all_actors(self) -> Self {
-        self.actors(ActorsConfig::all())
+    pub fn all_actors(mut self) -> Self {
+        let all = ActorsConfig::all();
+        let actors = &mut self.actors;
+        actors.kubelet = actors.kubelet.take().or(all.kubelet);
+        actors.scheduler = actors.scheduler.take().or(all.scheduler);
+        actors.node_controller = actors.node_controller.or(all.node_controller);
+        actors.pod_collector = actors.pod_collector.or(all.pod_collector);
+        actors.disruption_controller = true;
+        actors.volume_binder = actors.volume_binder.take().or(all.volume_binder);
+        actors.garbage_collector = actors.garbage_collector.or(all.garbage_collector);
+        actors.namespace_controller = actors.namespace_controller.or(all.namespace_controller);
+        self
     }
 
     /// Runs a kubelet, and a scheduler unless one was configured already.

@@ -11,6 +11,7 @@ use super::facts::RequestFacts;
 use super::lines::Line;
 use super::rule::RuleId;
 use super::watch_rule::{UnsoundAction, WatchAction, WatchMoment, WatchRule};
+use crate::clock::later;
 
 /// A rule at work on one watch.
 #[derive(Debug)]
@@ -89,7 +90,7 @@ impl Applied {
 
     /// When it goes out of effect by itself.
     pub(super) fn ends(&self) -> Option<Instant> {
-        Some(self.began? + self.rule.lasting?)
+        Some(later(self.began?, self.rule.lasting?))
     }
 
     pub(super) fn is_over(&self, now: Instant) -> bool {

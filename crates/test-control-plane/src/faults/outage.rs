@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::later;
+
 /// The connections of clients to the control plane: what is on its way is lost when they break.
 #[derive(Debug, Default)]
 pub struct Outage(Mutex<State>);
@@ -39,7 +41,7 @@ impl Outage {
 
     /// Breaks every connection and refuses new ones for so long.
     pub fn begin_for(&self, time: Duration) {
-        self.lock().refused = Refused::Until(Instant::now() + time);
+        self.lock().refused = Refused::Until(later(Instant::now(), time));
         self.break_connections();
     }
 

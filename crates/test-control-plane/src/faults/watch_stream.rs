@@ -15,6 +15,7 @@ use super::engine::Faults;
 use super::facts::RequestFacts;
 use super::lines::{Line, Splitter};
 use super::watches::Seen;
+use crate::clock::later;
 use crate::query::Query;
 use crate::reply::{BoxError, Reply, ResponseBody, streamed};
 
@@ -179,7 +180,7 @@ impl WatchStream {
     /// When what came just now is to be sent.
     fn draw_due(&mut self) -> Instant {
         let now = Instant::now();
-        let drawn = self.applied.iter_mut().map(|a| now + a.delay()).max();
+        let drawn = self.applied.iter_mut().map(|a| later(now, a.delay())).max();
         let due = drawn.into_iter().chain(self.last_due).max().unwrap_or(now);
         self.last_due = Some(due);
         due

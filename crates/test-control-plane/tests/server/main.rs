@@ -8,6 +8,7 @@
 mod actors;
 mod actors_budgets;
 mod actors_determinism;
+mod actors_extremes;
 mod actors_garbage_collector;
 mod actors_namespaces;
 mod actors_nodes;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::behaviour::{Cause, Outcome, Stop};
 use super::container::{Container, Role, State};
 use super::run::{Now, PodRun, Stage, Timer};
+use crate::clock::later;
 
 /// How a pod has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl PodRun {
 
     /// Begins to stop the containers of a pod that is deleted, or hurries.
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
-        let kill = now.at + grace;
+        let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
             if let Some(due) = self.timers.get_mut(&Timer::Stop) {
                 *due = kill.min(*due);
@@ -92,11 +93,12 @@ impl PodRun {
         }
         let hook = self.draw(self.behaviour.pre_stop_delay, "pre-stop", 0, now);
         let stop = self.draw(self.behaviour.stop_delay, "stop", 0, now);
+        let time = hook.saturating_add(stop);
         match self.behaviour.stop {
             Stop::Obeys => {
-                self.is_killed = hook + stop > grace;
+                self.is_killed = time > grace;
                 self.timers
-                    .insert(Timer::Stop, kill.min(now.at + hook + stop));
+                    .insert(Timer::Stop, kill.min(later(now.at, time)));
             }
             Stop::IgnoresSigterm => {
                 self.is_killed = true;

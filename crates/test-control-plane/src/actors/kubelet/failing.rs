@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::behaviour::Crash;
 use super::container::{Container, Role, State, Termination, full_name};
 use super::run::{Now, PodRun, Stage, Timer};
+use crate::clock::later;
 
 /// How long the kubelet takes to notice that a container has ended or an image can't be had.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ impl PodRun {
             return;
         };
         let run = self.containers[i].runs;
-        let due = now.at + self.draw(after, "crash", run, now);
+        let due = later(now.at, self.draw(after, "crash", run, now));
         self.timers.insert(Timer::Crash(i), due);
         self.timers.remove(&Timer::Finish(i));
     }
@@ -60,7 +61,7 @@ impl PodRun {
     /// Ends a container as the crash says.
     fn crash_as(&mut self, i: usize, crash: &Crash, now: Now<'_>) {
         let code = crash.exit_code.unwrap_or_else(|| match crash.signal {
-            Some(signal) => 128 + signal,
+            Some(signal) => signal.saturating_add(128),
             None if crash.reason == "OOMKilled" => 137,
             None => 1,
         });
@@ -172,7 +173,7 @@ impl PodRun {
         };
         self.tell(true, "BackOff", event, Some(i));
         // Counted from the end of the container.
-        let due = now.at + wait.saturating_sub(NOTICE);
+        let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Restart(i), due);
     }
 
@@ -238,7 +239,7 @@ impl PodRun {
         self.tell(false, "BackOff", back_off, Some(i));
         let error = "Error: ImagePullBackOff".to_owned();
         self.tell(true, "Failed", error, Some(i));
-        let due = now.at + wait.saturating_sub(NOTICE);
+        let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Pull(i), due);
     }
 }

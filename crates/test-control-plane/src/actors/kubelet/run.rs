@@ -9,6 +9,7 @@ use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
 use crate::actors::delay::{Delay, Dice};
+use crate::clock::later;
 use crate::object::Key;
 
 /// What happens at a certain time. The number is that of a container.
@@ -213,7 +214,7 @@ impl PodRun {
         match role {
             Role::Init => {
                 let time = self.draw(self.behaviour.init_delay, "init", run, now);
-                self.timers.insert(Timer::Finish(i), now.at + time);
+                self.timers.insert(Timer::Finish(i), later(now.at, time));
             }
             Role::Sidecar => self.containers[i].ready = true,
             Role::Main => self.plan_readiness(i, now),
@@ -224,7 +225,7 @@ impl PodRun {
     /// Plans what becomes of a main container that runs.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
-        let due = now.at + self.draw(delay, "ready", run, now);
+        let due = later(now.at, self.draw(delay, "ready", run, now));
         match self.behaviour.outcome {
             Outcome::Ready => {
                 self.timers.insert(Timer::Ready(i), due);
@@ -255,7 +256,7 @@ impl PodRun {
         }
         let delay = flap.ready_for;
         let time = self.draw(delay, "flap", self.flaps, now).max(FLAP_MIN);
-        self.timers.insert(Timer::Flap, now.at + time);
+        self.timers.insert(Timer::Flap, later(now.at, time));
     }
 
     fn flap(&mut self, now: Now<'_>) {
@@ -273,7 +274,8 @@ impl PodRun {
         if is_ready {
             self.flaps += 1;
             let time = self.draw(flap.unready_for, "flap-back", self.flaps, now);
-            self.timers.insert(Timer::Flap, now.at + time.max(FLAP_MIN));
+            let due = later(now.at, time.max(FLAP_MIN));
+            self.timers.insert(Timer::Flap, due);
         } else {
             self.plan_flap(now);
         }
@@ -281,7 +283,7 @@ impl PodRun {
 
     pub(super) fn set(&mut self, timer: Timer, delay: Delay, now: Now<'_>) {
         let time = self.draw(delay, "once", 0, now);
-        self.timers.insert(timer, now.at + time);
+        self.timers.insert(timer, later(now.at, time));
     }
 
     pub(super) fn draw(

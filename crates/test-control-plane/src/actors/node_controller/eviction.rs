@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::actors::taints::{self, Tolerance};
+use crate::clock::later;
 use crate::object::Key;
 
 /// The taints that drive pods away, and the pods that are on their way.
@@ -47,7 +48,7 @@ impl Evictions {
             }
             Tolerance::For(time) => {
                 let since = *self.since.entry(key.clone()).or_insert_with(Instant::now);
-                Some(since + time)
+                Some(later(since, time))
             }
         }
     }

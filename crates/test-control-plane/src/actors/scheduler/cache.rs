@@ -27,14 +27,20 @@ impl Needs {
         };
         let mut sum = Self::default();
         for needs in containers("/spec/containers") {
-            sum.cpu += needs.cpu;
-            sum.memory += needs.memory;
+            sum = sum.plus(needs);
         }
         for needs in containers("/spec/initContainers") {
             sum.cpu = sum.cpu.max(needs.cpu);
             sum.memory = sum.memory.max(needs.memory);
         }
         sum
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_add(other.cpu),
+            memory: self.memory.saturating_add(other.memory),
+        }
     }
 
     fn read(amounts: Option<&Value>) -> Self {
@@ -89,10 +95,10 @@ impl Node {
             return Some("Too many pods".to_owned());
         }
         let room = self.room?;
-        if needs.cpu > 0 && self.used.cpu + needs.cpu > room.cpu {
+        if needs.cpu > 0 && self.used.plus(*needs).cpu > room.cpu {
             return Some("Insufficient cpu".to_owned());
         }
-        if needs.memory > 0 && self.used.memory + needs.memory > room.memory {
+        if needs.memory > 0 && self.used.plus(*needs).memory > room.memory {
             return Some("Insufficient memory".to_owned());
         }
         None
@@ -165,8 +171,7 @@ impl Cache {
         let needs = Needs::of(pod);
         let node = self.nodes.entry(name.to_owned()).or_default();
         node.pods += 1;
-        node.used.cpu += needs.cpu;
-        node.used.memory += needs.memory;
+        node.used = node.used.plus(needs);
         let guards = Guard::of(pod, &object.key.namespace);
         if !guards.is_empty() {
             self.guards.insert(object.key.clone(), guards);
@@ -192,8 +197,8 @@ impl Cache {
         self.guards.remove(key);
         if let Some(node) = self.nodes.get_mut(&placed.node) {
             node.pods = node.pods.saturating_sub(1);
-            node.used.cpu -= placed.needs.cpu;
-            node.used.memory -= placed.needs.memory;
+            node.used.cpu = node.used.cpu.saturating_sub(placed.needs.cpu);
+            node.used.memory = node.used.memory.saturating_sub(placed.needs.memory);
         }
         true
     }
