@@ -7,6 +7,8 @@ pub mod audit;
 pub mod auth;
 pub mod certificates;
 pub mod clock;
+#[cfg(feature = "client")]
+pub mod cluster;
 pub mod config;
 pub mod control_plane;
 pub mod faults;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use kube_test_control_plane::audit::AuditEntry;
-use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kube_test_control_plane::cluster::TestCluster;
 use serde_json::Value;
 use statefulset_client::clock::Clock;
 use statefulset_client::error::Error;
@@ -23,6 +22,8 @@ use statefulset_controller::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::server;
+
 /// The namespace of all objects.
 const NAMESPACE: &str = "default";
 /// A cluster in which nothing was written for so long has settled: longer than any delay of the
@@ -30,24 +31,13 @@ const NAMESPACE: &str = "default";
 const QUIET: Duration = Duration::from_secs(30);
 /// How often a cluster may still be busy before a test gives up on it.
 const BUSY_MAX: usize = 400;
-/// The moment at which clusters begin.
-const BEGIN: &str = "2026-03-01T12:00:00Z";
 
 /// A control plane with a kubelet, a volume binder and a garbage collector, and the controller.
 pub struct Cluster {
-    plane: TestControlPlane,
+    server: TestCluster,
     client: RestClient,
-    clock: TokioClock,
+    clock: Arc<dyn Clock>,
     controller: Option<(CancellationToken, JoinSet<()>)>,
-}
-
-/// The control plane's clock, as the controller takes it.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
 }
 
 #[expect(
@@ -64,19 +54,14 @@ impl Cluster {
 
     /// Starts a control plane whose pods behave so.
     pub async fn start_without_controller(pods: PodBehaviour) -> Self {
-        let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             ..ActorsConfig::all()
         };
-        let plane = TestControlPlane::builder()
-            .actors(actors)
-            .clock(Arc::new(clock.clone()))
-            .start()
-            .await;
-        let client = RestClient::new(plane.client());
+        let (server, clock) = server::start(actors).await;
+        let client = RestClient::new(server.client());
         Self {
-            plane,
+            server,
             client,
             clock,
             controller: None,
@@ -90,7 +75,7 @@ impl Cluster {
             informer_client: self.client.clone(),
             client: self.client.clone(),
             recorder: Arc::new(NoopRecorder),
-            clock: Arc::new(SharedClock(self.clock.clone())),
+            clock: Arc::clone(&self.clock),
             feature_gates: FeatureGates::default(),
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: None,
@@ -117,15 +102,16 @@ impl Cluster {
         }
     }
 
-    /// The control plane.
+    /// The control plane, of which these tests need what a real one can't do.
     pub fn plane(&self) -> &TestControlPlane {
-        &self.plane
+        let plane = self.server.embedded();
+        plane.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Waits until nothing has been written for a while.
     pub async fn settle(&self) {
         for _ in 0..BUSY_MAX {
-            self.plane.server().audit().clear();
+            self.plane().server().audit().clear();
             tokio::time::sleep(QUIET).await;
             if self.writes().is_empty() {
                 return;
@@ -136,7 +122,7 @@ impl Cluster {
 
     /// The successful writes since the audit log was last cleared.
     pub fn writes(&self) -> Vec<AuditEntry> {
-        self.plane
+        self.plane()
             .server()
             .audit()
             .matching(|entry| entry.is_write() && entry.code < 300)

@@ -8,6 +8,7 @@ pub mod poll;
 pub mod space;
 pub mod stateful_sets;
 mod world;
+pub mod server;
 
 pub use cluster::Cluster;
 pub use world::World;

@@ -1,0 +1,45 @@
+//! A cluster that is there already.
+
+use std::time::Duration;
+
+use kube::{Client, Config};
+use tokio::time::timeout;
+
+use super::error::{ClusterError, in_one_line};
+use super::real::{Origin, RealControlPlane, ask};
+
+/// How long the cluster may take to answer.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// Finds the cluster as kube-rs does, and makes sure that it answers.
+pub(super) async fn find() -> Result<RealControlPlane, ClusterError> {
+    let config = Config::infer()
+        .await
+        .map_err(|err| unreachable("of USE_EXISTING_CLUSTER=true", in_one_line(&err)))?;
+    connect(config).await
+}
+
+/// Makes sure that a cluster answers, and that it lets us in.
+pub(super) async fn connect(config: Config) -> Result<RealControlPlane, ClusterError> {
+    let url = config.cluster_url.to_string();
+    // A retry would only hide for a while what is wrong.
+    let mut once = config.clone();
+    once.default_retry = false;
+    let client = Client::try_from(once).map_err(|err| unreachable(&url, in_one_line(&err)))?;
+    // Unlike /version, this is not for everybody.
+    match timeout(ANSWER_MAX, ask(&client, "/api/v1/namespaces?limit=1")).await {
+        Ok(Ok(_)) => RealControlPlane::new(config, Origin::Existing),
+        Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),
+        Err(_) => Err(unreachable(
+            &url,
+            format!("no answer within {ANSWER_MAX:?}"),
+        )),
+    }
+}
+
+fn unreachable(url: &str, reason: String) -> ClusterError {
+    ClusterError::Unreachable {
+        url: url.to_owned(),
+        reason,
+    }
+}

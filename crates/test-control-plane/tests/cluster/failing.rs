@@ -1,0 +1,113 @@
+//! Binaries that don't come up: one clear error, the logs kept, nothing left running.
+
+use std::time::Duration;
+
+use kube_test_control_plane::cluster::{Backend, ClusterError, TestCluster};
+
+use crate::stand_ins::{RUNS, StandIns, take_log};
+
+/// Long enough for a script to start on a busy machine, where it matters that it ended.
+const LONG: Duration = Duration::from_secs(60);
+
+/// How starting these fails.
+async fn failure(programs: &StandIns, timeout: Duration) -> ClusterError {
+    let assets = programs.assets().unwrap().start_timeout(timeout);
+    let started = TestCluster::builder()
+        .kube_apiserver_flag("--v=7")
+        .start_on(Backend::Binaries(assets))
+        .await;
+    assert!(programs.are_gone());
+    started.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_program_that_ends_early_is_named_with_its_last_words() {
+    let dies = "echo starting\necho 'error: no such flag' >&2\necho\nexit 3";
+    for (program, programs) in [
+        ("kube-apiserver", StandIns::new(dies, RUNS)),
+        ("etcd", StandIns::new(RUNS, dies)),
+    ] {
+        let error = failure(&programs, LONG).await;
+        let ClusterError::Exited { log, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{program} ended before the API server was ready (exit status: 3); its last words: \
+                 \"error: no such flag\"; the log is kept in {}",
+                log.display()
+            )
+        );
+        assert_eq!(take_log(log), "starting\nerror: no such flag\n\n");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_gets_ready_is_given_up() {
+    let programs = StandIns::new(&format!("echo waiting\n{RUNS}"), RUNS);
+    let error = failure(&programs, Duration::from_secs(2)).await;
+    let ClusterError::NotReady { log, last, .. } = &error else {
+        panic!("{error}");
+    };
+    let text = error.to_string();
+    assert!(
+        text.starts_with("kube-apiserver was not ready within 2s: "),
+        "{text}"
+    );
+    assert!(last.contains("Connect"), "{last}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!(take_log(log), "waiting\n");
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_be_run_is_named() {
+    let programs = StandIns::new(RUNS, RUNS);
+    std::fs::write(programs.folder().join("kube-apiserver"), "#!/nonexistent\n").unwrap();
+    let error = failure(&programs, LONG).await;
+    assert!(matches!(error, ClusterError::Binary { .. }), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("kube-apiserver of KUBEBUILDER_ASSETS can't be used"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_port_that_somebody_else_took_is_tried_again_with_another() {
+    let dies = "echo 'bind: address already in use'\nexit 1";
+    let programs = StandIns::new(dies, RUNS);
+    let error = failure(&programs, LONG).await;
+    let ClusterError::Exited { log, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(programs.pids("kube-apiserver").len(), 3);
+    take_log(log);
+}
+
+#[tokio::test]
+async fn the_programs_get_the_flags_that_let_them_find_each_other() {
+    let programs = StandIns::new("for f in \"$@\"; do echo \"$f\"; done\nexit 1", RUNS);
+    let error = failure(&programs, LONG).await;
+    let ClusterError::Exited { log, last, .. } = &error else {
+        panic!("{error}");
+    };
+    // Flags of the test come last, so that they win.
+    assert_eq!(last, "--v=7");
+    assert_eq!(
+        programs.flag("kube-apiserver", "etcd-servers").unwrap(),
+        programs.flag("etcd", "listen-client-urls").unwrap()
+    );
+    for flag in ["tls-cert-file", "tls-private-key-file", "client-ca-file"] {
+        let path = programs.flag("kube-apiserver", flag).unwrap();
+        assert!(!std::path::Path::new(&path).exists(), "{path} is left");
+    }
+    let port = programs.flag("kube-apiserver", "secure-port").unwrap();
+    assert_eq!(
+        programs
+            .flag("kube-apiserver", "service-account-issuer")
+            .unwrap(),
+        format!("https://127.0.0.1:{port}/")
+    );
+    take_log(log);
+}

@@ -1,0 +1,49 @@
+//! Which API server the tests run against: the embedded one in paused time, or a real one in real
+//! time, as the environment chooses.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube_test_control_plane::actors::ActorsConfig;
+use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kube_test_control_plane::cluster::{Backend, TestCluster};
+use statefulset_client::clock::{Clock, SystemClock};
+
+/// The moment at which embedded clusters begin.
+const BEGIN: &str = "2026-03-01T12:00:00Z";
+
+/// The control plane's clock, as the controller takes it.
+struct SharedClock(TokioClock);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// Starts the API server that the environment chooses, with these actors, and the clock that it
+/// goes by. Where it is a real one, the test's time runs on from here.
+///
+/// # Panics
+///
+/// It can't be started; another one is not tried.
+pub async fn start(actors: ActorsConfig) -> (TestCluster, Arc<dyn Clock>) {
+    let backend = Backend::from_env().unwrap_or_else(|error| panic!("{error}"));
+    let is_embedded = backend.is_embedded();
+    if !is_embedded {
+        tokio::time::resume();
+    }
+    let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
+    let plane_clock = Arc::new(clock.clone());
+    let cluster = TestCluster::builder()
+        .embedded(|plane| plane.actors(actors).clock(plane_clock))
+        .start_on(backend)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    let clock: Arc<dyn Clock> = if is_embedded {
+        Arc::new(SharedClock(clock))
+    } else {
+        Arc::new(SystemClock)
+    };
+    (cluster, clock)
+}
