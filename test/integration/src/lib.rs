@@ -5,10 +5,10 @@
 mod cluster;
 pub mod manifests;
 pub mod poll;
+pub mod server;
 pub mod space;
 pub mod stateful_sets;
 mod world;
-pub mod server;
 
 pub use cluster::Cluster;
 pub use world::World;
