@@ -19,6 +19,10 @@ pub mod retention;
 mod slot;
 mod stateful_pod_control;
 mod storage;
+#[cfg(test)]
+mod test_setup;
+#[cfg(test)]
+mod upstream;
 
 pub use error::Error;
 pub use identity::Ordinal;

@@ -17,7 +17,7 @@ const POD_API_VERSION: &str = "v1";
 
 /// One of the two that may own a claim: the set, or the pod.
 #[derive(Clone, Copy)]
-struct Owner<'a> {
+pub(crate) struct Owner<'a> {
     api_version: &'a str,
     kind: &'a str,
     name: &'a str,
@@ -34,7 +34,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    fn pod(pod: &'a PodSlot) -> Self {
+    pub(crate) fn pod(pod: &'a PodSlot) -> Self {
         Self {
             api_version: POD_API_VERSION,
             kind: POD_KIND,
@@ -46,7 +46,7 @@ impl<'a> Owner<'a> {
     /// Whether the reference is to this owner's name, whatever its uid.
     ///
     /// Upstream: `matchesRef`.
-    fn is_named_by(self, reference: &OwnerReference) -> bool {
+    pub(crate) fn is_named_by(self, reference: &OwnerReference) -> bool {
         *reference.api_version == *self.api_version
             && *reference.kind == *self.kind
             && *reference.name == *self.name
@@ -55,7 +55,7 @@ impl<'a> Owner<'a> {
     /// Whether the claim has a reference with this owner's uid.
     ///
     /// Upstream: `hasOwnerRef`.
-    fn owns(self, claim: &Claim) -> bool {
+    pub(crate) fn owns(self, claim: &Claim) -> bool {
         claim
             .owner_references
             .iter()

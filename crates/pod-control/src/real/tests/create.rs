@@ -88,22 +88,6 @@ async fn a_claim_that_exists_after_all_is_an_error_without_a_claim_event() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cant_be_looked_up_is_told_about_the_claim_and_the_pod() {
-    let (setup, set) = (in_memory(), web().build());
-    setup.objects.get_claim_tracker.fail_after(0, boom);
-    let error = create(&setup, &set).await.unwrap_err();
-    assert_eq!(error.to_string(), "failed to retrieve PVC data-web-0: boom");
-    assert_eq!(
-        setup.recorder.drain(),
-        [
-            "Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: boom",
-            "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to retrieve PVC data-web-0: boom",
-        ]
-    );
-    assert_eq!(setup.objects.create_claim_tracker.requests(), 0);
-}
-
-#[tokio::test]
 async fn claims_on_their_way_out_are_told_about_the_pod_alone() {
     let (setup, set) = (in_memory(), two_claims());
     for template in ["data", "logs"] {

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use statefulset_client::fake::{FaultError, FaultRule};
 use tokio::time::Instant;
 
 use super::*;
@@ -29,20 +28,6 @@ fn unnamed(set: &StatefulSet, setup: &OverApi) -> PodSlot {
     setup.load_claim(&builders::claim(set, "data", 0));
     setup.api.load(&PODS, pod.text());
     existing(&pod)
-}
-
-fn fail(setup: &OverApi, verb: ApiVerb, resource: &str, times: u32, error: FaultError) {
-    setup.api.fail(FaultRule::new(verb, resource, times, error));
-}
-
-#[tokio::test]
-async fn where_nothing_is_wrong_nothing_is_asked() {
-    let (setup, set) = (over_api(), web().build());
-    setup.load_claim(&builders::claim(&set, "data", 0));
-    let pod = existing(&builders::pod(&set, 0));
-    update(&setup, &set, &pod).await.unwrap();
-    assert!(setup.requests().is_empty());
-    assert!(setup.recorder.is_empty());
 }
 
 #[tokio::test]
@@ -99,13 +84,7 @@ async fn claims_that_cant_be_created_end_the_repair_even_by_a_conflict() {
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
     setup.api.load(&PODS, pod.text());
     let conflict = FaultError::Conflict;
-    fail(
-        &setup,
-        ApiVerb::Create,
-        "persistentvolumeclaims",
-        1,
-        conflict,
-    );
+    setup.fail(ApiVerb::Create, CLAIMS, 1, conflict);
     let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
     assert!(!error.is_conflict());
     assert_eq!(
@@ -161,18 +140,40 @@ async fn a_claim_whose_owners_cant_be_compared_ends_the_repair() {
     assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
 }
 
+#[tokio::test]
+async fn a_claim_that_cant_be_given_its_owner_ends_the_repair() {
+    let set = web().retention("Retain", "Delete").build();
+    let update = async |setup: &InMemory| {
+        let claim = builders::claim(&set, "data", 0);
+        setup.objects.claims.put(claim.json());
+        let (pod, live_set) = (existing(&builders::pod(&set, 0)), LiveSetCheck::new());
+        let result = setup.control.update_stateful_pod(&set, &pod, &live_set);
+        let error = result.await.unwrap_err().to_string();
+        assert_eq!(setup.recorder.drain(), [failed(&error)]);
+        assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+        error
+    };
+    let setup = in_memory();
+    setup.objects.get_claim_tracker.fail_after(1, boom);
+    assert_eq!(
+        update(&setup).await,
+        "Could not retrieve claim data-web-0 not found for web-0 when checking PVC deletion policy: boom"
+    );
+    let setup = in_memory();
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        update(&setup).await,
+        "could not update claim data-web-0 for delete policy ownerRefs: boom"
+    );
+    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all_with_one_event() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
         let (setup, set) = (over_api(), web().build());
         let pod = unnamed(&set, &setup);
-        fail(
-            &setup,
-            ApiVerb::Update,
-            "pods",
-            conflicts,
-            FaultError::Conflict,
-        );
+        setup.fail(ApiVerb::Update, "pods", conflicts, FaultError::Conflict);
         let stored = setup.api.raw_objects(&PODS)[0].clone();
         let reads = AtomicUsize::new(10);
         setup.api.react(ApiVerb::Get, "pods", move |_| {
@@ -205,7 +206,7 @@ async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all_with_one_event(
 async fn another_failure_isnt_retried() {
     let (setup, set) = (over_api(), web().build());
     let pod = unnamed(&set, &setup);
-    fail(&setup, ApiVerb::Update, "pods", 1, FaultError::Invalid);
+    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
     update(&setup, &set, &pod).await.unwrap_err();
     assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
     assert_eq!(setup.recorder.drain(), [failed(r#"X "web-0" is invalid"#)]);
@@ -271,13 +272,7 @@ async fn a_conflict_on_a_claim_is_retried_with_an_event_each_time() {
     let pod = builders::pod(&set, 0);
     setup.api.load(&PODS, pod.text());
     let conflict = FaultError::Conflict;
-    fail(
-        &setup,
-        ApiVerb::Update,
-        "persistentvolumeclaims",
-        2,
-        conflict,
-    );
+    setup.fail(ApiVerb::Update, CLAIMS, 2, conflict);
     let start = Instant::now();
     update(&setup, &set, &existing(&pod)).await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_millis(10 + 50));

@@ -1,0 +1,125 @@
+//! Pod controls for tests: over an object manager in memory, and over a fake API where requests
+//! count.
+
+use std::sync::Arc;
+
+use statefulset_client::backoff::NoJitter;
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::indexer::{CachedObject as _, Indexer};
+use statefulset_client::recorder::{EventRecorder, FakeRecorder};
+use statefulset_client::resource::PERSISTENT_VOLUME_CLAIMS;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::ConsistencyStore;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::testing::WriteLog;
+use statefulset_controller_util::testing::builders::Builder;
+
+use crate::fake::FakeObjectManager;
+use crate::identity::ordinal;
+use crate::object_manager::{ObjectManager, RealObjectManager};
+use crate::real::RealStatefulPodControl;
+use crate::slot::PodSlot;
+
+/// The plural of claims, as the fake API knows them.
+pub(crate) const CLAIMS: &str = "persistentvolumeclaims";
+
+/// A pod control over objects in memory.
+pub(crate) struct InMemory {
+    pub(crate) objects: Arc<FakeObjectManager>,
+    pub(crate) recorder: Arc<FakeRecorder>,
+    pub(crate) control: RealStatefulPodControl,
+}
+
+pub(crate) fn in_memory() -> InMemory {
+    let objects = Arc::new(FakeObjectManager::default());
+    let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
+    let (recorder, control) = control_over(manager);
+    InMemory {
+        objects,
+        recorder,
+        control,
+    }
+}
+
+/// A pod control over a fake API, whose cache of claims a test fills.
+pub(crate) struct OverApi {
+    pub(crate) api: FakeClientset,
+    pub(crate) claims: Arc<Indexer<Claim>>,
+    pub(crate) recorder: Arc<FakeRecorder>,
+    pub(crate) control: RealStatefulPodControl,
+}
+
+pub(crate) fn over_api() -> OverApi {
+    over_api_reporting_to(Arc::new(WriteLog::default()))
+}
+
+pub(crate) fn over_api_reporting_to(consistency: Arc<dyn ConsistencyStore>) -> OverApi {
+    let api = FakeClientset::new();
+    let claims = Arc::new(Indexer::new());
+    let manager = RealObjectManager::new(api.rest_client(), Arc::clone(&claims), consistency);
+    let (recorder, control) = control_over(Arc::new(manager));
+    OverApi {
+        api,
+        claims,
+        recorder,
+        control,
+    }
+}
+
+fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, RealStatefulPodControl) {
+    let recorder = Arc::new(FakeRecorder::new());
+    let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
+    let control = RealStatefulPodControl::new(objects, events, Arc::new(NoJitter));
+    (recorder, control)
+}
+
+impl OverApi {
+    /// Puts a claim into the API and into the cache.
+    pub(crate) fn load_claim(&self, claim: &Builder<Claim>) {
+        self.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+        self.claims.add(claim.build());
+    }
+
+    /// From now on the cache shows each claim that is written.
+    pub(crate) fn show_written_claims(&self) {
+        for verb in [Verb::Create, Verb::Update] {
+            let claims = Arc::clone(&self.claims);
+            self.api.react(verb, CLAIMS, move |action| {
+                let claim = Claim::decode(&action.body).expect("claims are written to claims");
+                claims.update(claim);
+                None
+            });
+        }
+    }
+
+    /// Fails calls of a verb a number of times.
+    pub(crate) fn fail(&self, verb: Verb, resource: &str, times: u32, error: FaultError) {
+        self.api.fail(FaultRule::new(verb, resource, times, error));
+    }
+
+    /// The requests so far, as `verb resource name`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let line = |action: Action| format!("{} {} {}", action.verb, action.resource, action.name);
+        self.api.actions().into_iter().map(line).collect()
+    }
+
+    /// What was sent by the only call of a verb.
+    pub(crate) fn sent(&self, verb: Verb, resource: &str) -> serde_json::Value {
+        let concerned = |action: &Action| action.verb == verb && action.resource == resource;
+        let calls: Vec<Action> = self.api.actions().into_iter().filter(concerned).collect();
+        assert_eq!(calls.len(), 1, "{verb} {resource}");
+        calls[0].json()
+    }
+}
+
+/// A pod that is there.
+pub(crate) fn existing(pod: &Builder<Pod>) -> PodSlot {
+    let pod = pod.build();
+    let ordinal = ordinal(&pod.name).expect("the pod has an ordinal");
+    PodSlot::Existing(ordinal, Arc::new(pod))
+}
+
+pub(crate) fn boom() -> ApiError {
+    ApiError::api(500, "InternalError", "boom")
+}

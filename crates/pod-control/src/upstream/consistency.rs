@@ -1,0 +1,116 @@
+//! Writes are reported to the consistency store, which holds back the next sync until the cache
+//! shows them.
+
+use std::sync::Arc;
+
+use statefulset_client::fake::Verb;
+use statefulset_client::resource::PODS;
+use statefulset_controller_util::consistency::{
+    ConsistencyStore, RealConsistencyStore, StaleCache, TrackedResource,
+};
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::FakeCaches;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::set;
+
+use super::fixtures::{claim, misnamed_pod, new_pod, pod};
+use crate::test_setup::{OverApi, existing, over_api_reporting_to};
+use crate::{LiveSetCheck, StatefulPodControl as _};
+
+/// A pod control and its consistency store, over one cache that is tracked.
+struct Setup {
+    caches: Arc<FakeCaches>,
+    store: Arc<RealConsistencyStore>,
+    tracked: TrackedResource,
+    over_api: OverApi,
+}
+
+/// The tracked cache is at version 1; whatever is written comes back with version 2.
+fn setup(tracked: TrackedResource) -> Setup {
+    let caches = Arc::new(FakeCaches::default());
+    caches.set_version(tracked, "1");
+    let store = RealConsistencyStore::new(Arc::<FakeCaches>::clone(&caches));
+    let store = Arc::new(store);
+    let over_api = over_api_reporting_to(Arc::<RealConsistencyStore>::clone(&store));
+    for verb in [Verb::Create, Verb::Update] {
+        over_api.api.react(verb, "*", |action| {
+            let mut written = action.json();
+            written["metadata"]["resourceVersion"] = "2".into();
+            Some(Ok(written.to_string()))
+        });
+    }
+    Setup {
+        caches,
+        store,
+        tracked,
+        over_api,
+    }
+}
+
+fn set_123() -> Builder<StatefulSet> {
+    set(3).uid("set-123")
+}
+
+impl Setup {
+    /// The set waits for the write until the cache shows it.
+    fn waits_for_the_write(&self) {
+        let set = set_123().build().key();
+        let stale = StaleCache::Older {
+            read: "1".to_owned(),
+            written: "2".to_owned(),
+            resource: self.tracked,
+        };
+        assert_eq!(self.store.ensure_ready(&set), Err(stale));
+        self.caches.set_version(self.tracked, "2");
+        assert_eq!(self.store.ensure_ready(&set), Ok(()));
+    }
+}
+
+mod test_stateful_pod_control_consistency_store {
+    use super::*;
+
+    #[tokio::test]
+    async fn create_pod() {
+        let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
+        let (pod, live_set) = (new_pod(&set, 0), LiveSetCheck::new());
+        let control = &setup.over_api.control;
+        let created = control.create_stateful_pod(&set, &pod, &live_set).await;
+        created.unwrap();
+        setup.waits_for_the_write();
+    }
+
+    #[tokio::test]
+    async fn update_pod() {
+        let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
+        let pod = misnamed_pod(&set);
+        setup.over_api.api.load(&PODS, pod.text());
+        let (pod, live_set) = (existing(&pod), LiveSetCheck::new());
+        let control = &setup.over_api.control;
+        let updated = control.update_stateful_pod(&set, &pod, &live_set).await;
+        updated.unwrap();
+        setup.waits_for_the_write();
+    }
+
+    #[tokio::test]
+    async fn create_claim() {
+        let setup = setup(TrackedResource::PersistentVolumeClaims);
+        let set = set_123().build();
+        let (pod, live_set) = (existing(&pod(&set, 0)), LiveSetCheck::new());
+        let control = &setup.over_api.control;
+        let created = control.create_missing_persistent_volume_claims(&set, &pod, &live_set);
+        created.await.unwrap();
+        setup.waits_for_the_write();
+    }
+
+    #[tokio::test]
+    async fn update_claim() {
+        let setup = setup(TrackedResource::PersistentVolumeClaims);
+        let set = set_123().retention("Retain", "Delete").build();
+        setup.over_api.load_claim(&claim(&set));
+        let (pod, live_set) = (existing(&pod(&set, 0)), LiveSetCheck::new());
+        let control = &setup.over_api.control;
+        let updated = control.update_pod_claim_for_retention_policy(&set, &pod, &live_set);
+        updated.await.unwrap();
+        setup.waits_for_the_write();
+    }
+}

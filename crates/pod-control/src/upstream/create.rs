@@ -1,0 +1,100 @@
+//! Creating a pod, its claims first.
+
+use statefulset_client::fake::{FaultError, Verb};
+use statefulset_client::resource::PODS;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::upstream::set;
+
+use super::fixtures::{CLAIM, claim, new_pod, pod};
+use crate::test_setup::{CLAIMS, OverApi, boom, in_memory, over_api};
+use crate::{Error, LiveSetCheck, StatefulPodControl};
+
+const CREATED: &str = "Normal SuccessfulCreate Create Pod foo-0 in StatefulSet foo successful";
+const CLAIM_CREATED: &str =
+    "Normal SuccessfulCreate Create Claim datadir-foo-0 Pod foo-0 in StatefulSet foo success";
+
+fn failed(error: &str) -> String {
+    format!("Warning FailedCreate Create Pod foo-0 in StatefulSet foo failed error: {error}")
+}
+
+fn claim_failed(error: &str) -> String {
+    format!(
+        "Warning FailedCreate Create Claim datadir-foo-0 for Pod foo-0 in StatefulSet foo failed error: {error}"
+    )
+}
+
+async fn create(control: &dyn StatefulPodControl, set: &StatefulSet) -> Result<(), Error> {
+    let (pod, live_set) = (new_pod(set, 0), LiveSetCheck::new());
+    control.create_stateful_pod(set, &pod, &live_set).await
+}
+
+async fn create_over(setup: &OverApi, set: &StatefulSet) -> Result<(), Error> {
+    create(&setup.control, set).await
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_creates_pods() {
+    let (setup, set) = (over_api(), set(3).build());
+    setup.show_written_claims();
+    create_over(&setup, &set).await.unwrap();
+    let claim = format!("create {CLAIMS} {CLAIM}");
+    assert_eq!(setup.requests(), [&claim, "create pods foo-0"]);
+    assert_eq!(setup.recorder.drain(), [CLAIM_CREATED, CREATED]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_create_pod_exists() {
+    let (setup, set) = (over_api(), set(3).build());
+    setup.load_claim(&claim(&set));
+    setup.api.load(&PODS, pod(&set, 0).text());
+    let error = create_over(&setup, &set).await.unwrap_err();
+    assert!(error.is_already_exists(), "{error}");
+    assert_eq!(setup.requests(), ["create pods foo-0"]);
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_create_pod_pvc_create_failure() {
+    let (setup, set) = (over_api(), set(3).build());
+    setup.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
+    let error = create_over(&setup, &set).await.unwrap_err().to_string();
+    assert_eq!(setup.requests(), [format!("create {CLAIMS} {CLAIM}")]);
+    let answer = "Internal error occurred: boom";
+    assert_eq!(error, format!("failed to create PVC {CLAIM}: {answer}"));
+    let events = [claim_failed(answer), failed(&error)];
+    assert_eq!(setup.recorder.drain(), events);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_create_pod_pvc_deleting() {
+    let (setup, set) = (over_api(), set(3).build());
+    let deleting = claim(&set).with("metadata.deletionTimestamp", "2019-01-01T00:00:00Z");
+    setup.load_claim(&deleting);
+    let error = create_over(&setup, &set).await.unwrap_err().to_string();
+    assert_eq!(error, format!("pvc {CLAIM} is being deleted"));
+    assert!(setup.requests().is_empty());
+    assert_eq!(setup.recorder.drain(), [failed(&error)]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_create_pod_pvc_get_failure() {
+    let (setup, set) = (in_memory(), set(3).build());
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let error = create(&setup.control, &set).await.unwrap_err().to_string();
+    assert_eq!(error, format!("failed to retrieve PVC {CLAIM}: boom"));
+    let events = [claim_failed("boom"), failed(&error)];
+    assert_eq!(setup.recorder.drain(), events);
+    assert_eq!(setup.objects.create_claim_tracker.requests(), 0);
+    assert_eq!(setup.objects.create_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_create_pod_failed() {
+    let (setup, set) = (over_api(), set(3).build());
+    setup.fail(Verb::Create, "pods", 1, FaultError::InternalError);
+    let error = create_over(&setup, &set).await.unwrap_err().to_string();
+    let claim = format!("create {CLAIMS} {CLAIM}");
+    assert_eq!(setup.requests(), [&claim, "create pods foo-0"]);
+    let events = [CLAIM_CREATED, &failed(&error)];
+    assert_eq!(setup.recorder.drain(), events);
+}

@@ -1,0 +1,55 @@
+//! Deleting a pod. The pod bears a uid, as every stored one does: one without would be looked up
+//! first.
+
+use statefulset_client::fake::{FaultError, Verb};
+use statefulset_client::resource::PODS;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::set;
+
+use super::fixtures::pod;
+use crate::test_setup::{OverApi, over_api};
+use crate::{Error, StatefulPodControl as _};
+
+const DELETED: &str = "Normal SuccessfulDelete Delete Pod foo-0 in StatefulSet foo successful";
+
+fn stored_pod() -> Builder<Pod> {
+    pod(&set(3).build(), 0).uid("foo-0-uid")
+}
+
+/// Deletes the pod by one request, whatever the answer.
+async fn delete(setup: &OverApi) -> Result<(), Error> {
+    let (set, pod) = (set(3).build(), stored_pod().build());
+    let deleted = setup.control.delete_stateful_pod(&set, &pod).await;
+    assert_eq!(setup.requests(), ["delete pods foo-0"]);
+    deleted
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_deletes_stateful_pod() {
+    let setup = over_api();
+    setup.api.load(&PODS, stored_pod().text());
+    delete(&setup).await.unwrap();
+    assert!(setup.api.objects(&PODS).is_empty());
+    assert_eq!(setup.recorder.drain(), [DELETED]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_delete_stateful_pod_not_found() {
+    let setup = over_api();
+    delete(&setup).await.unwrap();
+    assert_eq!(setup.recorder.drain(), [DELETED]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_delete_failure() {
+    let setup = over_api();
+    setup.api.load(&PODS, stored_pod().text());
+    setup.fail(Verb::Delete, "pods", 1, FaultError::InternalError);
+    let error = delete(&setup).await.unwrap_err().to_string();
+    assert_eq!(error, "Internal error occurred: boom");
+    assert_eq!(setup.api.objects(&PODS).len(), 1);
+    let event =
+        format!("Warning FailedDelete Delete Pod foo-0 in StatefulSet foo failed error: {error}");
+    assert_eq!(setup.recorder.drain(), [event]);
+}

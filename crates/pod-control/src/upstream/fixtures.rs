@@ -1,0 +1,85 @@
+//! The pods, claims and owners that the tests share.
+
+use std::sync::Arc;
+
+use kube_apimachinery::owner_reference::OwnerReference;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::pod::{POD_NAME_LABEL, Pod, REVISION_LABEL};
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+
+use crate::identity::Ordinal;
+use crate::new_pod::NewPod;
+use crate::slot::PodSlot;
+use crate::storage::new_claims;
+
+/// The claim of the first pod.
+pub(super) const CLAIM: &str = "datadir-foo-0";
+
+/// API version and kind of a set.
+pub(super) const SET: (&str, &str) = ("apps/v1", "StatefulSet");
+/// API version and kind of a pod.
+pub(super) const POD: (&str, &str) = ("v1", "Pod");
+
+/// A pod that isn't there yet.
+pub(super) fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
+    NewPod::new(set, "foo-674c887789", Ordinal::from(ordinal))
+}
+
+/// A pod as production builds it: with no uid, phase or revision.
+///
+/// Upstream: `newStatefulSetPod`.
+pub(super) fn pod(set: &StatefulSet, ordinal: i32) -> Builder<Pod> {
+    Builder::from_json(new_pod(set, ordinal).to_value()).without_label(REVISION_LABEL)
+}
+
+/// The first pod with another pod's name in its name label.
+pub(super) fn misnamed_pod(set: &StatefulSet) -> Builder<Pod> {
+    pod(set, 0).label(POD_NAME_LABEL, "goo-0")
+}
+
+/// The claim of the first pod, owned by nobody.
+pub(super) fn claim(set: &StatefulSet) -> Builder<Claim> {
+    let mut claims = new_claims(set, Ordinal::from(0));
+    Builder::from_json(claims.next().expect("there is a claim template").json)
+}
+
+/// A place in a set with a pod of this name and uid in it, both its own.
+pub(super) fn slot(ordinal: i32, name: &str, uid: &str) -> PodSlot {
+    let pod = Pod {
+        name: name.into(),
+        uid: uid.into(),
+        ..Pod::default()
+    };
+    PodSlot::Existing(Ordinal::from(ordinal), Arc::new(pod))
+}
+
+/// A reference that controls, or doesn't, or doesn't say.
+pub(super) fn reference(
+    (api_version, kind): (&str, &str),
+    name: &str,
+    uid: &str,
+    controller: Option<bool>,
+) -> OwnerReference {
+    OwnerReference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: name.into(),
+        uid: uid.into(),
+        controller,
+        block_owner_deletion: None,
+    }
+}
+
+/// A claim with these owners.
+pub(super) fn owned(owners: impl IntoIterator<Item = OwnerReference>) -> Claim {
+    Claim {
+        owner_references: owners.into_iter().collect(),
+        ..Claim::default()
+    }
+}
+
+/// A set of that name and uid.
+pub(super) fn named_set(set: Builder<StatefulSet>, name: &str, uid: &str) -> Builder<StatefulSet> {
+    set.with("metadata.name", name).uid(uid)
+}

@@ -1,0 +1,162 @@
+//! The retention policy, from the set to the claims' owners.
+
+use kube_apimachinery::owner_reference::OwnerReference;
+use serde_json::{Value, json};
+use statefulset_client::fake::Verb;
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+use statefulset_controller_util::testing::upstream::{NAMESPACE, set};
+
+use super::fixtures::{CLAIM, claim, new_pod, pod};
+use crate::slot::PodSlot;
+use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
+use crate::{LiveSetCheck, StatefulPodControl as _};
+
+const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
+
+/// Updates the first pod, which is as it should be.
+async fn update(setup: &OverApi, set: &StatefulSet) {
+    let (pod, live_set) = (existing(&pod(set, 0)), LiveSetCheck::new());
+    let updated = setup.control.update_stateful_pod(set, &pod, &live_set);
+    updated.await.unwrap();
+}
+
+fn owners(claim: &Value) -> Value {
+    claim["metadata"]["ownerReferences"].clone()
+}
+
+/// The owners of the stored claim.
+fn stored_owners(setup: &OverApi) -> Value {
+    let claim = setup
+        .api
+        .object(&PERSISTENT_VOLUME_CLAIMS, NAMESPACE, CLAIM);
+    owners(&claim.unwrap())
+}
+
+fn writes_of_claim_and_pod() -> [String; 4] {
+    [
+        format!("get {CLAIMS} {CLAIM}"),
+        format!("update {CLAIMS} {CLAIM}"),
+        "get pods foo-0".to_owned(),
+        "update pods foo-0".to_owned(),
+    ]
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_claims_match_deletion_polcy() {
+    let (setup, set) = (over_api(), set(3));
+    setup.load_claim(&claim(&set.build()));
+    for (when_deleted, expected) in [("Retain", true), ("Delete", false)] {
+        let set = set.clone().retention("Retain", when_deleted).build();
+        let pod = existing(&pod(&set, 0));
+        let matches = setup.control.claims_match_retention_policy(&set, &pod);
+        assert_eq!(matches.unwrap(), expected, "{when_deleted}");
+    }
+}
+
+mod test_stateful_pod_control_update_pod_claim_for_retention_policy {
+    use super::*;
+
+    fn deleting_set() -> StatefulSet {
+        set(3).uid("set-123").retention("Retain", "Delete").build()
+    }
+
+    /// Applies the policy to the claims of a pod without a uid.
+    async fn apply(setup: &OverApi, set: &StatefulSet) {
+        setup.show_written_claims();
+        let (pod, live_set) = (PodSlot::Missing(new_pod(set, 0)), LiveSetCheck::new());
+        let control = &setup.control;
+        let applied = control.update_pod_claim_for_retention_policy(set, &pod, &live_set);
+        applied.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn bare_pvc() {
+        let (setup, set) = (over_api(), deleting_set());
+        setup.load_claim(&claim(&set));
+        apply(&setup, &set).await;
+        assert_eq!(stored_owners(&setup), json!([set.controller_reference()]));
+    }
+
+    /// The pod has no uid, and neither has the reference: equal, as upstream compares them. So the
+    /// claim is written, unchanged.
+    #[tokio::test]
+    async fn pvc_already_controller() {
+        let (setup, set) = (over_api(), deleting_set());
+        let reference = OwnerReference {
+            name: "foobar".into(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        };
+        let claim = claim(&set).owner(json!(reference));
+        setup.load_claim(&claim);
+        apply(&setup, &set).await;
+        assert_eq!(setup.sent(Verb::Update, CLAIMS), claim.json());
+        assert_eq!(stored_owners(&setup), owners(&claim.json()));
+        let event = format!(
+            "Warning ConflictingController PersistentVolumeClaim {CLAIM} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"
+        );
+        assert_eq!(setup.recorder.drain(), [event]);
+    }
+}
+
+/// Upstream looks at copies of the claim that never had an owner; here at what was sent.
+#[tokio::test]
+async fn test_stateful_pod_control_retain_deletion_policy_update() {
+    let (setup, set) = (over_api(), set(1).build());
+    setup.api.load(&PODS, pod(&set, 0).text());
+    setup.load_claim(&claim(&set).owner(json!(set.controller_reference())));
+    update(&setup, &set).await;
+    assert_eq!(setup.requests(), writes_of_claim_and_pod());
+    assert_eq!(setup.sent(Verb::Update, CLAIMS), claim(&set).json());
+    assert_eq!(stored_owners(&setup), Value::Null);
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_retention_policy_update() {
+    let setup = over_api();
+    let set = set(1).retention("Retain", "Delete").build();
+    setup.api.load(&PODS, pod(&set, 0).text());
+    setup.load_claim(&claim(&set));
+    setup.show_written_claims();
+    update(&setup, &set).await;
+    assert_eq!(setup.requests(), writes_of_claim_and_pod());
+    let cached = setup.claims.get(NAMESPACE, CLAIM).unwrap();
+    assert_eq!(*cached.owner_references, [set.controller_reference()]);
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+}
+
+#[tokio::test]
+async fn test_stateful_pod_control_retention_policy_update_missing_claims() {
+    let setup = over_api();
+    let set = set(1).retention("Retain", "Delete").build();
+    setup.api.load(&PODS, pod(&set, 0).text());
+    setup.show_written_claims();
+    update(&setup, &set).await;
+    assert!(setup.requests().is_empty());
+
+    setup.load_claim(&claim(&set));
+    update(&setup, &set).await;
+    let cached = setup.claims.get(NAMESPACE, CLAIM).unwrap();
+    assert_eq!(*cached.owner_references, [set.controller_reference()]);
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+}
+
+/// Upstream's test leaves out the set without a policy, which retains.
+#[test]
+fn test_get_persistent_volume_claim_retention_policy() {
+    use ClaimRetentionPolicyType::{Delete, Retain};
+    let member = "spec.persistentVolumeClaimRetentionPolicy";
+    for (set, when_scaled) in [
+        (set(3), Retain),
+        (set(3).retention("Delete", "Retain"), Delete),
+        (set(3).without(member), Retain),
+    ] {
+        let policy = set.build().spec.claim_retention_policy;
+        assert_eq!(
+            (policy.when_scaled, policy.when_deleted),
+            (when_scaled, Retain)
+        );
+    }
+}
