@@ -164,7 +164,7 @@ async fn run_phases(
 }
 
 /// Deletes pods of an old revision; stops at the first failure.
-async fn roll(
+pub(crate) async fn roll(
     pod_control: &dyn StatefulPodControl,
     set: &StatefulSet,
     outdated: &[Arc<Pod>],

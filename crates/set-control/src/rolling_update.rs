@@ -81,11 +81,12 @@ pub(crate) fn max_unavailable(set: &StatefulSet) -> Result<usize, IntOrStringErr
     Ok(usize::try_from(count).unwrap_or(0).max(1))
 }
 
-struct Update<'a> {
-    set: &'a StatefulSet,
-    replicas: &'a [PodSlot],
-    revision: &'a str,
-    now: Timestamp,
+/// An update of these places to a revision.
+pub(crate) struct Update<'a> {
+    pub(crate) set: &'a StatefulSet,
+    pub(crate) replicas: &'a [PodSlot],
+    pub(crate) revision: &'a str,
+    pub(crate) now: Timestamp,
 }
 
 impl Update<'_> {
@@ -144,8 +145,14 @@ impl Update<'_> {
         Plan::wait(None)
     }
 
+    /// As many pods as may be unavailable beside those that are, from the highest index down.
+    ///
+    /// # Errors
+    ///
+    /// `maxUnavailable` is neither a number nor a percentage.
+    ///
     /// Upstream: `updateStatefulSetAfterInvariantEstablished`.
-    fn within_budget(&self) -> Result<Plan, IntOrStringError> {
+    pub(crate) fn within_budget(&self) -> Result<Plan, IntOrStringError> {
         let max_unavailable = max_unavailable(self.set)?;
         let unavailable = self
             .replicas

@@ -9,7 +9,16 @@
 //! `stateful_set_compatibility_test.go`, `stateful_set_status_updater_test.go`, and the tests of
 //! revisions and order in `stateful_set_utils_test.go`.
 
+mod availability;
+mod compatibility;
 mod drivers;
+mod failures;
 mod fixtures;
+mod max_unavailable;
+mod ordinals;
+mod parallel;
+mod revisions;
 mod runs;
 mod scale;
+mod status_updater;
+mod update;

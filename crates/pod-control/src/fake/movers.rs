@@ -10,7 +10,7 @@ use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 use super::FakeObjectManager;
-use crate::identity::{Ordinal, ordinal};
+use crate::identity::{Ordinal, ordinal, pod_name};
 use crate::new_pod::NewPod;
 
 /// The pod that a set wants for an ordinal, with neither uid nor phase nor revision.
@@ -87,16 +87,14 @@ impl FakeObjectManager {
     }
 
     /// Changes a pod, which gets the next resource version.
-    pub fn change_pod(&self, set: &StatefulSet, wanted: i32, change: impl FnOnce(&mut Value)) {
-        let pods = self.pods_of(set);
-        let wanted = Ordinal::from(wanted);
-        let found = pods.iter().find(|pod| ordinal(&pod.name) == Some(wanted));
-        let pod = found.unwrap_or_else(|| panic!("set {} has no pod {wanted}", set.name()));
-        let mut json = self
-            .pods
-            .json(&pod.namespace, &pod.name)
-            .expect("what the cache shows is stored");
-        let version: u64 = pod.resource_version.parse().unwrap_or(0);
+    pub fn change_pod(&self, set: &StatefulSet, ordinal: i32, change: impl FnOnce(&mut Value)) {
+        let name = pod_name(set, Ordinal::from(ordinal));
+        let stored = self.pods.json(set.namespace(), &name);
+        let mut json = stored.unwrap_or_else(|| panic!("there is no pod {name}"));
+        let version = json["metadata"]["resourceVersion"].as_str();
+        let version: u64 = version
+            .and_then(|version| version.parse().ok())
+            .unwrap_or(0);
         json["metadata"]["resourceVersion"] = (version + 1).to_string().into();
         change(&mut json);
         self.pods.put(json);

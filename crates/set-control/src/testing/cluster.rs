@@ -29,6 +29,8 @@ pub struct Cluster {
     pub status: Arc<FakeStatusUpdater>,
     /// Events.
     pub recorder: Arc<FakeRecorder>,
+    /// Creates, repairs and deletes the pods.
+    pub pods: Arc<RealStatefulPodControl>,
     /// What is tested.
     pub control: DefaultStatefulSetControl,
     /// The time of day; stands still unless a test moves it.
@@ -43,10 +45,11 @@ impl Cluster {
         let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
         let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
         let pods = RealStatefulPodControl::new(manager, events, Arc::new(NoJitter));
+        let pods = Arc::new(pods);
         let status = Arc::new(FakeStatusUpdater::new(Arc::clone(&objects.sets)));
         let history = Arc::new(FakeHistory::default());
         let control = DefaultStatefulSetControl::new(
-            Arc::new(pods),
+            Arc::<RealStatefulPodControl>::clone(&pods),
             Arc::<FakeStatusUpdater>::clone(&status),
             Arc::<FakeHistory>::clone(&history),
             gates,
@@ -56,6 +59,7 @@ impl Cluster {
             history,
             status,
             recorder,
+            pods,
             control,
             now: "2026-03-01T12:00:00Z".parse().expect("this is a time"),
         }

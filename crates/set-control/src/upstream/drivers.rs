@@ -23,13 +23,13 @@ const TURNS_MAX: usize = 2_000;
 const TURN_SECONDS: i64 = 1;
 
 /// Why a driver ended early.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// A sync failed.
+    #[error("a sync failed: {0}")]
     Sync(Error),
-    /// An invariant was violated.
+    #[error("an invariant is violated: {0}")]
     Violated(String),
-    /// It doesn't get there.
+    #[error("the set doesn't get there")]
     Stuck,
 }
 

@@ -9,8 +9,16 @@ use statefulset_client::error::Error as ApiError;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 
+use statefulset_controller_util::testing::upstream;
+use statefulset_history::{NewRevision, RevisionData};
+
 use super::runs::{Run, SEED_VARIABLE};
 use crate::testing::Cluster;
+
+/// The revision of upstream's set, as the reference names it.
+pub(super) const NGINX_REVISION: &str = "foo-674c887789";
+/// The revision of upstream's set with the image `foo`, as the reference names it.
+pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 
 /// A cluster, the choices that its driver makes, and a set.
 pub(super) struct World {
@@ -118,4 +126,28 @@ pub(super) fn edit_template(set: &mut StatefulSet, edit: impl FnOnce(&mut Value)
 /// What a tracker is told to fail with.
 pub(super) fn injected() -> ApiError {
     ApiError::api(500, "InternalError", "injected failure")
+}
+
+#[test]
+fn revisions_are_those_that_upstream_computes() {
+    let mut set = upstream::set(3).build();
+    let data = RevisionData::new(&set.spec.template);
+    let expected = concat!(
+        r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"foo":"bar"}},"spec":"#,
+        r#"{"containers":[{"image":"nginx","name":"nginx","resources":{},"volumeMounts":"#,
+        r#"[{"mountPath":"/tmp/zookeeper","name":"datadir"},{"mountPath":"/home","name":"home"}]}],"#,
+        r#""volumes":[{"hostPath":{"path":"/tmp/home"},"name":"home"}]}}}}"#
+    );
+    assert_eq!(**data.recorded(), *expected);
+    let name = |set: &StatefulSet, count| {
+        let data = RevisionData::new(&set.spec.template);
+        NewRevision::new(set, &data, 1, count).name
+    };
+    assert_eq!(name(&set, 0), NGINX_REVISION);
+    assert_eq!(name(&set, 1), "foo-674c887788");
+    edit_template(&mut set, |template| {
+        template["spec"]["containers"][0]["image"] = "foo".into();
+    });
+    assert_eq!(name(&set, 0), FOO_REVISION);
+    assert_eq!(name(&set, 1), "foo-758f94cd5b");
 }

@@ -1,0 +1,189 @@
+//! Sets and revisions that servers of two minor versions have written, of which the older one
+//! recorded an empty creation time in the template.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use statefulset_client::indexer::CachedObject as _;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_history::fake::FakeHistory;
+use statefulset_history::{NewRevision, RevisionData};
+
+use crate::revisions::{SemanticMatches, get_stateful_set_revisions};
+
+/// The two versions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Server {
+    V1_33,
+    V1_34,
+}
+use Server::{V1_33, V1_34};
+
+const UID: &str = "ec335e25-1045-4216-8634-50cfbe05f3d6";
+
+impl Server {
+    /// An object's metadata, with the empty creation time that the older server wrote.
+    fn template_metadata(self, mut metadata: Value) -> Value {
+        if self == V1_33 {
+            metadata["creationTimestamp"] = Value::Null;
+        }
+        metadata
+    }
+
+    fn template(self) -> Value {
+        let metadata = json!({"annotations": {"test": "value"}, "labels": {"app": "foo"}});
+        json!({
+            "metadata": self.template_metadata(metadata),
+            "spec": {
+                "containers": [{
+                    "image": "test", "imagePullPolicy": "Always", "name": "test", "resources": {},
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                }],
+                "dnsPolicy": "ClusterFirst", "restartPolicy": "Always",
+                "schedulerName": "default-scheduler", "securityContext": {},
+                "terminationGracePeriodSeconds": 30,
+            },
+        })
+    }
+
+    /// Name, number, version, creation time and uid of the revision.
+    fn revision_identity(self) -> [&'static str; 5] {
+        match self {
+            V1_33 => [
+                "test-c77f6d978",
+                "1",
+                "2209",
+                "2025-10-31T18:19:02Z",
+                "af6e1945-ed14-4d1a-b420-813aa683a0fd",
+            ],
+            V1_34 => [
+                "test-776999688b",
+                "2",
+                "16318",
+                "2025-11-03T19:46:23Z",
+                "47df387b-5f17-40b6-9964-4c43cf6ad5d1",
+            ],
+        }
+    }
+
+    fn set(self) -> StatefulSet {
+        let claim =
+            json!({"annotations": {"key": "value"}, "labels": {"key": "value"}, "name": "test"});
+        let [revision, ..] = self.revision_identity();
+        let version = if self == V1_33 { "2219" } else { "16319" };
+        let json = json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet",
+            "metadata": {
+                "name": "test", "namespace": "default", "uid": UID, "generation": 1,
+                "resourceVersion": version, "creationTimestamp": "2025-10-31T18:19:02Z",
+                "labels": {"sslabel": "value"},
+            },
+            "spec": {
+                "replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady",
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+                "selector": {"matchLabels": {"app": "foo"}}, "serviceName": "",
+                "template": self.template(),
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+                "volumeClaimTemplates": [{
+                    "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                    "metadata": self.template_metadata(claim),
+                    "spec": {
+                        "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem",
+                        "resources": {"requests": {"storage": "1Gi"}},
+                    },
+                    "status": {"phase": "Pending"},
+                }],
+            },
+            "status": {
+                "observedGeneration": 1, "collisionCount": 0, "replicas": 1, "currentReplicas": 1,
+                "availableReplicas": 1, "updatedReplicas": 1,
+                "currentRevision": revision, "updateRevision": revision,
+            },
+        });
+        StatefulSet::decode(&json.to_string()).unwrap()
+    }
+
+    fn revision(self) -> Arc<ControllerRevision> {
+        let [name, number, version, created, uid] = self.revision_identity();
+        let mut template = self.template();
+        template["$patch"] = "replace".into();
+        let set = self.set();
+        let json = json!({
+            "apiVersion": "apps/v1", "kind": "ControllerRevision",
+            "metadata": {
+                "name": name, "namespace": "default", "uid": uid, "resourceVersion": version,
+                "creationTimestamp": created,
+                "labels": {"app": "foo", "controller.kubernetes.io/hash": &name["test-".len()..]},
+                "ownerReferences": [set.controller_reference()],
+            },
+            "data": {"spec": {"template": template}},
+            "revision": number.parse::<i64>().unwrap(),
+        });
+        let revision = ControllerRevision::decode(&json.to_string()).unwrap();
+        // The name is the hash of the bytes, so these are the bytes that the server recorded.
+        let renamed = NewRevision {
+            data: revision.data.to_string().into(),
+            ..NewRevision::new(&set, &RevisionData::new(&set.spec.template), 1, 0)
+        };
+        assert_eq!(renamed.name_for(0), name);
+        Arc::new(revision)
+    }
+}
+
+/// Current and update revision are the last of the stored ones, `times` in a row: nothing is
+/// created and nothing renumbered.
+async fn takes_the_last(server: Server, revisions: &[Server], times: usize) {
+    let (set, history) = (server.set(), FakeHistory::default());
+    let revisions: Vec<_> = revisions.iter().map(|server| server.revision()).collect();
+    let semantic = SemanticMatches::new();
+    for _ in 0..times {
+        let found = get_stateful_set_revisions(&history, Some(&semantic), &set, &revisions);
+        let found = found.await.unwrap();
+        assert_eq!(found.current, *revisions.last().unwrap());
+        assert_eq!(found.update, *revisions.last().unwrap());
+        assert_eq!(found.collision_count, 0);
+    }
+    assert_eq!(history.create_tracker.requests(), 0);
+    assert_eq!(history.update_tracker.requests(), 0);
+}
+
+mod test_stateful_set_compatibility {
+    use super::*;
+
+    #[tokio::test]
+    async fn case_1_33_set_1_33_rev() {
+        takes_the_last(V1_33, &[V1_33], 1).await;
+    }
+
+    #[tokio::test]
+    async fn case_1_34_set_1_34_rev() {
+        takes_the_last(V1_34, &[V1_34], 1).await;
+    }
+
+    #[tokio::test]
+    async fn case_1_34_set_1_33_1_34_rev() {
+        takes_the_last(V1_34, &[V1_33, V1_34], 1).await;
+    }
+}
+
+/// The same, often enough that what is remembered of the first time has to be right.
+mod bench_stateful_set_compatibility {
+    use super::*;
+
+    #[tokio::test]
+    async fn case_1_33_set_1_33_rev() {
+        takes_the_last(V1_33, &[V1_33], 50).await;
+    }
+
+    #[tokio::test]
+    async fn case_1_34_set_1_34_rev() {
+        takes_the_last(V1_34, &[V1_34], 50).await;
+    }
+
+    #[tokio::test]
+    async fn case_1_34_set_1_33_1_34_rev() {
+        takes_the_last(V1_34, &[V1_33, V1_34], 50).await;
+    }
+}

@@ -1,0 +1,371 @@
+//! Updates of several pods at once, up to as many as may be unavailable.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_pod_control::PodSlot;
+
+use super::drivers::ordinal_of;
+use super::fixtures::{FOO_REVISION, NGINX_REVISION, World};
+use super::runs::Run;
+use crate::core::roll;
+use crate::rolling_update::{Update, max_unavailable};
+use crate::testing::invariants;
+
+/// Syncs with the pods that are there.
+async fn sync(world: &World) {
+    world
+        .sync(&world.objects.pods_of(&world.set))
+        .await
+        .unwrap();
+}
+
+fn make_ready(world: &World, ordinal: i32) {
+    world.objects.set_pod_phase(&world.set, ordinal, "Running");
+    world
+        .objects
+        .set_pod_ready(&world.set, ordinal, true, world.now);
+}
+
+/// The pods without that of an ordinal.
+fn without(pods: &[Arc<Pod>], ordinal: i32) -> Vec<Arc<Pod>> {
+    let pods = pods.iter().filter(|pod| ordinal_of(pod) != ordinal);
+    pods.cloned().collect()
+}
+
+/// A set of six whose upper three are updated two at a time, up and with another image; the two
+/// highest have been deleted by its first sync.
+async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
+    let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
+    world.scale_up(invariants::burst).await.unwrap();
+    world.reread();
+    world.change_image("foo");
+    let before = world.objects.pods_of(&world.set);
+    world.sync(&before).await.unwrap();
+    assert_eq!(world.objects.pods_of(&world.set), before[..4]);
+    world
+}
+
+/// The pods of the upper three have the new revision, the others the old one.
+fn assert_updated(world: &World) {
+    let pods = world.objects.pods_of(&world.set);
+    let revisions: Vec<&str> = pods.iter().map(|pod| pod.revision()).collect();
+    assert_eq!(revisions, [[NGINX_REVISION; 3], [FOO_REVISION; 3]].concat());
+}
+
+mod test_stateful_set_control_rolling_update_with_max_unavailable {
+    use super::*;
+
+    /// Upstream hands the third sync a list from before the pod 4 was ready. Its fake creates the
+    /// pod anew, and the pod 5 never comes: nothing is tested from there on. Here every sync sees
+    /// the pods as they are, and the update comes to its end.
+    #[tokio::test]
+    async fn ordered_ready() {
+        for run in Run::walks() {
+            let world = two_deleted(run, set(6).with("spec.podManagementPolicy", "OrderedReady"));
+            let world = world.await;
+            sync(&world).await;
+            assert_eq!(world.pod_names().len(), 5);
+            make_ready(&world, 4);
+            sync(&world).await;
+            assert_eq!(world.pod_names().len(), 6);
+
+            make_ready(&world, 5);
+            let before = world.objects.pods_of(&world.set);
+            sync(&world).await;
+            assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
+            sync(&world).await;
+            make_ready(&world, 3);
+            let before = world.objects.pods_of(&world.set);
+            sync(&world).await;
+            assert_eq!(world.objects.pods_of(&world.set), before);
+            assert_updated(&world);
+        }
+    }
+
+    #[tokio::test]
+    async fn parallel() {
+        for run in Run::walks() {
+            let world = two_deleted(run, set(6).parallel()).await;
+            sync(&world).await;
+            assert_eq!(world.pod_names().len(), 6);
+            make_ready(&world, 4);
+            // The pod 5 is the one that isn't available, so that one more may go.
+            let before = world.objects.pods_of(&world.set);
+            sync(&world).await;
+            assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
+            sync(&world).await;
+            assert_eq!(world.pod_names().len(), 6);
+
+            make_ready(&world, 3);
+            make_ready(&world, 5);
+            let before = world.objects.pods_of(&world.set);
+            sync(&world).await;
+            assert_eq!(world.objects.pods_of(&world.set), before);
+            assert_updated(&world);
+        }
+    }
+}
+
+/// The update step of upstream's, to a revision without a name, over the pods that are there.
+async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<usize> {
+    let pods = world.objects.pods_of(&world.set);
+    let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
+    let places: Vec<PodSlot> = pods.iter().map(place).collect();
+    let update = Update {
+        set: &world.set,
+        replicas: &places,
+        revision: "",
+        now: world.now,
+    };
+    let plan = update.within_budget().unwrap();
+    roll(&*world.pods, &world.set, &plan.delete, status)
+        .await
+        .unwrap();
+    plan.unavailable
+}
+
+/// With these pods on their way out, the update step deletes those of `deleted`. Upstream counts
+/// the pods that are left, whichever they are.
+async fn verify_invariant(terminating: &[i32], deleted: &[i32]) {
+    for run in Run::walks() {
+        let set = set(6).with("spec.podManagementPolicy", "OrderedReady");
+        let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
+        world.scale_up(invariants::burst).await.unwrap();
+        world.reread();
+        for ordinal in terminating {
+            let now = world.now;
+            world.objects.add_terminating_pod(&world.set, *ordinal, now);
+        }
+        world.change_image("foo");
+        let mut expected = world.objects.pods_of(&world.set);
+        expected.retain(|pod| !deleted.contains(&ordinal_of(pod)));
+
+        let mut status = StatefulSetStatus {
+            replicas: 6,
+            ..StatefulSetStatus::default()
+        };
+        let unavailable = update_step(&world, &mut status).await;
+        assert_eq!(world.objects.pods_of(&world.set), expected);
+        assert_eq!(unavailable, Some(terminating.len()));
+    }
+}
+
+mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mode_verify_invariant {
+    use super::*;
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal() {
+        verify_invariant(&[], &[5, 4]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_5() {
+        verify_invariant(&[5], &[4]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_3() {
+        verify_invariant(&[3], &[5]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_4() {
+        verify_invariant(&[4], &[5]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_5_4() {
+        verify_invariant(&[5, 4], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_5_3() {
+        verify_invariant(&[5, 3], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_4_3() {
+        verify_invariant(&[4, 3], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_5_4_3() {
+        verify_invariant(&[5, 4, 3], &[]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_2() {
+        verify_invariant(&[2], &[5]).await;
+    }
+
+    #[tokio::test]
+    async fn terminating_pod_at_ordinal_1() {
+        verify_invariant(&[1], &[5]).await;
+    }
+}
+
+/// What the two gauges of a set show after the update step and the status, with its lowest pods
+/// unavailable: on their way out in parallel sets, not ready in others.
+async fn metrics(set: Builder<StatefulSet>, unready: i32, gauges: [usize; 2]) {
+    for run in Run::walks() {
+        let mut world = run.with_max_unavailable(set.clone());
+        world.scale_up(invariants::burst).await.unwrap();
+        world.reread();
+        world.change_image("foo");
+        let now = world.now;
+        for ordinal in 0..world.set.spec.replicas {
+            if ordinal < unready && world.set.spec.allows_burst() {
+                world.objects.add_terminating_pod(&world.set, ordinal, now);
+            } else {
+                world
+                    .objects
+                    .set_pod_ready(&world.set, ordinal, ordinal >= unready, now);
+            }
+        }
+        let mut status = StatefulSetStatus::default();
+        let unavailable = update_step(&world, &mut status).await;
+        assert_eq!(unavailable, Some(gauges[1]));
+        // The other gauge goes with the status, however far the sync comes.
+        let outcome = world
+            .sync(&world.objects.pods_of(&world.set))
+            .await
+            .unwrap();
+        assert_eq!(outcome.max_unavailable, Some(gauges[0]));
+        assert_eq!(max_unavailable(&world.set), Ok(gauges[0]));
+    }
+}
+
+fn rolling(replicas: i32, max_unavailable: impl Into<Value>) -> Builder<StatefulSet> {
+    let set = set(replicas).partition(0);
+    set.max_unavailable(max_unavailable)
+}
+
+mod test_stateful_set_metrics {
+    use super::*;
+
+    #[tokio::test]
+    async fn ordered_pods_within_limit() {
+        metrics(rolling(5, 2), 1, [2, 1]).await;
+    }
+
+    #[tokio::test]
+    async fn parallel_pods_exceeding_limit() {
+        metrics(rolling(10, "20%").parallel(), 3, [2, 3]).await;
+    }
+
+    #[tokio::test]
+    async fn ordered_pods_exactly_at_limit() {
+        metrics(rolling(6, 3), 3, [3, 3]).await;
+    }
+
+    #[tokio::test]
+    async fn parallel_pods_all_available() {
+        metrics(rolling(4, 1).parallel(), 0, [1, 0]).await;
+    }
+
+    #[tokio::test]
+    async fn ordered_pods_with_percentage_max_unavailable() {
+        metrics(rolling(8, "25%"), 1, [2, 1]).await;
+    }
+
+    #[tokio::test]
+    async fn parallel_pods_with_large_percentage() {
+        metrics(rolling(5, "80%").parallel(), 4, [4, 4]).await;
+    }
+
+    #[tokio::test]
+    async fn small_statefulset_with_max_unavailable_1() {
+        metrics(rolling(2, 1), 1, [1, 1]).await;
+    }
+
+    #[tokio::test]
+    async fn single_pod_statefulset() {
+        metrics(rolling(1, 1).parallel(), 1, [1, 1]).await;
+    }
+
+    #[tokio::test]
+    async fn on_delete_strategy_defaults_to_max_unavailable_1() {
+        metrics(set(3).on_delete(), 2, [1, 2]).await;
+    }
+
+    #[tokio::test]
+    async fn on_delete_strategy_with_parallel_management() {
+        metrics(set(4).on_delete().parallel(), 1, [1, 1]).await;
+    }
+
+    #[tokio::test]
+    async fn rolling_update_with_nil_max_unavailable_defaults_to_1() {
+        metrics(rolling(5, Value::Null), 2, [1, 2]).await;
+    }
+
+    #[tokio::test]
+    async fn rolling_update_with_nil_max_unavailable_and_parallel_pods() {
+        metrics(rolling(6, Value::Null).parallel(), 0, [1, 0]).await;
+    }
+}
+
+fn computes(wanted: impl Into<Value>, replicas: i32, expected: usize) {
+    let wanted = wanted.into();
+    let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": wanted}});
+    let set = set(replicas).with("spec.updateStrategy", strategy).build();
+    assert_eq!(max_unavailable(&set), Ok(expected));
+}
+
+mod test_get_stateful_set_max_unavailable {
+    use super::*;
+
+    #[test]
+    fn case_0() {
+        computes(Value::Null, 10, 1);
+    }
+
+    #[test]
+    fn case_1() {
+        computes(3, 10, 3);
+    }
+
+    #[test]
+    fn case_2() {
+        computes(3, 0, 3);
+    }
+
+    #[test]
+    fn case_3() {
+        computes(0, 0, 1);
+    }
+
+    #[test]
+    fn case_4() {
+        computes("10%", 25, 2);
+    }
+
+    #[test]
+    fn case_5() {
+        computes("100%", 5, 5);
+    }
+
+    #[test]
+    fn case_6() {
+        computes("50%", 5, 2);
+    }
+
+    #[test]
+    fn case_7() {
+        computes("10%", 5, 1);
+    }
+
+    #[test]
+    fn case_8() {
+        computes("1%", 0, 1);
+    }
+
+    #[test]
+    fn case_9() {
+        computes("0%", 0, 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! The ordinals of a set's pods, and their order.
+
+use std::sync::Arc;
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use serde_json::json;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
+
+use super::drivers::ordinal_of;
+use super::runs::Run;
+use crate::layout::{Layout, SetRevision};
+use crate::testing::invariants;
+
+mod test_stateful_set_control_with_start_ordinal {
+    use super::*;
+
+    /// Upstream runs this without invariants. The monotonic ones hold.
+    #[tokio::test]
+    async fn creates_pods_with_start_ordinal() {
+        for run in Run::walks() {
+            let mut world = run.with(set(3).start(2));
+            world.scale_up(invariants::monotonic).await.unwrap();
+            world.reread();
+            assert_eq!(world.counts(), [3, 3, 3]);
+            assert_eq!(world.pod_names(), ["foo-2", "foo-3", "foo-4"]);
+        }
+    }
+}
+
+/// Here sorting is part of laying out the pods: wanted ones go up, the others go down.
+#[test]
+fn test_ascending_ordinal() {
+    for run in Run::walks() {
+        let wanted = set(10).build();
+        let objects = FakeObjectManager::default();
+        for ordinal in 0..10 {
+            let mut pod = stateful_set_pod(&wanted, ordinal);
+            pod["status"] = json!({"phase": "Running"});
+            objects.pods.put(pod);
+        }
+        let mut pods: Vec<Arc<Pod>> = objects.pods.cache().list();
+        pods.shuffle(&mut StdRng::seed_from_u64(run.seed));
+        let lay_out = |replicas| {
+            let set = set(replicas).build();
+            let revision = SetRevision {
+                name: "foo-1".into(),
+                set: set.clone(),
+            };
+            let now = "2026-03-01T12:00:00Z".parse().unwrap();
+            let layout = Layout::new(&set, &revision, &revision, &pods, now);
+            let ordinals: Vec<i32> = layout.pods().map(ordinal_of).collect();
+            ordinals
+        };
+        assert_eq!(lay_out(10), Vec::from_iter(0..10));
+        assert_eq!(lay_out(0), Vec::from_iter((0..10).rev()));
+    }
+}

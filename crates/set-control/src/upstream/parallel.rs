@@ -1,0 +1,58 @@
+//! Parallel sets create and delete in batches that double.
+
+use statefulset_controller_util::testing::upstream::set;
+
+use super::runs::Run;
+use crate::testing::invariants;
+
+/// How many calls of a kind there were, and how many of them at once.
+type Calls = (usize, usize);
+
+/// Scales a set twice, each time in two syncs at most. Upstream asks for some overlap of the
+/// creations; here the numbers are exact, as the batches are.
+async fn scales(from: i32, to: i32, creations: Calls, deletions: Calls) {
+    let run = Run::walks().next().unwrap();
+    let labels = "spec.volumeClaimTemplates.0.metadata.labels.test";
+    let mut world = run.with(set(0).parallel().with(labels, "test"));
+    for replicas in [from, to] {
+        world.change(|set| set.spec.replicas = replicas);
+        if world.set.status.replicas < replicas {
+            world.parallel_scale_up(invariants::burst).await.unwrap();
+        } else {
+            world.parallel_scale_down(invariants::burst).await.unwrap();
+        }
+        world.reread();
+        assert_eq!(world.set.status.replicas, replicas);
+    }
+    let (created, deleted) = (
+        &world.objects.create_pod_tracker,
+        &world.objects.delete_pod_tracker,
+    );
+    assert_eq!((created.requests(), created.parallel_max()), creations);
+    assert_eq!((deleted.requests(), deleted.parallel_max()), deletions);
+}
+
+mod test_parallel_scale {
+    use super::*;
+
+    #[tokio::test]
+    async fn scale_up_from_3_to_30() {
+        scales(3, 30, (30, 15), (0, 0)).await;
+    }
+
+    /// Each pod is deleted twice, as the second sync sees it again.
+    #[tokio::test]
+    async fn scale_down_from_10_to_1() {
+        scales(10, 1, (10, 4), (18, 4)).await;
+    }
+
+    #[tokio::test]
+    async fn scale_down_to_0() {
+        scales(501, 0, (501, 246), (1002, 246)).await;
+    }
+
+    #[tokio::test]
+    async fn scale_up_from_0() {
+        scales(0, 1000, (1000, 489), (0, 0)).await;
+    }
+}

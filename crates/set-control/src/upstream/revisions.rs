@@ -1,0 +1,123 @@
+//! Which revisions a set has, and what applying one does.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use statefulset_client::indexer::CachedObject as _;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_history::{
+    History as _, NewRevision, RevisionData, apply_revision, sort_controller_revisions,
+};
+
+use super::fixtures::NGINX_REVISION;
+use super::runs::Run;
+use crate::control::StatefulSetControl as _;
+use crate::revisions::{SemanticMatches, get_stateful_set_revisions};
+
+fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
+    NewRevision::new(set, &RevisionData::new(&set.spec.template), number, 0)
+}
+
+/// The first three sets in a row, each with another template than the one before.
+fn sets() -> [Builder<StatefulSet>; 3] {
+    let first = set(3);
+    let second = first.clone().image("foo");
+    let second = second.with("status.currentRevision", NGINX_REVISION);
+    let third = second
+        .clone()
+        .with("spec.template.metadata.labels.new", "label");
+    [first, second, third]
+}
+
+/// With revisions of so many of the sets stored, the revisions of one of the sets: its current and
+/// update revision are those of two sets, with numbers, and there are then so many.
+async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2], count: usize) {
+    for run in Run::policies() {
+        let sets = sets();
+        let world = run.with(sets[of].clone());
+        let data = sets.map(|set| new_revision(&set.build(), 1).data);
+        for (number, index) in (1..).zip(0..existing) {
+            let set = self::sets()[index].build();
+            let revision = new_revision(&set, number);
+            let created = world.history.create_controller_revision(&set, &revision, 0);
+            created.await.unwrap();
+        }
+        let mut revisions = world.control.list_revisions(&world.set).unwrap();
+        sort_controller_revisions(&mut revisions);
+        assert_eq!(revisions.len(), existing);
+        let semantic = SemanticMatches::new();
+        let found =
+            get_stateful_set_revisions(&*world.history, Some(&semantic), &world.set, &revisions);
+        let found = found.await.unwrap();
+        for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {
+            assert_eq!((&*found.data, found.revision), (&*data[index], number));
+        }
+        assert_eq!(
+            world.control.list_revisions(&world.set).unwrap().len(),
+            count
+        );
+    }
+}
+
+mod test_stateful_set_control_get_set_revisions {
+    use super::*;
+
+    #[tokio::test]
+    async fn creates_initial_revision() {
+        finds(0, 0, [(0, 1), (0, 1)], 1).await;
+    }
+
+    #[tokio::test]
+    async fn creates_revision_on_update() {
+        finds(1, 1, [(0, 1), (1, 2)], 2).await;
+    }
+
+    #[tokio::test]
+    async fn must_not_recreate_a_new_revision_of_same_set() {
+        finds(2, 1, [(0, 1), (1, 2)], 2).await;
+    }
+
+    #[tokio::test]
+    async fn must_rollback_to_a_previous_revision() {
+        finds(3, 1, [(0, 1), (1, 4)], 3).await;
+    }
+}
+
+fn recorded(revision: &NewRevision) -> Arc<ControllerRevision> {
+    let body = revision.body(&revision.name);
+    Arc::new(ControllerRevision::decode(&body).unwrap())
+}
+
+#[test]
+fn test_create_apply_revision() {
+    let original = set(1).with("status.collisionCount", 0);
+    let first = new_revision(&original.build(), 1);
+    let changed = original
+        .with("spec.template.spec.containers.0.name", "foo")
+        .with("metadata.annotations", json!({"foo": "bar"}))
+        .build();
+    let restored = apply_revision(&changed, &recorded(&first)).unwrap();
+    let second = new_revision(&restored, 2);
+    assert_eq!(second.data, first.data);
+    assert_eq!(second.annotations["foo"], "bar");
+    // Upstream doesn't look at the name, by which the two are one.
+    assert_eq!(second.name, first.name);
+}
+
+#[test]
+fn test_rolling_update_apply_revision() {
+    let first = set(1).with("status.collisionCount", 0);
+    let env = json!([{"name": "foo", "value": "bar"}]);
+    let second = first
+        .clone()
+        .with("spec.template.spec.containers.0.env", env);
+    let second = second.build();
+    for wanted in [&first.build(), &second] {
+        let applied = apply_revision(&second, &recorded(&new_revision(wanted, 1))).unwrap();
+        let template = |set: &StatefulSet| set.spec.template.to_value();
+        assert_eq!(template(&applied), template(wanted));
+    }
+}

@@ -1,0 +1,158 @@
+//! Writing a status through the API. Upstream's updater changes the caller's set; here what was
+//! written shows in the stored one.
+
+use std::sync::Arc;
+
+use statefulset_client::backoff::NoJitter;
+use statefulset_client::error::Error;
+use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::indexer::Indexer;
+use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_controller_util::consistency::{
+    ConsistencyStore, RealConsistencyStore, TrackedResource,
+};
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_controller_util::testing::{FakeCaches, WriteLog};
+
+use crate::status_updater::{RealStatusUpdater, StatusUpdater as _};
+
+struct Setup {
+    api: FakeClientset,
+    set: StatefulSet,
+    updater: RealStatusUpdater,
+}
+
+/// An API server that holds the set with this version, and an updater with a cache of sets.
+fn setup(is_cached: bool, version: &str, consistency: Arc<dyn ConsistencyStore>) -> Setup {
+    let builder = set(3).with("metadata.resourceVersion", version);
+    let (set, api) = (builder.build(), FakeClientset::new());
+    api.load(&STATEFUL_SETS, builder.text());
+    let cache = Arc::new(Indexer::new());
+    if is_cached {
+        cache.add(set.clone());
+    }
+    let client = api.rest_client();
+    let updater = RealStatusUpdater::new(client, cache, consistency, Arc::new(NoJitter));
+    Setup { api, set, updater }
+}
+
+fn cached() -> Setup {
+    setup(true, "1", Arc::new(WriteLog::default()))
+}
+
+fn uncached() -> Setup {
+    setup(false, "1", Arc::new(WriteLog::default()))
+}
+
+fn status() -> StatefulSetStatus {
+    StatefulSetStatus {
+        observed_generation: 1,
+        replicas: 2,
+        ..StatefulSetStatus::default()
+    }
+}
+
+impl Setup {
+    fn fail(&self, times: u32, error: FaultError) {
+        let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
+        self.api.fail(rule.on("status"));
+    }
+
+    async fn update(&self, status: &StatefulSetStatus) -> Result<(), Error> {
+        let written = self.updater.update_stateful_set_status(&self.set, status);
+        written.await
+    }
+
+    /// A member of the stored status.
+    fn stored(&self, member: &str) -> i64 {
+        let stored = self.api.object(&STATEFUL_SETS, "default", "foo").unwrap();
+        stored["status"][member].as_i64().unwrap_or(0)
+    }
+
+    fn requests(&self) -> usize {
+        self.api.actions().len()
+    }
+}
+
+#[tokio::test]
+async fn test_stateful_set_updater_updates_set_status() {
+    let setup = uncached();
+    setup.update(&status()).await.unwrap();
+    assert_eq!(setup.stored("replicas"), 2);
+    assert_eq!(setup.requests(), 1);
+}
+
+#[tokio::test]
+async fn test_stateful_set_status_updater_updates_observed_generation() {
+    let setup = uncached();
+    let status = StatefulSetStatus {
+        observed_generation: 3,
+        ..status()
+    };
+    setup.update(&status).await.unwrap();
+    assert_eq!(
+        setup.api.actions()[0].json()["status"]["observedGeneration"],
+        3
+    );
+    assert_eq!(setup.stored("observedGeneration"), 3);
+}
+
+#[tokio::test]
+async fn test_stateful_set_status_updater_update_replicas_failure() {
+    let setup = cached();
+    setup.fail(u32::MAX, FaultError::InternalError);
+    let error = setup.update(&status()).await.unwrap_err();
+    // Upstream asks for any error, and doesn't count the attempts.
+    assert!(!error.is_conflict(), "{error}");
+    assert_eq!(setup.requests(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_status_updater_update_replicas_conflict() {
+    let setup = cached();
+    setup.fail(1, FaultError::Conflict);
+    setup.update(&status()).await.unwrap();
+    assert_eq!(setup.stored("replicas"), 2);
+    assert_eq!(setup.requests(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_status_updater_update_replicas_conflict_failure() {
+    let setup = cached();
+    setup.fail(u32::MAX, FaultError::Conflict);
+    let error = setup.update(&status()).await.unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    assert_eq!(setup.requests(), 5);
+}
+
+#[tokio::test]
+async fn test_stateful_set_status_updater_get_available_replicas() {
+    let setup = uncached();
+    let status = StatefulSetStatus {
+        available_replicas: 3,
+        ..status()
+    };
+    setup.update(&status).await.unwrap();
+    assert_eq!(setup.stored("availableReplicas"), 3);
+}
+
+#[tokio::test]
+async fn test_stateful_set_status_updater_consistency_store() {
+    let caches = Arc::new(FakeCaches::default());
+    let sets = TrackedResource::StatefulSets;
+    caches.set_version(sets, "1");
+    let store = Arc::new(RealConsistencyStore::new(
+        Arc::<FakeCaches>::clone(&caches) as _
+    ));
+    let setup = setup(false, "1", Arc::<RealConsistencyStore>::clone(&store));
+    setup.api.react(Verb::Update, "statefulsets", |_| {
+        Some(Ok(set(3).with("metadata.resourceVersion", "2").text()))
+    });
+    let key = setup.set.key();
+    store.ensure_ready(&key).unwrap();
+    setup.update(&status()).await.unwrap();
+    assert!(store.ensure_ready(&key).is_err());
+    caches.set_version(sets, "2");
+    store.ensure_ready(&key).unwrap();
+}

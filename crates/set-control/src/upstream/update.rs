@@ -1,0 +1,360 @@
+//! Pods move to another template and back, and revisions are left behind.
+
+use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::set;
+use statefulset_history::{apply_revision, sort_controller_revisions};
+use std::sync::Arc;
+
+use super::drivers::assert_injected;
+use super::fixtures::{FOO_REVISION, World, injected};
+use super::runs::Run;
+use crate::control::StatefulSetControl as _;
+use crate::testing::invariants::{self, Invariants};
+
+/// The invariants that hold of the set in every state.
+fn invariants_of(set: &StatefulSet) -> Invariants {
+    if set.spec.allows_burst() {
+        invariants::burst
+    } else {
+        invariants::monotonic
+    }
+}
+
+/// Brings the set up, and gives it the image `foo` and another number of replicas.
+async fn bring_up_and_change(world: &mut World, replicas: i32) {
+    let invariants = invariants_of(&world.set);
+    world.scale_up(invariants).await.unwrap();
+    world.reread();
+    world.set.spec.replicas = replicas;
+    world.change_image("foo");
+}
+
+/// The images of some pods of the old template and, behind them, of some of the new one.
+fn images(old: usize, new: usize) -> Vec<&'static str> {
+    [vec!["nginx"; old], vec!["foo"; new]].concat()
+}
+
+fn revisions(world: &World) -> Vec<Arc<ControllerRevision>> {
+    let mut revisions = world.control.list_revisions(&world.set).unwrap();
+    sort_controller_revisions(&mut revisions);
+    revisions
+}
+
+/// Changes the image and the number of replicas, and waits for the update.
+async fn rolling_update(set: Builder<StatefulSet>, replicas: i32) {
+    for run in Run::walks() {
+        let mut world = run.with(set.clone());
+        bring_up_and_change(&mut world, replicas).await;
+        world.update().await.unwrap();
+        assert_eq!(
+            world.images(),
+            images(0, usize::try_from(replicas).unwrap())
+        );
+        // Upstream doesn't look at the status.
+        world.reread();
+        let status = &world.set.status;
+        assert_eq!(world.counts(), [replicas; 3]);
+        assert_eq!(
+            [status.available_replicas, status.current_replicas],
+            [replicas; 2]
+        );
+        assert_eq!(&*status.current_revision, FOO_REVISION);
+        assert_eq!(&*status.update_revision, FOO_REVISION);
+        assert_eq!(world.objects.update_pod_tracker.requests(), 0);
+    }
+}
+
+mod test_stateful_set_control_rolling_update {
+    use super::*;
+
+    #[tokio::test]
+    async fn monotonic_image_update() {
+        rolling_update(set(3), 3).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_up() {
+        rolling_update(set(3), 5).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_down() {
+        rolling_update(set(5), 3).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update() {
+        rolling_update(set(3).parallel(), 3).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_up() {
+        rolling_update(set(3).parallel(), 5).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_down() {
+        rolling_update(set(5).parallel(), 3).await;
+    }
+}
+
+/// Fails if a claim would go with a pod of the set.
+#[track_caller]
+fn assert_no_claim_of_a_pod(world: &World) {
+    for claim in world.objects.claims.cache().list() {
+        let owners = &claim.owner_references;
+        assert!(
+            !owners.iter().any(|owner| owner.name.starts_with("foo-")),
+            "{}",
+            claim.name
+        );
+    }
+}
+
+/// Removes the claims that go with a pod of the set, as if all those pods were gone.
+fn remove_claims_of_pods(world: &World) {
+    for claim in world.objects.claims.cache().list() {
+        if claim
+            .owner_references
+            .iter()
+            .any(|owner| owner.name.starts_with("foo-"))
+        {
+            world
+                .objects
+                .claims
+                .delete(&claim.namespace, &claim.name)
+                .unwrap();
+        }
+    }
+}
+
+/// Changes the image and the number of replicas. Pods that were there keep their template until
+/// they have been gone.
+async fn on_delete_update(set: Builder<StatefulSet>, replicas: i32, old: usize, new: usize) {
+    for run in Run::policies() {
+        let mut world = run.with(set.clone().on_delete());
+        let invariants = invariants_of(&world.set);
+        bring_up_and_change(&mut world, replicas).await;
+        world.update().await.unwrap();
+        remove_claims_of_pods(&world);
+        world.reread();
+        assert_eq!(world.images(), images(old, new));
+        assert_no_claim_of_a_pod(&world);
+
+        world.change(|set| set.spec.replicas = 0);
+        world.scale_down(invariants).await.unwrap();
+        world.reread();
+        assert!(world.pod_names().is_empty());
+        assert_no_claim_of_a_pod(&world);
+        world.change(|set| set.spec.replicas = replicas);
+        world.scale_up(invariants).await.unwrap();
+        world.reread();
+        assert_eq!(world.images(), images(0, old + new));
+    }
+}
+
+mod test_stateful_set_control_on_delete_update {
+    use super::*;
+
+    #[tokio::test]
+    async fn monotonic_image_update() {
+        on_delete_update(set(3), 3, 3, 0).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_up() {
+        on_delete_update(set(3), 5, 3, 2).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_down() {
+        on_delete_update(set(5), 3, 3, 0).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update() {
+        on_delete_update(set(3).parallel(), 3, 3, 0).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_up() {
+        on_delete_update(set(3).parallel(), 5, 3, 2).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_down() {
+        on_delete_update(set(5).parallel(), 3, 3, 0).await;
+    }
+}
+
+/// Changes the image and the number of replicas of a set that keeps its two lowest pods.
+async fn partitioned_update(set: Builder<StatefulSet>, replicas: i32, new: usize) {
+    for run in Run::policies() {
+        let mut world = run.with(set.clone().partition(2));
+        bring_up_and_change(&mut world, replicas).await;
+        world.update().await.unwrap();
+        assert_eq!(world.images(), images(2, new));
+    }
+}
+
+mod test_stateful_set_control_rolling_update_with_partition {
+    use super::*;
+
+    #[tokio::test]
+    async fn monotonic_image_update() {
+        partitioned_update(set(3), 3, 1).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_up() {
+        partitioned_update(set(3), 5, 3).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update() {
+        partitioned_update(set(3).parallel(), 3, 1).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_up() {
+        partitioned_update(set(3).parallel(), 5, 3).await;
+    }
+}
+
+/// No update comes further than its first status, whose write fails. Upstream doesn't look at how
+/// the updates end, so that it would not see them succeed, and asks for no more than a bound.
+#[tokio::test]
+async fn test_stateful_set_honor_revision_history_limit() {
+    for run in Run::policies() {
+        let mut world = run.with(set(3));
+        world.scale_up(invariants::monotonic).await.unwrap();
+        world.reread();
+        for number in 0..7 {
+            world.change_image(&format!("foo-{number}"));
+            world.status.update_tracker.fail_after(0, injected);
+            assert_injected(world.update().await);
+            world.reread();
+            // The one of the pods, the new one, and as many of the others as the limit allows.
+            assert_eq!(revisions(&world).len(), 4.min(number + 2));
+        }
+    }
+}
+
+/// Upstream asks for a bound that leaves room for one more revision, and for none at all where the
+/// limit is negative.
+async fn limits_history(set: Builder<StatefulSet>, limit: i32) {
+    let kept = usize::try_from(limit).unwrap_or(usize::MAX - 1);
+    for run in Run::walks() {
+        let mut world = run.with(set.clone().with("spec.revisionHistoryLimit", limit));
+        let invariants = invariants_of(&world.set);
+        world.scale_up(invariants).await.unwrap();
+        world.reread();
+        for number in 0..10 {
+            world.change_image(&format!("foo-{number}"));
+            world.update().await.unwrap();
+            world.reread();
+            let pods = world.objects.pods_of(&world.set);
+            world.sync(&pods).await.unwrap();
+            let revisions = revisions(&world);
+            assert_eq!(revisions.len(), (kept + 1).min(number + 2));
+            let newest = revisions.last().unwrap();
+            assert_eq!(
+                newest.name,
+                world.stored(&world.set).status.current_revision
+            );
+        }
+    }
+}
+
+mod test_stateful_set_control_limits_history {
+    use super::*;
+
+    #[tokio::test]
+    async fn monotonic_update() {
+        limits_history(set(3), 2).await;
+    }
+
+    #[tokio::test]
+    async fn burst_update() {
+        limits_history(set(3).parallel(), 2).await;
+    }
+
+    #[tokio::test]
+    async fn zero_revision_history_limit() {
+        limits_history(set(3), 0).await;
+    }
+
+    #[tokio::test]
+    async fn negative_revision_history_limit() {
+        limits_history(set(3), -2).await;
+    }
+
+    #[tokio::test]
+    async fn positive_revision_history_limit() {
+        limits_history(set(3), 5).await;
+    }
+}
+
+/// Changes the image and the number of replicas, and then goes back to the first revision.
+async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
+    let count = usize::try_from(replicas).unwrap();
+    for run in Run::walks() {
+        let mut world = run.with(set.clone());
+        bring_up_and_change(&mut world, replicas).await;
+        world.update().await.unwrap();
+        world.reread();
+        assert_eq!(world.images(), images(0, count));
+
+        let first = Arc::clone(&revisions(&world)[0]);
+        world.change(|set| *set = apply_revision(set, &first).unwrap());
+        world.update().await.unwrap();
+        world.reread();
+        assert_eq!(world.images(), images(count, 0));
+        // Upstream doesn't look at the revisions: the first was taken up again, with a new number.
+        let revisions = revisions(&world);
+        assert_eq!(revisions.len(), 2);
+        assert_eq!(
+            (&revisions[1].name, revisions[1].revision),
+            (&first.name, 3)
+        );
+        let pods = world.objects.pods_of(&world.set);
+        assert!(pods.iter().all(|pod| pod.phase == PodPhase::Running));
+    }
+}
+
+mod test_stateful_set_control_rollback {
+    use super::*;
+
+    #[tokio::test]
+    async fn monotonic_image_update() {
+        rollback(set(3), 3).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_up() {
+        rollback(set(3), 5).await;
+    }
+
+    #[tokio::test]
+    async fn monotonic_image_update_and_scale_down() {
+        rollback(set(5), 3).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update() {
+        rollback(set(3).parallel(), 3).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_up() {
+        rollback(set(3).parallel(), 5).await;
+    }
+
+    #[tokio::test]
+    async fn burst_image_update_and_scale_down() {
+        rollback(set(5).parallel(), 3).await;
+    }
+}
