@@ -14,14 +14,14 @@ use crate::server::ApiServer;
 #[derive(Clone, Debug)]
 pub(super) struct ActorClient {
     pub(super) server: ApiServer,
-    agent: String,
+    agent: Arc<str>,
 }
 
 impl ActorClient {
     pub(super) fn new(server: &ApiServer, name: &str) -> Self {
         Self {
             server: server.clone(),
-            agent: format!("{ACTOR_AGENT_PREFIX}{name}"),
+            agent: format!("{ACTOR_AGENT_PREFIX}{name}").into(),
         }
     }
 
@@ -51,23 +51,44 @@ impl ActorClient {
         (code, answer)
     }
 
-    /// Sends a request; whether it did what was wanted, or there was nothing left to do it to.
-    pub(super) async fn send(&self, method: Method, path: &str, body: &Value) -> bool {
-        let (code, _) = self.ask(method, path, body).await;
-        (200..300).contains(&code) || code == 404
+    /// Creates an object in a collection; whether it did.
+    pub(super) async fn create(&self, collection: &str, body: &Value) -> bool {
+        let (code, _) = self.ask(Method::POST, collection, body).await;
+        (200..300).contains(&code)
+    }
+
+    /// Sends a request about an object, or about one of its subresources (`/status`); whether it
+    /// did what was wanted, or the object isn't there any more.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        (key, uid): (&Key, &str),
+        subresource: &str,
+        body: &Value,
+    ) -> bool {
+        let path = format!("{}{subresource}", path(key));
+        let (code, _) = self.ask(method, &path, body).await;
+        // Another answer than that of the store was made up by a fault.
+        let is_gone = || self.get(key).is_none_or(|object| *object.uid != *uid);
+        (200..300).contains(&code) || code == 404 && is_gone()
+    }
+
+    /// Deletes an object; whether it did, or the object isn't there any more.
+    pub(super) async fn delete(&self, object: (&Key, &str), options: &Value) -> bool {
+        self.send(Method::DELETE, object, "", options).await
     }
 
     /// Patches an object strategically, as long as it is the one with this uid.
     pub(super) async fn patch(&self, key: &Key, uid: &str, patch: Value) -> bool {
         let patch = with_uid(patch, uid);
-        self.send(Method::PATCH, &path(key), &patch).await
+        self.send(Method::PATCH, (key, uid), "", &patch).await
     }
 
     /// Patches the status of an object strategically, as long as it is the one with this uid.
     pub(super) async fn patch_status(&self, key: &Key, uid: &str, status: &Value) -> bool {
         let patch = with_uid(json!({"status": status}), uid);
-        let path = format!("{}/status", path(key));
-        self.send(Method::PATCH, &path, &patch).await
+        self.send(Method::PATCH, (key, uid), "/status", &patch)
+            .await
     }
 }
 

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use http::Method;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use kube_apimachinery::time;
 use serde_json::{Map, Value, json};
@@ -13,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::node_controller::ready;
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use crate::kinds;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
@@ -230,6 +232,7 @@ fn says(budget: &Value, status: &Value) -> bool {
 
 impl Actor for DisruptionController {
     type Order = Infallible;
+    type Done = ();
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
@@ -252,17 +255,15 @@ impl Actor for DisruptionController {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
+        let object = self.client.get(key)?;
         let budget = object.value();
         let status = self.status(key, &budget);
         if status.get("disruptedPods").is_some() {
             agenda.after(key, EVICTION_COUNTS);
         }
         if says(&budget, &status) {
-            return;
+            return None;
         }
         let patch = json!({
             "metadata": {
@@ -271,11 +272,16 @@ impl Actor for DisruptionController {
             },
             "status": status,
         });
-        let path = format!("{}/status", super::client::path(key));
-        let done = self.client.send(http::Method::PATCH, &path, &patch).await;
-        if !done {
-            agenda.retry(key);
-        }
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                let object = (&key, &*uid);
+                let done = client.send(Method::PATCH, object, "/status", &patch);
+                done.await.then_some(())
+            }
+            .boxed(),
+        )
     }
 
     fn obey(&mut self, order: Infallible, _: &mut Agenda) {

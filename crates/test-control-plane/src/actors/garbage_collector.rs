@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use http::Method;
+use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
-use super::runner::Actor;
+use super::client::ActorClient;
+use super::runner::{Actor, Work};
 use crate::handlers::{FOREGROUND, ORPHAN};
 use crate::object::{Draft, Key, Object};
 use crate::store::{Change, LogEntry};
@@ -100,10 +100,8 @@ impl GarbageCollector {
     }
 
     /// Deletes an object whose owners are gone, or drops its references to those that are.
-    async fn collect(&self, object: &Object, draft: &Draft) -> bool {
-        let Some(owners) = references::classify(&self.client, object, draft) else {
-            return true;
-        };
+    fn collect(&self, object: &Object, draft: &Draft) -> Option<Work<()>> {
+        let owners = references::classify(&self.client, object, draft)?;
         let has = |wanted: Owner| owners.iter().any(|(_, owner)| *owner == wanted);
         if has(Owner::Solid) {
             let gone: Vec<Value> = owners
@@ -111,7 +109,7 @@ impl GarbageCollector {
                 .filter(|(_, owner)| *owner != Owner::Solid)
                 .map(|(r, _)| json!({"$patch": "delete", "uid": r.get("uid")}))
                 .collect();
-            return gone.is_empty() || self.drop_references(object, &gone).await;
+            return (!gone.is_empty()).then(|| self.drop_references(object, &gone));
         }
         let finalizers = draft.metadata().finalizers();
         let has_dependents = self.dependents.contains_key(&object.uid);
@@ -119,8 +117,8 @@ impl GarbageCollector {
             let blocking = references::unblocked(draft);
             if !blocking.is_empty() && self.has_waiting_dependent(&object.uid) {
                 // The two may wait for each other. Once nothing here blocks, it goes on.
-                self.drop_references(object, &blocking).await;
-                return false;
+                let dropped = self.drop_references(object, &blocking);
+                return Some(dropped.map(|_| None).boxed());
             }
             "Foreground"
         } else if finalizers.contains(&ORPHAN) {
@@ -130,7 +128,7 @@ impl GarbageCollector {
         } else {
             "Background"
         };
-        let body = json!({
+        let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {
@@ -139,8 +137,9 @@ impl GarbageCollector {
             },
             "propagationPolicy": policy,
         });
-        let path = path(&object.key);
-        self.client.send(Method::DELETE, &path, &body).await
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(async move { client.delete((&key, &uid), &options).await.then_some(()) }.boxed())
     }
 
     fn has_waiting_dependent(&self, uid: &str) -> bool {
@@ -149,26 +148,43 @@ impl GarbageCollector {
             .any(|dependent| references::is_waiting(&dependent))
     }
 
-    async fn drop_references(&self, object: &Object, changes: &[Value]) -> bool {
+    fn drop_references(&self, object: &Object, changes: &[Value]) -> Work<()> {
         let patch = json!({"metadata": {"ownerReferences": changes}});
-        self.client.patch(&object.key, &object.uid, patch).await
+        self.patch(object, patch)
     }
 
-    async fn orphan_dependents(&self, owner: &Object) -> bool {
+    fn remove_finalizer(&self, object: &Object, finalizer: &str) -> Work<()> {
+        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
+        self.patch(object, patch)
+    }
+
+    fn patch(&self, object: &Object, patch: Value) -> Work<()> {
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed()
+    }
+
+    /// Takes the references to an owner from its dependents, then lets it go.
+    fn orphan_dependents(&self, owner: &Object) -> Work<()> {
         let gone = [json!({"$patch": "delete", "uid": *owner.uid})];
-        for key in self.dependents_of(&owner.uid) {
-            if let Some(dependent) = self.client.get(&key)
-                && dependent.owners.contains(&owner.uid)
-                && !self.drop_references(&dependent, &gone).await
-            {
-                return false;
+        let keys = self.dependents_of(&owner.uid);
+        let dependents = keys.iter().filter_map(|key| self.client.get(key));
+        let dropped: Vec<Work<()>> = dependents
+            .filter(|dependent| dependent.owners.contains(&owner.uid))
+            .map(|dependent| self.drop_references(&dependent, &gone))
+            .collect();
+        let let_go = self.remove_finalizer(owner, ORPHAN);
+        async move {
+            for dropped in dropped {
+                dropped.await?;
             }
+            let_go.await
         }
-        self.remove_finalizer(owner, ORPHAN).await
+        .boxed()
     }
 
     /// Deletes an owner's dependents, and lets the owner go once none of them blocks.
-    async fn delete_dependents(&mut self, owner: &Object, agenda: &mut Agenda) -> bool {
+    fn delete_dependents(&mut self, owner: &Object, agenda: &mut Agenda) -> Option<Work<()>> {
         if !self.waiting.contains_key(&owner.uid) {
             let mut blocking = BTreeSet::new();
             for key in self.dependents_of(&owner.uid) {
@@ -186,19 +202,15 @@ impl GarbageCollector {
             };
             self.waiting.insert(owner.uid.clone(), waiting);
         }
-        let waiting = self.waiting.get(&owner.uid);
-        waiting.is_some_and(|waiting| !waiting.blocking.is_empty())
-            || self.remove_finalizer(owner, FOREGROUND).await
-    }
-
-    async fn remove_finalizer(&self, object: &Object, finalizer: &str) -> bool {
-        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
-        self.client.patch(&object.key, &object.uid, patch).await
+        let waiting = self.waiting.get(&owner.uid)?;
+        let is_free = waiting.blocking.is_empty();
+        is_free.then(|| self.remove_finalizer(owner, FOREGROUND))
     }
 }
 
 impl Actor for GarbageCollector {
     type Order = Infallible;
+    type Done = ();
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -233,25 +245,20 @@ impl Actor for GarbageCollector {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
+        let object = self.client.get(key)?;
         let draft = object.draft();
+        if !object.deleting {
+            let has_owners = !object.owners.is_empty();
+            return has_owners.then(|| self.collect(&object, &draft)).flatten();
+        }
         let finalizers = draft.metadata().finalizers();
-        let done = if object.deleting {
-            if finalizers.contains(&ORPHAN) {
-                self.orphan_dependents(&object).await
-            } else if finalizers.contains(&FOREGROUND) {
-                self.delete_dependents(&object, agenda).await
-            } else {
-                true
-            }
+        if finalizers.contains(&ORPHAN) {
+            Some(self.orphan_dependents(&object))
+        } else if finalizers.contains(&FOREGROUND) {
+            self.delete_dependents(&object, agenda)
         } else {
-            object.owners.is_empty() || self.collect(&object, &draft).await
-        };
-        if !done {
-            agenda.retry(key);
+            None
         }
     }
 

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use http::Method;
+use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -32,11 +32,11 @@ pub(super) use orders::KubeletOrder;
 pub use orders::RunningPod;
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
+use super::client::ActorClient;
 use super::delay::Dice;
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 use run::{Now, PodRun, Stage};
@@ -184,7 +184,7 @@ impl Kubelet {
                 None => self.drop_run(&uid),
                 Some(object) => {
                     if let Some(run) = self.runs.get_mut(&uid) {
-                        run.reported = None;
+                        (run.reported, run.sent) = (None, None);
                     }
                     self.note(&object, agenda);
                 }
@@ -215,53 +215,69 @@ impl Kubelet {
         }
     }
 
-    /// Writes what has happened to a pod; whether nothing went wrong.
-    async fn write(&mut self, object: &Object, pod: &Value) -> bool {
+    /// Writes what has happened to a pod, or lets it go once it has stopped and has said so.
+    fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
-        let Some(run) = self.runs.get_mut(&object.uid) else {
-            return true;
-        };
+        let run = self.runs.get_mut(&object.uid)?;
         run.happened.clear();
         let stopped = run.stage == Stage::Stopped;
-        if let Some(status) = run.report(pod, &time) {
-            let patch = status::patch(&status, pod);
-            let written = self
-                .client
-                .patch_status(&object.key, &object.uid, &patch)
-                .await;
-            if !written {
-                return false;
-            }
-            run.reported = Some(status);
+        let status = run.report(&pod, &time);
+        if status.is_none() && (!stopped || is_held(&pod)) {
+            return None;
         }
-        !stopped || is_held(pod) || self.remove(object).await
+        run.sent.clone_from(&status);
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                let Some(status) = status else {
+                    return remove(&client, &key, &uid).await.then_some(Done::Removed);
+                };
+                let patch = status::patch(&status, &pod);
+                let written = client.patch_status(&key, &uid, &patch).await;
+                written.then_some(Done::Written(uid))
+            }
+            .boxed(),
+        )
     }
 
     /// Says that a node is well, if it has just come back.
-    async fn report_node(&mut self, object: &Object) -> bool {
-        if !self.returning.remove(&object.key) {
-            return true;
-        }
-        let conditions = nodes::conditions(&self.client.server.now_text());
-        let status = json!({"conditions": conditions});
-        let (key, uid) = (&object.key, &object.uid);
-        let written = self.client.patch_status(key, uid, &status).await;
-        if !written {
-            self.returning.insert(key.clone());
-        }
-        written
+    fn report_node(&self, object: &Object) -> Option<Work<Done>> {
+        let conditions = self.returning.contains(&object.key);
+        let conditions = conditions.then(|| nodes::conditions(&self.client.server.now_text()))?;
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                let status = json!({"conditions": conditions});
+                let written = client.patch_status(&key, &uid, &status).await;
+                written.then_some(Done::Returned)
+            }
+            .boxed(),
+        )
     }
+}
 
-    async fn remove(&self, object: &Object) -> bool {
-        let body = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": 0,
-            "preconditions": {"uid": *object.uid},
-        });
-        let path = path(&object.key);
-        self.client.send(Method::DELETE, &path, &body).await
-    }
+/// What has been done for a pod or a node.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The status of the pod with this uid was written.
+    Written(Box<str>),
+    /// The pod was let go.
+    Removed,
+    /// The node has said that it is well again.
+    Returned,
+}
+
+/// Lets a pod go that has stopped.
+async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": uid},
+    });
+    client.delete((key, uid), &options).await
 }
 
 fn now<'a>(dice: Dice, config: &KubeletConfig, time: &'a str) -> Now<'a> {
@@ -284,6 +300,7 @@ fn address(node: &Value) -> String {
 
 impl Actor for Kubelet {
     type Order = KubeletOrder;
+    type Done = Done;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -300,22 +317,15 @@ impl Actor for Kubelet {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
+        let object = self.client.get(key)?;
         if key.storage == "nodes" {
-            if !self.report_node(&object).await {
-                agenda.retry(key);
-            }
-            return;
+            return self.report_node(&object);
         }
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
-        let Some(run) = self.runs.get_mut(&object.uid).filter(|_| served) else {
-            return;
-        };
+        let run = self.runs.get_mut(&object.uid).filter(|_| served)?;
         let pod = object.value();
         let unbound = Some(()).filter(|()| self.waits_for_claims && run.is_starting(now.at));
         if let Some(claim) =
@@ -335,8 +345,26 @@ impl Actor for Kubelet {
                 agenda.at(key, due);
             }
         }
-        if !self.write(&object, &pod).await {
-            agenda.retry(key);
+        self.write(&object, pod)
+    }
+
+    fn done(&mut self, key: &Key, done: Done, agenda: &mut Agenda) {
+        match done {
+            Done::Written(uid) => {
+                let Some(run) = self.runs.get_mut(&uid) else {
+                    return;
+                };
+                if let Some(sent) = run.sent.take() {
+                    run.reported = Some(sent);
+                }
+                if run.stage == Stage::Stopped {
+                    agenda.now(key);
+                }
+            }
+            Done::Removed => {}
+            Done::Returned => {
+                self.returning.remove(key);
+            }
         }
     }
 

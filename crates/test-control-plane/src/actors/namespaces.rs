@@ -11,12 +11,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use http::Method;
 use serde_json::{Value, json};
 
 use super::agenda::Agenda;
 use super::client::{ActorClient, path};
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use crate::kinds::{self, Kind, Trait};
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
@@ -79,6 +80,33 @@ impl NamespaceController {
         }
         is_last
     }
+}
+
+/// Empties one namespace.
+struct Emptying {
+    client: ActorClient,
+    namespace: Arc<Object>,
+}
+
+/// How far a namespace is.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// Something stays.
+    Waiting,
+    /// The namespace was let go.
+    Finished,
+}
+
+impl Emptying {
+    async fn go_on(self) -> Option<Done> {
+        let key = &self.namespace.key;
+        let (remaining, accepted) = self.empty(&key.name).await;
+        let namespace = self.report(&remaining).await?;
+        if !remaining.is_empty() {
+            return Some(Done::Waiting);
+        }
+        (accepted && self.finalize(namespace).await).then_some(Done::Finished)
+    }
 
     /// Deletes what is in a namespace: its pods, then the rest. What is left, and whether every
     /// deletion was accepted.
@@ -114,26 +142,26 @@ impl NamespaceController {
         }
         let mut accepted = true;
         for object in objects.iter().filter(|object| !object.deleting) {
-            let path = path(&object.key);
-            accepted &= self.client.send(Method::DELETE, &path, &options).await;
+            let object = (&object.key, &*object.uid);
+            accepted &= self.client.delete(object, &options).await;
         }
         accepted
     }
 
     /// Says in the status of a namespace what is left; the namespace as it then is.
-    async fn report(&self, namespace: &Object, remaining: &Remaining) -> Option<Value> {
-        let mut value = namespace.value();
+    async fn report(&self, remaining: &Remaining) -> Option<Value> {
+        let mut value = self.namespace.value();
         let now = self.client.server.now_text();
         if !conditions::update(&mut value, remaining, &now) {
             return Some(value);
         }
-        let path = format!("{}/status", path(&namespace.key));
+        let path = format!("{}/status", path(&self.namespace.key));
         let (code, value) = self.client.ask(Method::PUT, &path, &value).await;
         (code == 200).then_some(value)
     }
 
     /// Takes the finalizer away that stands for the content.
-    async fn finalize(&self, key: &Key, mut namespace: Value) -> bool {
+    async fn finalize(&self, mut namespace: Value) -> bool {
         let finalizers = namespace.pointer_mut("/spec/finalizers");
         let Some(list) = finalizers.and_then(Value::as_array_mut) else {
             return true;
@@ -143,8 +171,11 @@ impl NamespaceController {
         if list.len() == before {
             return true;
         }
-        let path = format!("{}/finalize", path(key));
-        self.client.send(Method::PUT, &path, &namespace).await
+        let object = (&self.namespace.key, &*self.namespace.uid);
+        let send = self
+            .client
+            .send(Method::PUT, object, "/finalize", &namespace);
+        send.await
     }
 }
 
@@ -158,6 +189,7 @@ fn key(namespace: &Arc<str>) -> Key {
 
 impl Actor for NamespaceController {
     type Order = Infallible;
+    type Done = Done;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -174,19 +206,16 @@ impl Actor for NamespaceController {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key).filter(|object| object.deleting) else {
-            return;
-        };
-        let (remaining, accepted) = self.empty(&key.name).await;
-        let Some(namespace) = self.report(&object, &remaining).await else {
-            agenda.retry(key);
-            return;
-        };
-        if !remaining.is_empty() {
-            agenda.after(key, LOOK_AGAIN);
-        } else if !accepted || !self.finalize(key, namespace).await {
-            agenda.retry(key);
+    fn act(&mut self, key: &Key, _: &mut Agenda) -> Option<Work<Done>> {
+        let namespace = self.client.get(key).filter(|object| object.deleting)?;
+        let client = self.client.clone();
+        Some(Emptying { client, namespace }.go_on().boxed())
+    }
+
+    fn done(&mut self, key: &Key, done: Done, agenda: &mut Agenda) {
+        match done {
+            Done::Waiting => agenda.after(key, LOOK_AGAIN),
+            Done::Finished => {}
         }
     }
 

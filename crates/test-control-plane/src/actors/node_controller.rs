@@ -6,14 +6,14 @@ mod eviction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use http::Method;
+use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
+use super::client::ActorClient;
 use super::pods::PodFields;
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use super::taints;
 use crate::members::list_at;
 use crate::object::{Key, Object};
@@ -77,26 +77,32 @@ impl NodeController {
         pods.cloned().collect()
     }
 
-    /// Brings a node's conditions and taints up to date.
-    async fn look_after(&mut self, object: &Object, agenda: &mut Agenda) -> bool {
+    /// Brings a node's conditions and taints up to date, one thing at a time.
+    fn look_after(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
         let node = object.value();
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        let now = self.client.server.now_text();
         if self.is_given_up(object) && ready(&node) != "Unknown" {
-            let conditions = unknown(&node, &self.client.server.now_text());
-            let status = json!({"conditions": conditions});
-            let (key, uid) = (&object.key, &object.uid);
-            return self.client.patch_status(key, uid, &status).await;
+            let status = json!({"conditions": unknown(&node, &now)});
+            let patched = async move { client.patch_status(&key, &uid, &status).await };
+            return Some(patched.map(|done| done.then_some(Done::Written)).boxed());
         }
-        if !self.mark_unready(&object.key, &node).await {
-            return false;
+        if ready(&node) == "True" || !has_ready(&node) {
+            self.unready.remove(&key);
+        } else if !self.unready.contains(&key) {
+            let marked = mark_unready(client, self.pods_on(&key.name));
+            return Some(marked.map(|done| done.then_some(Done::Marked)).boxed());
         }
-        let taints = wanted_taints(&node, &self.client.server.now_text());
+        let taints = wanted_taints(&node, &now);
         let found: Vec<&Value> = taints::of_node(&node).collect();
         if taints.iter().collect::<Vec<_>>() != found {
             let patch = json!({
                 "metadata": {"resourceVersion": object.resource_version.to_string()},
                 "spec": {"taints": taints},
             });
-            return self.client.patch(&object.key, &object.uid, patch).await;
+            let patched = async move { client.patch(&key, &uid, patch).await };
+            return Some(patched.map(|done| done.then_some(Done::Written)).boxed());
         }
         let found = found.into_iter().cloned().collect();
         if self.evictions.taint(&object.key.name, found) {
@@ -104,7 +110,7 @@ impl NodeController {
                 agenda.now(&pod);
             }
         }
-        true
+        None
     }
 
     fn is_given_up(&self, node: &Object) -> bool {
@@ -112,47 +118,14 @@ impl NodeController {
         since.is_some_and(|since| since.elapsed() >= self.config.grace)
     }
 
-    /// Makes the pods of a node unready once, when it has ceased to be ready itself.
-    async fn mark_unready(&mut self, node: &Key, value: &Value) -> bool {
-        if ready(value) == "True" || !has_ready(value) {
-            self.unready.remove(node);
-            return true;
-        }
-        if self.unready.contains(node) {
-            return true;
-        }
-        let mut done = true;
-        for key in self.pods_on(&node.name) {
-            let Some(object) = self.client.get(&key) else {
-                continue;
-            };
-            if ready(&object.value()) != "True" {
-                continue;
-            }
-            let status = json!({"conditions": [{
-                "type": "Ready",
-                "status": "False",
-                "lastTransitionTime": self.client.server.now_text(),
-            }]});
-            done &= self.client.patch_status(&key, &object.uid, &status).await;
-        }
-        if done {
-            self.unready.insert(node.clone());
-        }
-        done
-    }
-
-    async fn evict(&mut self, object: &Object, agenda: &mut Agenda) -> bool {
-        let key = &object.key;
+    fn evict(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
+        let (key, uid) = (object.key.clone(), object.uid.clone());
         let node = self.fields.node(object);
         let pod = object.value();
-        match self.evictions.due(key, node, &pod) {
-            None => return true,
-            Some(due) if due > Instant::now() => {
-                agenda.at(key, due);
-                return true;
-            }
-            Some(_) => {}
+        let due = self.evictions.due(&key, node, &pod)?;
+        if due > Instant::now() {
+            agenda.at(&key, due);
+            return None;
         }
         let status = json!({"conditions": [{
             "type": "DisruptionTarget",
@@ -163,9 +136,15 @@ impl NodeController {
             "lastProbeTime": null,
             "lastTransitionTime": self.client.server.now_text(),
         }]});
-        let path = path(key);
-        self.client.patch_status(key, &object.uid, &status).await
-            && self.client.send(Method::DELETE, &path, &json!({})).await
+        let client = self.client.clone();
+        Some(
+            async move {
+                let done = client.patch_status(&key, &uid, &status).await
+                    && client.delete((&key, &uid), &json!({})).await;
+                done.then_some(Done::Written)
+            }
+            .boxed(),
+        )
     }
 
     fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
@@ -193,6 +172,7 @@ impl NodeController {
 
 impl Actor for NodeController {
     type Order = NodeOrder;
+    type Done = Done;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
@@ -208,17 +188,24 @@ impl Actor for NodeController {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
-        let done = if key.storage == "nodes" {
-            self.look_after(&object, agenda).await
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
+        let object = self.client.get(key)?;
+        if key.storage == "nodes" {
+            self.look_after(&object, agenda)
+        } else if object.deleting {
+            None
         } else {
-            object.deleting || self.evict(&object, agenda).await
-        };
-        if !done {
-            agenda.retry(key);
+            self.evict(&object, agenda)
+        }
+    }
+
+    fn done(&mut self, key: &Key, done: Done, agenda: &mut Agenda) {
+        match done {
+            Done::Marked => {
+                self.unready.insert(key.clone());
+                agenda.now(key);
+            }
+            Done::Written => {}
         }
     }
 
@@ -237,6 +224,35 @@ impl Actor for NodeController {
     fn begin_again(&mut self) {
         self.on_node.clear();
     }
+}
+
+/// What has been done for a node or a pod.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The pods of the node, which isn't ready any more, have been made unready.
+    Marked,
+    /// The node says how it is, or the pod was told to leave it.
+    Written,
+}
+
+/// Makes pods unready.
+async fn mark_unready(client: ActorClient, pods: Vec<Key>) -> bool {
+    let mut done = true;
+    for key in pods {
+        let Some(object) = client.get(&key) else {
+            continue;
+        };
+        if ready(&object.value()) != "True" {
+            continue;
+        }
+        let status = json!({"conditions": [{
+            "type": "Ready",
+            "status": "False",
+            "lastTransitionTime": client.server.now_text(),
+        }]});
+        done &= client.patch_status(&key, &object.uid, &status).await;
+    }
+    done
 }
 
 /// Whether a node or a pod is ready: `True`, `False` or `Unknown`.

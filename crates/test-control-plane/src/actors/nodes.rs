@@ -1,6 +1,5 @@
 //! The nodes of the simulated cluster.
 
-use http::Method;
 use serde_json::{Value, json};
 
 use super::client::ActorClient;
@@ -29,7 +28,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     for i in 0..config.count {
         let now = client.server.now_text();
         let node = node(&format!("node-{i}"), i, config.pods, &now);
-        client.send(Method::POST, "/api/v1/nodes", &node).await;
+        client.create("/api/v1/nodes", &node).await;
     }
 }
 

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
-use http::Method;
+use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
+use super::client::ActorClient;
 use super::node_controller::ready;
 use super::nodes::node_key;
 use super::pods::PodFields;
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use super::taints;
 use crate::clock::later;
 use crate::object::{Key, Object};
@@ -113,28 +113,33 @@ impl PodCollector {
         }
     }
 
-    async fn delete(&self, object: &Object, why: Why) -> bool {
-        let key = &object.key;
-        if !self.fields.is_over(object) {
-            let mut status = json!({"phase": "Failed"});
-            if why == Why::Orphaned {
-                let draft = object.draft();
-                status["conditions"] = json!([{
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "observedGeneration": draft.metadata().generation(),
-                    "reason": "DeletionByPodGC",
-                    "message": "PodGC: node no longer exists",
-                    "lastProbeTime": null,
-                    "lastTransitionTime": self.client.server.now_text(),
-                }]);
-            }
-            if !self.client.patch_status(key, &object.uid, &status).await {
-                return false;
-            }
+    fn delete(&self, object: &Object, why: Why) -> Work<()> {
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        let mut status = json!({"phase": "Failed"});
+        if why == Why::Orphaned {
+            let draft = object.draft();
+            status["conditions"] = json!([{
+                "type": "DisruptionTarget",
+                "status": "True",
+                "observedGeneration": draft.metadata().generation(),
+                "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+                "lastProbeTime": null,
+                "lastTransitionTime": self.client.server.now_text(),
+            }]);
         }
-        let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": *object.uid}});
-        self.client.send(Method::DELETE, &path(key), &options).await
+        let status = (!self.fields.is_over(object)).then_some(status);
+        async move {
+            if let Some(status) = status
+                && !client.patch_status(&key, &uid, &status).await
+            {
+                return None;
+            }
+            let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": *uid}});
+            client.delete((&key, &uid), &options).await.then_some(())
+        }
+        .boxed()
     }
 
     /// Keeps the queue of pods that have ended.
@@ -167,6 +172,7 @@ fn is_out_of_service(node: &Value) -> bool {
 
 impl Actor for PodCollector {
     type Order = Infallible;
+    type Done = ();
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -200,21 +206,19 @@ impl Actor for PodCollector {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
+        let object = self.client.get(key)?;
         let Some(why) = self.judge(&object) else {
             self.since.remove(key);
-            return;
+            return None;
         };
         let since = *self.since.entry(key.clone()).or_insert_with(Instant::now);
         let due = later(since, self.delay(why));
         if due > Instant::now() {
             agenda.at(key, due);
-        } else if !self.delete(&object, why).await {
-            agenda.retry(key);
+            return None;
         }
+        Some(self.delete(&object, why))
     }
 
     fn obey(&mut self, order: Infallible, _: &mut Agenda) {

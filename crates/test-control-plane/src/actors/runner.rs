@@ -1,11 +1,16 @@
 //! What drives an actor: it is told of every write and every order, and called when something of
 //! it is due.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -19,16 +24,26 @@ use crate::store::{Change, LogEntry};
 /// How many events an actor reads at once.
 const BATCH_MAX: usize = 500;
 
-/// An actor: told of every write, called when something of it is due.
+/// Requests that are on their way, while the actor goes on; none if they failed.
+pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
+
+/// An actor: told of every write, called when something of it is due. Whatever takes time goes on
+/// beside it, one thing for an object at a time, so that it always hears and obeys.
 pub(super) trait Actor: Send {
     /// What a test can tell it to do.
     type Order: Send;
 
+    /// What it has to know of work that is done.
+    type Done: Send;
+
     /// Notes what a write means.
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda);
 
-    /// Does what is due for an object.
-    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> impl Future<Output = ()> + Send;
+    /// Begins what is due for an object. It is due again after a while if the work fails.
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Self::Done>>;
+
+    /// The work for an object is done.
+    fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
     /// Takes an order.
     fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
@@ -96,46 +111,77 @@ pub(super) fn spawn<A: Actor + 'static>(
     orders
 }
 
-fn obey<A: Actor>(actor: &mut A, order: Order<A::Order>, agenda: &mut Agenda) {
-    actor.obey(order.order, agenda);
-    // Whoever gave it may have given up waiting.
-    let _ = order.taken.send(());
+/// Work for an object.
+struct Task<T> {
+    key: Key,
+    work: Work<T>,
+}
+
+impl<T> Future for Task<T> {
+    type Output = (Key, Option<T>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let done = ready!(self.work.poll_unpin(context));
+        Poll::Ready((self.key.clone(), done))
+    }
+}
+
+/// An actor that runs.
+struct Running<A: Actor> {
+    actor: A,
+    server: ApiServer,
+    agenda: Agenda,
+    /// Up to where it has read the log; none before it has read anything.
+    cursor: Option<u64>,
+    tasks: FuturesUnordered<Task<A::Done>>,
+    /// The objects of the tasks.
+    busy: BTreeSet<Key>,
+    /// Those of them that are due again.
+    due_again: BTreeSet<Key>,
 }
 
 /// Runs an actor until the server stops.
 async fn run<A: Actor>(
-    mut actor: A,
+    actor: A,
     server: ApiServer,
     mut orders: mpsc::UnboundedReceiver<Order<A::Order>>,
 ) {
     let stopping = server.stopping();
     let mut revisions = server.store().subscribe();
-    let mut agenda = Agenda::default();
-    let mut cursor = None;
+    let mut running = Running {
+        actor,
+        server,
+        agenda: Agenda::default(),
+        cursor: None,
+        tasks: FuturesUnordered::new(),
+        busy: BTreeSet::new(),
+        due_again: BTreeSet::new(),
+    };
     while !stopping.is_cancelled() {
-        let mut idle = !read(&mut actor, &server, &mut cursor, &mut agenda);
+        let mut idle = !running.read();
         while let Ok(order) = orders.try_recv() {
-            obey(&mut actor, order, &mut agenda);
+            running.obey(order);
             idle = false;
         }
-        while let Some(key) = agenda.take_due(Instant::now()) {
-            actor.act(&key, &mut agenda).await;
+        while let Some(key) = running.agenda.take_due(Instant::now()) {
+            running.begin(key);
             if stopping.is_cancelled() {
                 return;
             }
             while let Ok(order) = orders.try_recv() {
-                obey(&mut actor, order, &mut agenda);
+                running.obey(order);
             }
         }
         if !idle {
             continue;
         }
-        let seen = cursor.unwrap_or_default();
-        let due = agenda.next_due();
+        let seen = running.cursor.unwrap_or_default();
+        let due = running.agenda.next_due();
         tokio::select! {
             biased;
             () = stopping.cancelled() => return,
-            Some(order) = orders.recv() => obey(&mut actor, order, &mut agenda),
+            Some(order) = orders.recv() => running.obey(order),
+            Some((key, done)) = running.tasks.next() => running.end(&key, done),
             moved = revisions.wait_for(|revision| *revision > seen) => {
                 if moved.is_err() {
                     return;
@@ -146,30 +192,64 @@ async fn run<A: Actor>(
     }
 }
 
-/// Tells the actor of the next writes, or of everything that there is if the log no longer
-/// reaches back to what it has seen; whether there was anything.
-fn read<A: Actor>(
-    actor: &mut A,
-    server: &ApiServer,
-    cursor: &mut Option<u64>,
-    agenda: &mut Agenda,
-) -> bool {
-    let store = server.store();
-    if let Some(Ok((until, events))) = cursor.map(|cursor| store.events_after(cursor, BATCH_MAX)) {
-        for entry in &events {
-            actor.observe(entry, agenda);
+impl<A: Actor> Running<A> {
+    fn obey(&mut self, order: Order<A::Order>) {
+        self.actor.obey(order.order, &mut self.agenda);
+        // Whoever gave it may have given up waiting.
+        let _ = order.taken.send(());
+    }
+
+    /// Begins what is due for an object, and ends what needs no waiting.
+    fn begin(&mut self, key: Key) {
+        if self.busy.contains(&key) {
+            self.due_again.insert(key);
+            return;
         }
-        *cursor = Some(until);
-        return !events.is_empty();
+        let Some(work) = self.actor.act(&key, &mut self.agenda) else {
+            return;
+        };
+        self.busy.insert(key.clone());
+        self.tasks.push(Task { key, work });
+        while let Some(Some((key, done))) = self.tasks.next().now_or_never() {
+            self.end(&key, done);
+        }
     }
-    actor.begin_again();
-    let (revision, objects) = store.all();
-    for object in objects {
-        actor.observe(&added(object), agenda);
+
+    /// The work for an object has ended.
+    fn end(&mut self, key: &Key, done: Option<A::Done>) {
+        self.busy.remove(key);
+        match done {
+            Some(done) => self.actor.done(key, done, &mut self.agenda),
+            None => self.agenda.retry(key),
+        }
+        if self.due_again.remove(key) {
+            self.agenda.now(key);
+        }
     }
-    actor.told_again(agenda);
-    *cursor = Some(revision);
-    true
+
+    /// Tells the actor of the next writes, or of everything that there is if the log no longer
+    /// reaches back to what it has seen; whether there was anything.
+    fn read(&mut self) -> bool {
+        let store = self.server.store();
+        let news = self
+            .cursor
+            .map(|cursor| store.events_after(cursor, BATCH_MAX));
+        if let Some(Ok((until, events))) = news {
+            for entry in &events {
+                self.actor.observe(entry, &mut self.agenda);
+            }
+            self.cursor = Some(until);
+            return !events.is_empty();
+        }
+        self.actor.begin_again();
+        let (revision, objects) = store.all();
+        for object in objects {
+            self.actor.observe(&added(object), &mut self.agenda);
+        }
+        self.actor.told_again(&mut self.agenda);
+        self.cursor = Some(revision);
+        true
+    }
 }
 
 /// An object that was there before, as a write.

@@ -8,17 +8,18 @@ mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::FutureExt;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
+use super::client::ActorClient;
 use super::delay::{Delay, Dice};
 use super::matcher::PodMatcher;
 use super::pods::{PodFields, Waiters};
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use crate::clock::later;
 use crate::object::{Key, MetadataRef, Object};
@@ -49,6 +50,15 @@ pub(super) enum SchedulerOrder {
     Hold { pod: Key },
     /// The pods of this name are held back no longer.
     Release { pod: Key },
+}
+
+/// What has been done for a pod.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The pod with this uid was assigned to a node.
+    Bound(Box<str>),
+    /// It was said where it will go, or why it can't.
+    Told,
 }
 
 /// The scheduler.
@@ -161,40 +171,45 @@ impl Scheduler {
         }
     }
 
-    async fn bind(&mut self, key: &Key, object: &Object, pod: &Value, node: &str) -> bool {
+    /// Assigns a pod to a node, where it takes room from now on.
+    fn bind(&mut self, object: &Object, pod: &Value, node: &str) -> Work<Done> {
+        self.cache.assign(object, pod, node);
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
         let binding = json!({
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": *key.name, "namespace": *key.namespace, "uid": *object.uid},
+            "metadata": {"name": *key.name, "namespace": *key.namespace, "uid": *uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
-        let path = format!("{}/binding", path(key));
-        let done = self.client.send(Method::POST, &path, &binding).await;
-        if done {
-            self.cache.assign(object, pod, node);
-            self.forget(key, &object.uid);
+        async move {
+            let object = (&key, &*uid);
+            let done = client.send(Method::POST, object, "/binding", &binding);
+            done.await.then_some(Done::Bound(uid))
         }
-        done
+        .boxed()
     }
 
     /// Tells the claims of a pod where it will run.
-    async fn select(&self, node: &str, claims: &[Key]) -> bool {
-        for claim in claims {
-            let Some(object) = self.client.get(claim) else {
-                return false;
-            };
-            let patch = json!({"metadata": {"annotations": {SELECTED_NODE: node}}});
-            if !self.client.patch(claim, &object.uid, patch).await {
-                return false;
+    fn select(&self, node: String, claims: Vec<Key>) -> Work<Done> {
+        let client = self.client.clone();
+        async move {
+            for claim in claims {
+                let object = client.get(&claim)?;
+                let patch = json!({"metadata": {"annotations": {SELECTED_NODE: node}}});
+                if !client.patch(&claim, &object.uid, patch).await {
+                    return None;
+                }
             }
+            Some(Done::Told)
         }
-        true
+        .boxed()
     }
 
     /// Says in a pod's status why it fits nowhere.
-    async fn explain(&self, key: &Key, object: &Object, pod: &Value, message: &str) -> bool {
+    fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
         if verdict::says(pod, message) {
-            return true;
+            return None;
         }
         let status = json!({"conditions": [{
             "type": "PodScheduled",
@@ -205,7 +220,15 @@ impl Scheduler {
             "reason": "Unschedulable",
             "message": message,
         }]});
-        self.client.patch_status(key, &object.uid, &status).await
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                let written = client.patch_status(&key, &uid, &status).await;
+                written.then_some(Done::Told)
+            }
+            .boxed(),
+        )
     }
 
     fn forget(&mut self, key: &Key, uid: &str) {
@@ -238,6 +261,7 @@ impl Scheduler {
 
 impl Actor for Scheduler {
     type Order = SchedulerOrder;
+    type Done = Done;
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -266,39 +290,43 @@ impl Actor for Scheduler {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
+        let object = self.client.get(key)?;
         let pod = object.value();
         if object.deleting || !wants_node(&pod) {
-            return;
+            return None;
         }
+        // What it was assigned to before didn't come about.
+        self.cache.release(&object);
         let due = self.due(&object);
         if due > Instant::now() {
             agenda.at(key, due);
-            return;
+            return None;
         }
-        let done = match self.decide(key, &object, &pod) {
-            Verdict::Node(node) => self.bind(key, &object, &pod, &node).await,
+        match self.decide(key, &object, &pod) {
+            Verdict::Node(node) => Some(self.bind(&object, &pod, &node)),
             Verdict::NodeOnceBound { node, select, wait } => {
                 self.chosen.insert(object.uid.clone(), node.clone());
                 for claim in wait {
                     self.waiting.wait(claim, key);
                 }
-                self.select(&node, &select).await
+                Some(self.select(node, select))
             }
             Verdict::Nowhere(message) => {
                 self.unschedulable.insert(key.clone());
-                self.explain(key, &object, &pod, &message).await
+                self.explain(&object, &pod, &message)
             }
             Verdict::NowhereWithout(claim, message) => {
                 self.waiting.wait(claim, key);
-                self.explain(key, &object, &pod, &message).await
+                self.explain(&object, &pod, &message)
             }
-        };
-        if !done {
-            agenda.retry(key);
+        }
+    }
+
+    fn done(&mut self, key: &Key, done: Done, _: &mut Agenda) {
+        match done {
+            Done::Bound(uid) => self.forget(key, &uid),
+            Done::Told => {}
         }
     }
 

@@ -1,15 +1,17 @@
 //! Volumes: claims are bound to volumes that there are, or volumes are made for them; claims and
 //! volumes in use are kept from going away; volumes without their claim are released.
 
+mod binding;
 mod classes;
 mod free;
 mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
+use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -17,14 +19,15 @@ pub use classes::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, Vol
 pub(super) use volume::{SELECTED_NODE, fits};
 
 use super::agenda::Agenda;
-use super::client::{ActorClient, path};
+use super::client::ActorClient;
 use super::delay::Dice;
 use super::pods::{PodFields, claim_key, claims_of};
-use super::runner::Actor;
+use super::runner::{Actor, Work};
 use crate::clock::later;
 use crate::members::text_at;
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
+use binding::Binding;
 use free::FreeVolumes;
 use volume::{Reserved, annotation, reserved};
 
@@ -64,47 +67,67 @@ impl VolumeBinder {
         }
     }
 
-    /// Binds a claim, or waits for what it lacks; whether nothing went wrong.
-    async fn bind(&mut self, key: &Key, object: &Object, agenda: &mut Agenda) -> bool {
+    /// Binds a claim, or waits for what it lacks.
+    fn bind(&mut self, object: Arc<Object>, agenda: &mut Agenda) -> Option<Work<()>> {
         let claim = object.value();
+        let client = self.client.clone();
+        let bind_to = |volume: Key, claim: Value, object: Arc<Object>| Binding {
+            client,
+            object,
+            claim,
+            volume,
+        };
         let wanted = text_at(&claim, "/spec/volumeName");
         if !wanted.is_empty() {
-            return self.bind_to(&volume_key(wanted), key, object, &claim).await;
+            if text_at(&claim, "/status/phase") == "Bound" {
+                self.making.remove(&object.uid);
+                self.no_longer_unbound(&claim, &object.key);
+            }
+            let volume = volume_key(wanted);
+            return Some(bind_to(volume, claim, object).carry_out().boxed());
         }
         let class = self.config.class(&self.client, &claim);
         let waits = class.binding == BindingMode::WaitForFirstConsumer
             && annotation(&claim, SELECTED_NODE).is_empty();
-        if let Some(volume) = self.find(key, object, &claim, waits) {
-            return self.bind_to(&volume, key, object, &claim).await;
+        if let Some(volume) = self.find(&object.key, &object, &claim, waits) {
+            return Some(bind_to(volume, claim, object).carry_out().boxed());
         }
         let class_name = text_at(&claim, "/spec/storageClassName").to_owned();
         let unbound = self.unbound.entry(class_name).or_default();
-        unbound.insert(key.clone());
+        unbound.insert(object.key.clone());
         if waits || !class.provisions {
-            return true;
+            return None;
         }
-        let (delay, failures) = self.config.fate(key, &claim);
+        let (delay, failures) = self.config.fate(&object.key, &claim);
         let dice = self.dice;
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
             let time = dice.draw(delay, &object.uid, "provision", 0);
             (later(Instant::now(), time), 0)
         });
         if *due > Instant::now() {
-            agenda.at(key, *due);
-            return true;
+            agenda.at(&object.key, *due);
+            return None;
         }
         if *failed < failures {
             *failed += 1;
             *due = Instant::now() + PROVISION_AGAIN;
-            agenda.at(key, *due);
-            return true;
+            agenda.at(&object.key, *due);
+            return None;
         }
-        let body = volume::provisioned(&claim, key, object, &class);
+        let body = volume::provisioned(&claim, &object.key, &object, &class);
         let volume = volume_key(text_at(&body, "/metadata/name"));
-        let exists = self.client.get(&volume).is_some();
-        let collection = "/api/v1/persistentvolumes";
-        (exists || self.client.send(Method::POST, collection, &body).await)
-            && self.bind_to(&volume, key, object, &claim).await
+        let binding = bind_to(volume, claim, object);
+        Some(
+            async move {
+                let is_there = binding.client.get(&binding.volume).is_some();
+                let collection = "/api/v1/persistentvolumes";
+                if !is_there && !binding.client.create(collection, &body).await {
+                    return None;
+                }
+                binding.carry_out().await
+            }
+            .boxed(),
+        )
     }
 
     /// The volume for a claim among those that there are: the one that is kept for it, else the
@@ -128,79 +151,22 @@ impl VolumeBinder {
         found.cloned()
     }
 
-    /// Makes claim and volume name each other.
-    async fn bind_to(&mut self, volume: &Key, key: &Key, object: &Object, claim: &Value) -> bool {
-        let was_bound = text_at(claim, "/status/phase") == "Bound";
-        let Some(found) = self.client.get(volume) else {
-            return !was_bound || self.lose(key, object).await;
-        };
-        let value = found.value();
-        let uid = &*object.uid;
-        let volume_patch = match reserved(&value, key, uid) {
-            Reserved::Other => return !was_bound || self.lose(key, object).await,
-            Reserved::Ours if text_at(&value, "/spec/claimRef/uid") == uid => None,
-            Reserved::Ours => Some(json!({"spec": {"claimRef": {"uid": uid}}})),
-            Reserved::No => Some(json!({
-                "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
-                "spec": {"claimRef": {
-                    "apiVersion": "v1",
-                    "kind": "PersistentVolumeClaim",
-                    "namespace": *key.namespace,
-                    "name": *key.name,
-                    "uid": uid,
-                    "resourceVersion": object.resource_version.to_string(),
-                }},
-            })),
-        };
-        if was_bound {
-            return true;
-        }
-        let mut annotations = json!({"pv.kubernetes.io/bind-completed": "yes"});
-        if text_at(claim, "/spec/volumeName").is_empty() {
-            annotations["pv.kubernetes.io/bound-by-controller"] = json!("yes");
-        }
-        let claim_patch = json!({
-            "metadata": {"annotations": annotations},
-            "spec": {"volumeName": *volume.name},
-        });
-        let status = json!({
-            "phase": "Bound",
-            "accessModes": value.pointer("/spec/accessModes"),
-            "capacity": value.pointer("/spec/capacity"),
-        });
-        if let Some(patch) = volume_patch
-            && !self.client.patch(volume, &found.uid, patch).await
-        {
-            return false;
-        }
-        let bound = json!({"phase": "Bound"});
-        self.client.patch_status(volume, &found.uid, &bound).await
-            && self.client.patch(key, uid, claim_patch).await
-            && self.client.patch_status(key, uid, &status).await
-    }
-
-    /// The volume of a bound claim is gone.
-    async fn lose(&self, key: &Key, object: &Object) -> bool {
-        let lost = json!({"phase": "Lost"});
-        self.client.patch_status(key, &object.uid, &lost).await
-    }
-
     /// Lets a deleted claim go if no pod uses it.
-    async fn release(&self, key: &Key, claim: &Object) -> bool {
-        if self.is_used(key) {
-            return true;
-        }
-        self.unprotect(key, claim, "kubernetes.io/pvc-protection")
-            .await
+    fn release(&self, claim: &Object) -> Option<Work<()>> {
+        let is_used = self.is_used(&claim.key);
+        let finalizer = "kubernetes.io/pvc-protection";
+        (!is_used).then(|| self.unprotect(claim, finalizer))?
     }
 
-    async fn unprotect(&self, key: &Key, object: &Object, finalizer: &str) -> bool {
+    fn unprotect(&self, object: &Object, finalizer: &str) -> Option<Work<()>> {
         let draft = object.draft();
         if !draft.metadata().finalizers().contains(&finalizer) {
-            return true;
+            return None;
         }
         let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
-        self.client.patch(key, &object.uid, patch).await
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed())
     }
 
     /// Whether a pod that is on a node and hasn't ended mounts a claim.
@@ -211,37 +177,38 @@ impl VolumeBinder {
             .any(|pod| !self.fields.node(&pod).is_empty() && !self.fields.is_over(&pod))
     }
 
-    /// Looks after a volume; whether nothing went wrong.
-    async fn look_after(&self, key: &Key, object: &Object) -> bool {
+    /// Looks after a volume.
+    fn look_after(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
         if object.deleting {
             let in_use = phase == "Bound" && self.has_claim(&volume);
-            return in_use
-                || self
-                    .unprotect(key, object, "kubernetes.io/pv-protection")
-                    .await;
+            return (!in_use).then(|| self.unprotect(object, "kubernetes.io/pv-protection"))?;
         }
         let is_meant = !text_at(&volume, "/spec/claimRef/uid").is_empty();
         let wanted = match phase {
             _ if is_meant && !self.has_claim(&volume) => "Released",
-            "Bound" | "Released" => return true,
-            _ if is_meant => return true,
+            "Bound" | "Released" => return None,
+            _ if is_meant => return None,
             _ => "Available",
         };
-        if phase != wanted {
-            let status = json!({"phase": wanted});
-            if !self.client.patch_status(key, &object.uid, &status).await {
-                return false;
-            }
-        }
+        let status = (phase != wanted).then(|| json!({"phase": wanted}));
         let policy = text_at(&volume, "/spec/persistentVolumeReclaimPolicy");
-        if wanted != "Released" || policy != "Delete" {
-            return true;
-        }
-        self.client
-            .send(Method::DELETE, &path(key), &json!({}))
-            .await
+        let deletes = wanted == "Released" && policy == "Delete";
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                if let Some(status) = status
+                    && !client.patch_status(&key, &uid, &status).await
+                {
+                    return None;
+                }
+                let done = !deletes || client.delete((&key, &uid), &json!({})).await;
+                done.then_some(())
+            }
+            .boxed(),
+        )
     }
 
     /// Whether the claim is there that a volume is for.
@@ -326,6 +293,7 @@ impl VolumeBinder {
 
 impl Actor for VolumeBinder {
     type Order = Infallible;
+    type Done = ();
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
@@ -338,26 +306,14 @@ impl Actor for VolumeBinder {
         }
     }
 
-    async fn act(&mut self, key: &Key, agenda: &mut Agenda) {
-        let Some(object) = self.client.get(key) else {
-            return;
-        };
-        let done = if key.storage != CLAIMS {
-            self.look_after(key, &object).await
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
+        let object = self.client.get(key)?;
+        if key.storage != CLAIMS {
+            self.look_after(&object)
         } else if object.deleting {
-            self.release(key, &object).await
+            self.release(&object)
         } else {
-            let done = self.bind(key, &object, agenda).await;
-            if let Some(claim) = self.client.get(key).map(|claim| claim.value())
-                && text_at(&claim, "/status/phase") == "Bound"
-            {
-                self.making.remove(&object.uid);
-                self.no_longer_unbound(&claim, key);
-            }
-            done
-        };
-        if !done {
-            agenda.retry(key);
+            self.bind(object, agenda)
         }
     }
 

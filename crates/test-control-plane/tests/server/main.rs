@@ -7,6 +7,7 @@
 
 mod actors;
 mod actors_budgets;
+mod actors_concurrency;
 mod actors_determinism;
 mod actors_extremes;
 mod actors_garbage_collector;

@@ -95,6 +95,8 @@ pub(super) struct PodRun {
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
     /// The status as it was last written.
     pub(super) reported: Option<Value>,
+    /// The status that is being written.
+    pub(super) sent: Option<Value>,
     pub(super) happened: Vec<Happening>,
 }
 
@@ -125,6 +127,7 @@ impl PodRun {
             flaps: 0,
             transitions: BTreeMap::new(),
             reported: None,
+            sent: None,
             happened: Vec::new(),
         };
         if run.behaviour.outcome != Outcome::NeverStarts {
