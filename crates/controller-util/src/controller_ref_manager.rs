@@ -147,6 +147,7 @@ pub struct PodControllerRefManager<'a> {
     membership: &'a (dyn Fn(&Pod) -> Membership + Send + Sync),
     pod_control: &'a dyn PodControl,
     reader: &'a dyn SetReader,
+    finalizers: &'a [&'a str],
     /// The outcome of the live check, made at most once, before the first adoption.
     can_adopt: OnceCell<Result<(), String>>,
 }
@@ -167,8 +168,17 @@ impl<'a> PodControllerRefManager<'a> {
             membership,
             pod_control,
             reader,
+            finalizers: &[],
             can_adopt,
         }
+    }
+
+    /// Puts these finalizers on every pod that is adopted, and takes them off every pod that is
+    /// released. The StatefulSet controller has none.
+    #[must_use]
+    pub fn with_finalizers(mut self, finalizers: &'a [&'a str]) -> Self {
+        self.finalizers = finalizers;
+        self
     }
 
     /// The candidates that the set controls, after adopting orphans that match and releasing
@@ -210,9 +220,14 @@ impl<'a> PodControllerRefManager<'a> {
             Some(_) if self.set.is_deleting() => Ok(false),
             Some(_) => self.release(pod).await.map(|()| false),
             None if self.set.is_deleting() || !matches || pod.is_terminating() => Ok(false),
-            None if *pod.namespace != *self.set.namespace() => Ok(false),
+            None if !self.may_own_in(&pod.namespace) => Ok(false),
             None => self.adopt(pod).await,
         }
+    }
+
+    /// An owner without a namespace owns in all of them.
+    fn may_own_in(&self, namespace: &str) -> bool {
+        self.set.namespace().is_empty() || self.set.namespace() == namespace
     }
 
     async fn adopt(&self, pod: &Pod) -> Result<bool, ClaimError> {
@@ -225,7 +240,8 @@ impl<'a> PodControllerRefManager<'a> {
             let (pod, uid, reason) = (pod.key(), pod.uid.clone(), reason.clone());
             return Err(ClaimError::Adopt { pod, uid, reason });
         }
-        let patch = adoption_patch(&self.set.controller_reference(), &pod.uid);
+        let owner = self.set.controller_reference();
+        let patch = adoption_patch(&owner, &pod.uid, self.finalizers);
         match self.pod_control.patch_pod(&pod.key(), patch).await {
             Ok(()) => Ok(true),
             // The pod is gone: nothing to adopt.
@@ -235,7 +251,7 @@ impl<'a> PodControllerRefManager<'a> {
     }
 
     async fn release(&self, pod: &Pod) -> Result<(), ClaimError> {
-        let patch = release_patch(self.set.uid(), &pod.uid);
+        let patch = release_patch(&pod.uid, &[self.set.uid()], self.finalizers);
         match self.pod_control.patch_pod(&pod.key(), patch).await {
             // Gone, or no longer ours: released either way.
             Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),

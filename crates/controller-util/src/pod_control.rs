@@ -76,22 +76,34 @@ impl PodControl for RealPodControl {
     }
 }
 
-/// The body that adopts an object; the uid in it is a precondition. Members stand in Go's order.
+/// The body that adopts an object and puts the finalizers on it; the uid in it is a precondition.
+/// Members stand in Go's order.
 ///
 /// Upstream: `ownerRefControllerPatch`.
-pub fn adoption_patch(owner: &OwnerReference, uid: &str) -> String {
+pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) -> String {
     let (owner, uid) = (to_json(owner), to_json(uid));
-    format!(r#"{{"metadata":{{"ownerReferences":[{owner}],"uid":{uid}}}}}"#)
+    let finalizers = members_unless_empty("finalizers", finalizers);
+    format!(r#"{{"metadata":{{"ownerReferences":[{owner}],"uid":{uid}{finalizers}}}}}"#)
 }
 
-/// The body that releases an object from the owner with the uid `owner_uid`. Members stand in Go's
-/// order.
+/// The body that releases the object with the uid `uid` from owners and takes the finalizers off
+/// it. Members stand in Go's order.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`.
-pub fn release_patch(owner_uid: &str, uid: &str) -> String {
-    let (owner_uid, uid) = (to_json(owner_uid), to_json(uid));
-    let removed = format!(r#"{{"$patch":"delete","uid":{owner_uid}}}"#);
-    format!(r#"{{"metadata":{{"uid":{uid},"ownerReferences":[{removed}]}}}}"#)
+pub fn release_patch(uid: &str, owner_uids: &[&str], finalizers: &[&str]) -> String {
+    let removed = |owner: &&str| format!(r#"{{"$patch":"delete","uid":{}}}"#, to_json(*owner));
+    let removed: Vec<String> = owner_uids.iter().map(removed).collect();
+    let (uid, removed) = (to_json(uid), removed.join(","));
+    let finalizers = members_unless_empty("$deleteFromPrimitiveList/finalizers", finalizers);
+    format!(r#"{{"metadata":{{"uid":{uid},"ownerReferences":[{removed}]{finalizers}}}}}"#)
+}
+
+/// A further member of an object with a list in it, left out where the list is empty.
+fn members_unless_empty(name: &str, list: &[&str]) -> String {
+    if list.is_empty() {
+        return String::new();
+    }
+    format!(",{}:{}", to_json(name), to_json(list))
 }
 
 fn to_json<T: Serialize + ?Sized>(value: &T) -> String {

@@ -56,6 +56,8 @@ pub struct SetMetadata {
     pub resource_version: Box<str>,
     /// Generation of the spec.
     pub generation: i64,
+    /// When the server stored it first.
+    pub creation_timestamp: Option<Timestamp>,
     /// When deletion was asked for, for a set that is going away.
     pub deletion_timestamp: Option<Timestamp>,
     /// All annotations; revisions record them.
@@ -160,6 +162,7 @@ impl CachedObject for StatefulSet {
                 uid: metadata.uid,
                 resource_version: metadata.resource_version,
                 generation: metadata.generation,
+                creation_timestamp: metadata.creation_timestamp,
                 deletion_timestamp: metadata.deletion_timestamp,
                 annotations,
                 raw: template::without_member(raw.metadata, "managedFields")?,

@@ -11,6 +11,8 @@ mod handlers;
 mod resolve;
 mod stateful_set_controller;
 mod sync;
+#[cfg(test)]
+mod upstream;
 
 pub use error::Error;
 pub use stateful_set_controller::{

@@ -24,7 +24,7 @@ pub(crate) fn resolve_controller_ref(
         .filter(|set| *set.uid() == *reference.uid)
 }
 
-/// The sets that select a pod without a controller. Sets whose selector is empty, missing or
+/// The sets that select a pod without a controller, the oldest first. Sets whose selector is empty, missing or
 /// malformed select none.
 ///
 /// Upstream: `getStatefulSetsForPod`.
@@ -37,12 +37,24 @@ pub(crate) fn sets_for_orphan(sets: &Indexer<StatefulSet>, pod: &Pod) -> Vec<Arc
         Selector::from_label_selector(set.spec.selector.as_deref())
             .is_ok_and(|selector| !selector.is_empty() && selector.matches(&pod.labels))
     });
+    sort_overlapping(&mut selecting);
     if selecting.len() > 1 {
+        let sets: Vec<&str> = selecting.iter().map(|set| set.name()).collect();
         tracing::error!(
             pod = %pod.key(),
-            sets = selecting.len(),
+            sets = sets.join(" "),
             "more than one StatefulSet is selecting pods with the same labels"
         );
     }
     selecting
+}
+
+/// Sorts sets by age, those of one age by name.
+///
+/// Upstream: `overlappingStatefulSets`.
+pub(crate) fn sort_overlapping(sets: &mut [Arc<StatefulSet>]) {
+    sets.sort_by(|a, b| {
+        let age = |set: &StatefulSet| set.metadata.creation_timestamp;
+        age(a).cmp(&age(b)).then_with(|| a.name().cmp(b.name()))
+    });
 }

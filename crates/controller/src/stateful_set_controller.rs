@@ -218,7 +218,7 @@ async fn work(queue: WorkQueue<ObjectKey>, syncer: Arc<SetSyncer>, cancelled: Ca
 /// Syncs one key and says when it is to be synced again.
 ///
 /// Upstream: `processNextWorkItem`.
-async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, key: &ObjectKey) {
+pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, key: &ObjectKey) {
     match syncer.sync(key).await {
         Ok(synced) => {
             if let Some(waiting) = &synced.waiting {

@@ -173,7 +173,7 @@ impl SetSyncer {
     }
 
     /// Upstream: `adoptOrphanRevisions`.
-    async fn adopt_orphan_revisions(&self, set: &StatefulSet) -> Result<(), Error> {
+    pub(crate) async fn adopt_orphan_revisions(&self, set: &StatefulSet) -> Result<(), Error> {
         let mut orphans = self.0.set_control.list_revisions(set)?;
         orphans.retain(|revision| revision.controller.is_none());
         if orphans.is_empty() {
@@ -193,7 +193,7 @@ impl SetSyncer {
     /// could have named, are looked at.
     ///
     /// Upstream: `getPodsForStatefulSet`.
-    async fn claim_pods(
+    pub(crate) async fn claim_pods(
         &self,
         set: &StatefulSet,
         selector: &Selector,

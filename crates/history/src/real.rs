@@ -208,7 +208,7 @@ impl History for RealHistory {
                 owner: format!("{} {}", owner.kind, owner.name),
             });
         }
-        let patch = adoption_patch(&set.controller_reference(), &revision.uid);
+        let patch = adoption_patch(&set.controller_reference(), &revision.uid, &[]);
         let (namespace, name) = (&revision.namespace, &revision.name);
         let answer = self
             .client
@@ -229,7 +229,7 @@ impl History for RealHistory {
         set: &StatefulSet,
         revision: &ControllerRevision,
     ) -> Result<(), Error> {
-        let patch = release_patch(set.uid(), &revision.uid);
+        let patch = release_patch(&revision.uid, &[set.uid()], &[]);
         let (namespace, name) = (&revision.namespace, &revision.name);
         let answer = self
             .client

@@ -10,11 +10,11 @@ use crate::testing::builders;
 fn patches_have_gos_bytes() {
     let owner = builders::set("web").build().controller_reference();
     assert_eq!(
-        adoption_patch(&owner, "p"),
+        adoption_patch(&owner, "p", &[]),
         r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"web-uid","controller":true,"blockOwnerDeletion":true}],"uid":"p"}}"#
     );
     assert_eq!(
-        release_patch("web-uid", "p"),
+        release_patch("p", &["web-uid"], &[]),
         r#"{"metadata":{"uid":"p","ownerReferences":[{"$patch":"delete","uid":"web-uid"}]}}"#
     );
 }
@@ -37,7 +37,7 @@ async fn an_adoption_is_awaited_for_the_owner_in_the_answer() {
         .return_const(());
     let control = RealPodControl::new(api.rest_client(), Arc::new(consistency));
     let pod = ObjectKey::new("ns", "web-0");
-    let patch = adoption_patch(&set.controller_reference(), "web-0-uid");
+    let patch = adoption_patch(&set.controller_reference(), "web-0-uid", &[]);
     control.patch_pod(&pod, patch.clone()).await.unwrap();
 
     let action = &api.actions()[0];
@@ -56,7 +56,7 @@ async fn a_release_is_not_awaited() {
     let consistency = MockConsistencyStore::new();
     let control = RealPodControl::new(api.rest_client(), Arc::new(consistency));
     let pod = ObjectKey::new("ns", "web-0");
-    let patch = release_patch("web-uid", "web-0-uid");
+    let patch = release_patch("web-0-uid", &["web-uid"], &[]);
     control.patch_pod(&pod, patch).await.unwrap();
     let stored = api.object(&PODS, "ns", "web-0").unwrap();
     assert_eq!(stored["metadata"].get("ownerReferences"), None);

@@ -145,14 +145,14 @@ async fn every_event_of_a_set_enqueues_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_add_pod() {
+async fn a_new_pod_enqueues_the_set_that_owns_it() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(setup.added(owned("1", "web")), ["ns/web"]);
     assert_eq!(setup.added(owned("1", "other")), ["ns/other"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_add_pod_orphan() {
+async fn an_orphan_enqueues_the_sets_that_select_it_and_no_others() {
     let empty = selecting("empty", &json!({}), 0);
     let missing = selecting("missing", &Value::Null, 0);
     let invalid = json!({"matchExpressions": [{"key": "app", "operator": "Like"}]});
@@ -181,7 +181,7 @@ async fn all_sets_that_select_an_orphan_are_enqueued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_add_pod_no_set() {
+async fn a_new_pod_that_concerns_no_set_enqueues_none() {
     let setup = setup([set("db", "db")]);
     assert_eq!(setup.added(orphan("1")), NONE);
     assert_eq!(setup.added(owned("1", "web")), NONE);
@@ -225,7 +225,7 @@ async fn a_reference_counts_by_kind_name_and_uid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod() {
+async fn a_changed_or_terminating_pod_enqueues_its_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(
         setup.updated(owned("1", "web"), owned("2", "web")),
@@ -238,14 +238,14 @@ async fn test_stateful_set_controller_update_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod_with_no_set() {
+async fn a_changed_pod_of_no_set_enqueues_none() {
     let setup = setup([]);
     assert_eq!(setup.updated(owned("1", "web"), owned("2", "web")), NONE);
     assert_eq!(setup.updated(owned("1", "web"), orphan("2")), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod_with_same_version() {
+async fn a_pod_shown_again_enqueues_nothing_whatever_differs() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     // Whatever differs otherwise, it is the same object.
     assert_eq!(
@@ -255,7 +255,7 @@ async fn test_stateful_set_controller_update_pod_with_same_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod_orphan_with_new_labels() {
+async fn the_labels_that_an_orphan_has_now_decide_which_sets_are_enqueued() {
     let setup = setup([set("web", "web"), set("also", "web")]);
     let before = labelled(orphan("1"), json!({"app": "x"}));
     assert_eq!(setup.updated(before, orphan("2")), ["ns/also", "ns/web"]);
@@ -273,7 +273,7 @@ async fn an_orphan_that_changes_in_other_ways_concerns_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod_change_controller_ref() {
+async fn a_pod_that_changes_hands_enqueues_both_sets_the_former_first() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(
         setup.updated(owned("1", "other"), owned("2", "web")),
@@ -299,7 +299,7 @@ async fn a_pod_that_goes_to_a_stranger_still_concerns_the_set_that_had_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_update_pod_release() {
+async fn a_released_pod_enqueues_the_set_that_had_it_and_all_that_may_adopt_it() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     // The set that had it, and all that could adopt it.
     assert_eq!(
@@ -354,26 +354,26 @@ async fn no_other_change_of_a_pod_enqueues_its_set_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_delete_pod() {
+async fn a_deleted_pod_enqueues_its_set_if_that_is_still_there() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(setup.deleted(owned("1", "web"), false), ["ns/web"]);
     assert_eq!(setup.deleted(owned("1", "gone"), false), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_delete_pod_orphan() {
+async fn an_orphan_that_is_gone_enqueues_nothing() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.deleted(orphan("1"), false), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_delete_pod_tombstone() {
+async fn a_pod_found_gone_by_a_new_list_enqueues_its_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.deleted(owned("1", "web"), true), ["ns/web"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_get_stateful_sets_for_pod() {
+async fn the_selectors_decide_which_sets_an_orphan_concerns() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     // The selectors decide, not the reference that the pod has.
     let selecting = sets_for_orphan(&setup.pods.sets, &owned("1", "web"));

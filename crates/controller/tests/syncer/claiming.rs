@@ -5,7 +5,7 @@ use statefulset_controller_util::pod::Pod;
 use crate::fixture::{Fixture, at, internal_error, not_found, orphan, owned, set, unlabelled};
 
 #[tokio::test]
-async fn test_get_pods_for_stateful_set_adopt() {
+async fn orphans_that_match_by_labels_and_name_are_adopted() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     fixture.add_pod(owned("web-1"));
@@ -22,7 +22,7 @@ async fn test_get_pods_for_stateful_set_adopt() {
 }
 
 #[tokio::test]
-async fn test_get_pods_for_stateful_set_release() {
+async fn owned_pods_that_dont_match_are_released_though_they_be_gone() {
     // A pod that is gone is released all the same.
     let fixture = Fixture {
         patch_failure: Some(not_found),
@@ -79,7 +79,7 @@ async fn orphaned_revisions_are_adopted_before_pods_each_after_a_live_read() {
 }
 
 #[tokio::test]
-async fn test_stateful_set_controller_deletion_timestamp_race() {
+async fn a_set_deleted_behind_the_cache_adopts_no_revision_and_goes_no_further() {
     let deleted = set(|set| set["metadata"]["deletionTimestamp"] = "2026-03-01T11:58:38Z".into());
     let fixture = Fixture {
         live: Some(Ok(deleted)),

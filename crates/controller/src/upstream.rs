@@ -1,0 +1,12 @@
+//! Upstream's tests of this layer, under upstream's names: a module per test, a function per
+//! sub-case.
+//!
+//! Upstream: `pkg/controller/statefulset/stateful_set_test.go`, the part of
+//! `stateful_set_utils_test.go` about sets that overlap, `pkg/controller/controller_ref_manager_test.go`.
+
+mod claiming;
+mod controller_ref_manager;
+mod fixtures;
+mod handlers;
+mod overlapping;
+mod scaling;

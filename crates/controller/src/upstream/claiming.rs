@@ -1,0 +1,298 @@
+//! Which pods and revisions a set adopts, which it releases, and what becomes of their claims.
+
+use serde_json::{Value, json};
+use statefulset_client::resource::PODS;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::{builders, upstream};
+use statefulset_pod_control::new_claims;
+
+use super::fixtures::{Controller, UNBOUNDED, pod};
+
+/// The names of the pods that the set claims.
+async fn claimed(controller: &Controller, set: &Builder<StatefulSet>) -> Vec<String> {
+    let set = set.build();
+    let selector =
+        kube_apimachinery::selector::Selector::from_label_selector(set.spec.selector.as_deref());
+    let pods = controller.syncer.claim_pods(&set, &selector.unwrap()).await;
+    let names = pods.unwrap();
+    names.iter().map(|pod| pod.name.to_string()).collect()
+}
+
+fn renamed(pod: Builder<Pod>, name: &str) -> Builder<Pod> {
+    pod.with("metadata.name", name)
+}
+
+fn unlabelled(pod: Builder<Pod>) -> Builder<Pod> {
+    pod.without("metadata.labels")
+}
+
+/// The names of the pods that were patched.
+fn patched(controller: &Controller) -> Vec<String> {
+    use statefulset_client::fake::Verb;
+    let actions = controller.api.actions();
+    let patches = actions.iter().filter(|action| action.verb == Verb::Patch);
+    patches.map(|action| action.name.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_get_pods_for_stateful_set_adopt() {
+    let set = upstream::set(5);
+    let controller = Controller::with_cached(&[&set]);
+    let pods = [
+        pod(&set, 1),
+        pod(&set, 2).orphan(),
+        unlabelled(pod(&set, 3)).orphan(),
+        renamed(pod(&set, 4), "xfoo-4").orphan(),
+    ];
+    for pod in &pods {
+        controller.api.load(&PODS, pod.text());
+        controller.cache_pod(pod);
+    }
+    assert_eq!(claimed(&controller, &set).await, ["foo-1", "foo-2"]);
+    assert_eq!(patched(&controller), ["foo-2"]);
+    let adopted = controller.api.object(&PODS, upstream::NAMESPACE, "foo-2");
+    let owner = json!([set.build().controller_reference()]);
+    assert_eq!(adopted.unwrap()["metadata"]["ownerReferences"], owner);
+}
+
+/// The API knows none of the pods, so that every release finds nothing, which is as good.
+#[tokio::test(start_paused = true)]
+async fn test_get_pods_for_stateful_set_release() {
+    let set = upstream::set(3);
+    let controller = Controller::with_cached(&[&set]);
+    for pod in [
+        pod(&set, 1),
+        renamed(pod(&set, 2), "xfoo-2"),
+        unlabelled(pod(&set, 3)),
+        unlabelled(pod(&set, 4)).orphan(),
+    ] {
+        controller.cache_pod(&pod);
+    }
+    assert_eq!(claimed(&controller, &set).await, ["foo-1"]);
+    assert_eq!(patched(&controller), ["foo-3", "xfoo-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_adopt_orphan_revisions() {
+    let set = upstream::set_with_labels(3, "ss1", "ss1", &[("foo", "bar")]);
+    let controller = Controller::with_cached(&[&set]);
+    let revision = |name: &str, number: i64, annotation: &Value| {
+        let mut template = set.json()["spec"]["template"].clone();
+        template["metadata"]["annotations"] = annotation.clone();
+        builders::revision(&set.build(), name, number, "{}")
+            .with("metadata.labels", json!({"foo": "bar"}))
+            .with("data", template)
+    };
+    let owned = revision("ss1-a", 1, &Value::Null);
+    let orphan = revision("ss1-b", 2, &json!({"ss1": "ss1"}));
+    let orphan = orphan.with("metadata.ownerReferences", json!([]));
+    for revision in [owned, orphan] {
+        controller.history.revisions.put(revision.json());
+    }
+    let stored = set.build();
+    let adopted = controller.syncer.adopt_orphan_revisions(&stored);
+    adopted.await.unwrap();
+
+    let revisions = controller.history.revisions.cache().list();
+    assert_eq!(revisions.len(), 2);
+    for revision in revisions {
+        let owner = set.build().controller_reference();
+        assert_eq!(revision.controller, Some(owner), "{}", revision.name);
+    }
+}
+
+mod test_orphaned_pods_with_pvc_delete_policy {
+    use super::*;
+
+    /// Who owns a claim.
+    #[derive(Clone, Copy)]
+    struct Owners {
+        set: bool,
+        pod: bool,
+    }
+
+    /// Three pods, of which the set owns the first, adopts the second and has to leave the third,
+    /// which bears another name; and the claims of their ordinals.
+    fn with_pods(set: &Builder<StatefulSet>) -> Controller {
+        let controller = Controller::with_cached(&[set]);
+        let (objects, built) = (&controller.objects, set.build());
+        let pods = [
+            pod(set, 0).uid("foo-0-uid"),
+            pod(set, 1).uid("foo-1-uid").orphan(),
+            renamed(pod(set, 2).uid("xfoo-2-uid"), "xfoo-2"),
+        ];
+        for (ordinal, pod) in (0..).zip(&pods) {
+            controller.api.load(&PODS, pod.text());
+            controller.cache_pod(pod);
+            objects.set_pod_ready(&built, ordinal, true, controller.now());
+            objects.set_pod_phase(&built, ordinal, "Running");
+            for claim in new_claims(&built, ordinal.into()) {
+                objects.claims.put(claim.json);
+            }
+        }
+        controller
+    }
+
+    fn assert_owners(controller: &Controller, set: &StatefulSet, ordinal: usize, wanted: Owners) {
+        let claim = controller.claim(set, ordinal);
+        let owners = claim["metadata"]["ownerReferences"].as_array();
+        let has = |name: &str| {
+            let mut owners = owners.into_iter().flatten();
+            owners.any(|owner| owner["name"] == name)
+        };
+        assert_eq!(has(set.name()), wanted.set, "{claim}");
+        assert_eq!(has(&format!("foo-{ordinal}")), wanted.pod, "{claim}");
+    }
+
+    /// Upstream scales its own copy of the set to 0, of which the controller never hears, so that
+    /// both syncs are for two replicas.
+    async fn stay_at_two(when_scaled: &str, when_deleted: &str) {
+        let set = upstream::set(4).retention(when_scaled, when_deleted);
+        let set = set.replicas(2);
+        let controller = with_pods(&set);
+        let owned_by_set = when_deleted == "Delete";
+        for _ in 0..2 {
+            controller.sync(&set.build()).await.unwrap();
+        }
+        for (ordinal, set_owns) in [(0, owned_by_set), (1, owned_by_set), (2, false)] {
+            let wanted = Owners {
+                set: set_owns,
+                pod: false,
+            };
+            assert_owners(&controller, &set.build(), ordinal, wanted);
+        }
+        assert_eq!(controller.objects.claims.cache().len(), 3);
+    }
+
+    /// What upstream means to test: the pods are condemned, and own their claims where these are to
+    /// go with them. Updates wait for the user, so that the only deletions are those of scaling.
+    async fn go_to_none(when_scaled: &str, when_deleted: &str) {
+        let set = upstream::set(2).retention(when_scaled, when_deleted);
+        let set = set.on_delete();
+        let controller = with_pods(&set);
+        controller.sync(&set.build()).await.unwrap();
+        let scaled = controller.scale(&set.build(), 0);
+        controller.sync(&scaled).await.unwrap();
+        let pod = when_scaled == "Delete";
+        let owners = Owners {
+            set: when_deleted == "Delete" && !pod,
+            pod,
+        };
+        let none = Owners {
+            set: false,
+            pod: false,
+        };
+        for (ordinal, wanted) in [(0, owners), (1, owners), (2, none)] {
+            assert_owners(&controller, &scaled, ordinal, wanted);
+        }
+        assert_eq!(controller.objects.claims.cache().len(), 3);
+        // Of the two, only the last goes in this sync.
+        let left = controller.objects.pods_of(&scaled);
+        let left: Vec<&str> = left.iter().map(|pod| &*pod.name).collect();
+        assert_eq!(left, ["foo-0", "xfoo-2"]);
+    }
+
+    mod scale_down_retain_set_deletion_retain {
+        #[tokio::test(start_paused = true)]
+        async fn stays_at_two() {
+            super::stay_at_two("Retain", "Retain").await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn goes_to_none() {
+            super::go_to_none("Retain", "Retain").await;
+        }
+    }
+
+    mod scale_down_retain_set_deletion_delete {
+        #[tokio::test(start_paused = true)]
+        async fn stays_at_two() {
+            super::stay_at_two("Retain", "Delete").await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn goes_to_none() {
+            super::go_to_none("Retain", "Delete").await;
+        }
+    }
+
+    mod scale_down_delete_set_deletion_retain {
+        #[tokio::test(start_paused = true)]
+        async fn stays_at_two() {
+            super::stay_at_two("Delete", "Retain").await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn goes_to_none() {
+            super::go_to_none("Delete", "Retain").await;
+        }
+    }
+
+    mod scale_down_delete_set_deletion_delete {
+        #[tokio::test(start_paused = true)]
+        async fn stays_at_two() {
+            super::stay_at_two("Delete", "Delete").await;
+        }
+
+        #[tokio::test(start_paused = true)]
+        async fn goes_to_none() {
+            super::go_to_none("Delete", "Delete").await;
+        }
+    }
+}
+
+mod test_stale_owner_ref_on_scaleup {
+    use super::*;
+
+    fn owners(claim: &Value) -> Vec<Value> {
+        let owners = claim["metadata"]["ownerReferences"].as_array();
+        owners.cloned().unwrap_or_default()
+    }
+
+    /// A claim that an earlier pod of the name still owns is about to go, so no pod may be made
+    /// for it.
+    async fn waits_for_the_claim_to_go(when_deleted: &str) {
+        let set = upstream::set(3).retention("Delete", when_deleted).build();
+        let controller = Controller::new(&[&upstream::set(3)]);
+        controller.scale_up(&set, UNBOUNDED).await;
+        assert_eq!(controller.stored(&set).status.replicas, 3);
+
+        let scaled = controller.scale(&set, 2);
+        controller.scale_down(&scaled).await;
+        assert_eq!(controller.stored(&set).status.replicas, 2);
+        let mut claim = controller.claim(&set, 2);
+        let pod = builders::owner_reference(("v1", "Pod"), "foo-2", "foo-2-uid", Some(true));
+        assert_eq!(owners(&claim), [pod]);
+
+        claim["metadata"]["ownerReferences"][0]["uid"] = "stale".into();
+        controller.objects.claims.put(claim);
+        let created = controller.objects.create_pod_tracker.requests();
+        let scaled = controller.scale(&set, 3);
+        controller.scale_up(&scaled, 10).await;
+        assert_eq!(controller.stored(&set).status.replicas, 2);
+        assert_eq!(controller.objects.create_pod_tracker.requests(), created);
+        let claim = controller.claim(&set, 2);
+        assert_eq!(owners(&claim).len(), 1);
+        assert_eq!(owners(&claim)[0]["uid"], "stale");
+
+        let gone = controller
+            .objects
+            .claims
+            .delete(set.namespace(), "datadir-foo-2");
+        gone.unwrap();
+        controller.scale_up(&scaled, UNBOUNDED).await;
+        assert_eq!(controller.stored(&set).status.replicas, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_scaled_delete_when_deleted_retain() {
+        waits_for_the_claim_to_go("Retain").await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_scaled_delete_when_deleted_delete() {
+        waits_for_the_claim_to_go("Delete").await;
+    }
+}

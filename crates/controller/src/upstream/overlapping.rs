@@ -1,0 +1,38 @@
+//! The order in which sets that select one pod are named.
+
+use std::sync::Arc;
+
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::upstream;
+
+use crate::resolve::sort_overlapping;
+
+/// Ten sets in disorder. Upstream shuffles them at random; a stride that shares no factor with ten
+/// reaches every place too, and the same way each time.
+fn in_disorder(set: impl Fn(usize) -> StatefulSet) -> Vec<Arc<StatefulSet>> {
+    (0..10).map(|place| Arc::new(set(place * 7 % 10))).collect()
+}
+
+/// Upstream checks the result by its own order; here it is the names that must stand in order.
+fn names_sorted(mut sets: Vec<Arc<StatefulSet>>) -> String {
+    sort_overlapping(&mut sets);
+    sets.iter().map(|set| set.name()).collect()
+}
+
+#[test]
+fn test_overlapping_stateful_sets() {
+    let of_different_ages = in_disorder(|age| {
+        let name = (9 - age).to_string();
+        let created = format!("2026-03-01T12:00:0{age}Z");
+        let set = upstream::set(1).with("metadata.name", name);
+        set.with("metadata.creationTimestamp", created).build()
+    });
+    assert_eq!(names_sorted(of_different_ages), "9876543210");
+
+    let of_one_age = in_disorder(|number| {
+        let set = upstream::set(1).with("metadata.name", number.to_string());
+        set.with("metadata.creationTimestamp", "2026-03-01T12:00:00Z")
+            .build()
+    });
+    assert_eq!(names_sorted(of_one_age), "0123456789");
+}

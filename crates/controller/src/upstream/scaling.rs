@@ -1,0 +1,141 @@
+//! The controller brings sets up and down, one event at a time.
+
+use serde_json::json;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream;
+use statefulset_pod_control::ObjectManager as _;
+
+use super::fixtures::{Controller, UNBOUNDED, pod};
+
+/// A set of three whose pods are up.
+async fn up(set: &Builder<StatefulSet>) -> (Controller, StatefulSet) {
+    let controller = Controller::new(&[set]);
+    controller.scale_up(&set.build(), UNBOUNDED).await;
+    let stored = controller.stored(&set.build());
+    assert_eq!(stored.status.replicas, 3);
+    (controller, stored)
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_creates() {
+    let (controller, set) = up(&upstream::set(3)).await;
+    assert_eq!(set.status.ready_replicas, 3);
+    assert_eq!(controller.objects.create_pod_tracker.requests(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_deletes() {
+    let (controller, set) = up(&upstream::set(3)).await;
+    let set = controller.scale(&set, 0);
+    controller.scale_down(&set).await;
+    assert_eq!(controller.stored(&set).status.replicas, 0);
+    assert_eq!(controller.objects.pods_of(&set).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_respects_termination() {
+    let (controller, set) = up(&upstream::set(3)).await;
+    let now = controller.now();
+    controller.objects.add_terminating_pod(&set, 3, now);
+    controller.objects.add_terminating_pod(&set, 4, now);
+    controller.sync(&set).await.unwrap();
+    let pods = controller.objects.pods_of(&set);
+    assert_eq!(pods.len(), 5);
+    assert_eq!(controller.objects.delete_pod_tracker.requests(), 0);
+    for pod in &pods[3..] {
+        controller.objects.delete_pod(&set, pod).await.unwrap();
+    }
+    let set = controller.scale(&set, 0);
+    controller.scale_down(&set).await;
+    assert_eq!(controller.stored(&set).status.replicas, 0);
+}
+
+/// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
+/// nothing. Here it runs, so that the controller must wait for it.
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_blocks_scaling() {
+    let (controller, set) = up(&upstream::set(3)).await;
+    let set = controller.scale(&set, 5);
+    let objects = &controller.objects;
+    objects.add_terminating_pod(&set, 0, controller.now());
+    controller.sync(&set).await.unwrap();
+    assert_eq!(objects.pods_of(&set).len(), 3);
+    assert_eq!(objects.create_pod_tracker.requests(), 3);
+
+    let going = controller.pod(&set, 0);
+    objects.delete_pod(&set, &going).await.unwrap();
+    controller.sync(&set).await.unwrap();
+    let pods = objects.pods_of(&set);
+    let names: Vec<&str> = pods.iter().map(|pod| &*pod.name).collect();
+    assert_eq!(names, ["foo-0", "foo-1", "foo-2"]);
+    assert!(!pods[0].is_terminating());
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_deletion_timestamp() {
+    let set = upstream::set(3).terminating();
+    let controller = Controller::with_cached(&[&set]);
+    controller.sync(&set.build()).await.unwrap();
+    assert_eq!(controller.objects.pods_of(&set.build()).len(), 0);
+}
+
+/// The cache doesn't know yet that the set is being deleted.
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_deletion_timestamp_race() {
+    let set = upstream::set(3);
+    let controller = Controller::new(&[&set.clone().terminating()]);
+    controller.objects.sets.add(set.build());
+    controller.cache_pod(&pod(&set, 1).orphan());
+    let revision = json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision",
+        "metadata": {
+            "name": "foo-1", "namespace": upstream::NAMESPACE, "uid": "foo-1-uid",
+            "labels": {"foo": "bar"},
+        },
+        "revision": 1, "data": {},
+    });
+    controller.history.revisions.put(revision);
+
+    let error = controller.sync(&set.build()).await.unwrap_err().to_string();
+    let refused = "can't adopt ControllerRevisions: default/foo has just been deleted at ";
+    assert!(error.starts_with(refused), "{error}");
+    let pods = controller.objects.pods_of(&set.build());
+    assert_eq!(pods.len(), 1);
+    assert_eq!(pods[0].controller, None);
+    let revisions = controller.history.revisions.cache().list();
+    assert_eq!(revisions.len(), 1);
+    assert_eq!(revisions[0].controller, None);
+}
+
+/// One look at the clock serves the status and the next check; nothing tells of the moment at which
+/// a pod becomes available.
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_availability_check() {
+    let set = upstream::set(4).min_ready_seconds(5).parallel();
+    let controller = Controller::with_cached(&[&set]);
+    let noon = controller.now();
+    controller
+        .clock
+        .advance(std::time::Duration::from_millis(300));
+    let ready_since = [None, Some(0), Some(2), Some(4)];
+    for (ordinal, seconds) in (0..).zip(ready_since) {
+        controller.cache_pod(&pod(&set, ordinal));
+        let (objects, set) = (&controller.objects, set.build());
+        objects.set_pod_phase(&set, ordinal, "Running");
+        if let Some(seconds) = seconds {
+            let since = noon - jiff::SignedDuration::from_secs(seconds);
+            objects.set_pod_ready_since(&set, ordinal, since);
+        }
+    }
+    controller.process(&set.build()).await;
+    let status = controller.stored(&set.build()).status;
+    assert_eq!((status.ready_replicas, status.available_replicas), (3, 0));
+
+    // The pod that is ready since 4.3 seconds is available in 0.7.
+    assert_eq!(controller.queue.len(), 0);
+    tokio::time::advance(std::time::Duration::from_millis(699)).await;
+    assert_eq!(controller.queue.len(), 0);
+    tokio::time::advance(std::time::Duration::from_millis(1)).await;
+    assert_eq!(controller.queue.len(), 1);
+}
