@@ -240,3 +240,6 @@ pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, ke
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,11 +123,10 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             pod(set, 1).uid("foo-1-uid").orphan(),
             renamed(pod(set, 2).uid("xfoo-2-uid"), "xfoo-2"),
         ];
-        for (ordinal, pod) in (0..).zip(&pods) {
+        for (ordinal, pod) in (0..).zip(pods) {
+            let pod = &pod.ready_since("2026-03-01T12:00:00Z");
             controller.api.load(&PODS, pod.text());
             controller.cache_pod(pod);
-            objects.set_pod_ready(&built, ordinal, true, controller.now());
-            objects.set_pod_phase(&built, ordinal, "Running");
             for claim in new_claims(&built, ordinal.into()) {
                 objects.claims.put(claim.json);
             }

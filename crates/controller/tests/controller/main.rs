@@ -1,0 +1,139 @@
+//! The controller as it is linked: informers, queue and workers, against the embedded control
+//! plane.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+use statefulset_client::clock::FakeClock;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::rest::RestClient;
+use statefulset_controller::{ControllerConfig, StatefulSetController};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// A control plane without nodes, and the controller, once that is told to run.
+struct Setup {
+    plane: TestControlPlane,
+    cancelled: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Setup {
+    async fn new() -> Self {
+        Self {
+            plane: TestControlPlane::builder().start().await,
+            cancelled: CancellationToken::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let client = || RestClient::new(self.plane.client());
+        let controller = StatefulSetController::new(ControllerConfig {
+            informer_client: client(),
+            client: client(),
+            recorder: Arc::new(NoopRecorder),
+            clock: Arc::new(FakeClock::default()),
+            feature_gates: FeatureGates::default(),
+            concurrent_syncs: NonZeroUsize::MIN,
+            resync_period: None,
+            seed: 1,
+        });
+        self.tasks.spawn(controller.run(self.cancelled.clone()));
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
+        let server = self.plane.server();
+        let (code, answer) = server.call_json(method, path, "test", body).await;
+        assert!(code < 300, "{answer}");
+        answer
+    }
+
+    async fn create_set(&self, name: &str, replicas: u32) {
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet",
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": replicas, "serviceName": name, "podManagementPolicy": "Parallel",
+                "selector": {"matchLabels": {"app": name}},
+                "template": {
+                    "metadata": {"labels": {"app": name}},
+                    "spec": {"containers": [{"name": "c", "image": "i"}]},
+                },
+            },
+        });
+        self.ask(Method::POST, SETS, &set).await;
+    }
+
+    async fn pods(&self) -> Vec<String> {
+        let list = self.ask(Method::GET, PODS, &Value::Null).await;
+        let items = list["items"].as_array().unwrap();
+        let name = |pod: &Value| pod["metadata"]["name"].as_str().unwrap().to_owned();
+        items.iter().map(name).collect()
+    }
+
+    /// Lets the controller come to rest.
+    async fn rest(&self) {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sets_that_were_there_before_and_sets_that_come_later_get_their_pods() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 2).await;
+    setup.run();
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    setup.create_set("db", 1).await;
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["db-0", "web-0", "web-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_goes_away_comes_back() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 2).await;
+    setup.run();
+    setup.rest().await;
+    let path = format!("{PODS}/web-1");
+    setup.ask(Method::DELETE, &path, &json!({})).await;
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_told_to_stop_ends_and_does_no_more() {
+    let mut setup = Setup::new().await;
+    setup.run();
+    setup.rest().await;
+    setup.cancelled.cancel();
+    while let Some(ended) = setup.tasks.join_next().await {
+        ended.unwrap();
+    }
+    setup.create_set("web", 2).await;
+    setup.rest().await;
+    assert_eq!(setup.pods().await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_told_to_stop_before_its_caches_are_filled_ends_too() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 2).await;
+    setup.cancelled.cancel();
+    setup.run();
+    while let Some(ended) = setup.tasks.join_next().await {
+        ended.unwrap();
+    }
+    assert_eq!(setup.pods().await, Vec::<String>::new());
+}
