@@ -58,6 +58,19 @@ pub fn normalize(
     unknown: UnknownMembers,
     path: &str,
 ) -> Result<Value, DecodeError> {
+    normalize_owned(type_name, value.clone(), unknown, path)
+}
+
+/// As [`normalize`], of a value that the caller needs no longer; its texts aren't copied.
+///
+/// # Errors
+/// As for [`normalize`].
+pub fn normalize_owned(
+    type_name: &str,
+    value: Value,
+    unknown: UnknownMembers,
+    path: &str,
+) -> Result<Value, DecodeError> {
     decode::Decoder::new(unknown, path).run(type_name, value)
 }
 

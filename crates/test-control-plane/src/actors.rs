@@ -15,6 +15,10 @@
 //! | garbage collector | deletes what has lost its owners |
 //! | namespace controller | empties namespaces that are deleted |
 //!
+//! With [`ActorsConfig::events`] kubelet and scheduler also write events, with the reasons, messages
+//! and reporters of the real ones: `Scheduled`, `FailedScheduling`, `Pulling`, `Pulled`, `Created`,
+//! `Started`, `Killing`, `BackOff`, `Failed`, `Unhealthy`, `Evicted` and others.
+//!
 //! Without the volume binder neither scheduler nor kubelet waits for claims.
 //!
 //! # How pods behave
@@ -57,6 +61,7 @@ mod client;
 mod control;
 mod delay;
 mod disruption_controller;
+mod events;
 mod garbage_collector;
 mod kubelet;
 mod matcher;
@@ -92,6 +97,7 @@ use tokio::task::JoinSet;
 use crate::server::ApiServer;
 use client::ActorClient;
 pub(crate) use control::Handles;
+use events::Recorder;
 use runner::spawn;
 
 /// How the user agents of actors start.
@@ -105,6 +111,9 @@ const RETRY: Duration = Duration::from_millis(500);
 pub struct ActorsConfig {
     /// The nodes, which are registered if pods are run or scheduled.
     pub nodes: NodesConfig,
+    /// Whether kubelet and scheduler write events, as a cluster's do. Without them the only writes
+    /// are those that change pods.
+    pub events: bool,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
@@ -124,10 +133,11 @@ pub struct ActorsConfig {
 }
 
 impl ActorsConfig {
-    /// Every actor, with its defaults.
+    /// Every actor, with its defaults; without events.
     pub fn all() -> Self {
         Self {
             nodes: NodesConfig::default(),
+            events: false,
             kubelet: Some(KubeletConfig::default()),
             scheduler: Some(SchedulerConfig::default()),
             node_controller: Some(NodeControllerConfig::default()),
@@ -153,14 +163,16 @@ pub(crate) async fn start(
     if config.kubelet.is_some() || config.scheduler.is_some() {
         nodes::create_nodes(&client("kubelet"), &config.nodes).await;
     }
+    let recorder = |name: &str| config.events.then(|| Recorder::new(client(name)));
     if let Some(config) = config.scheduler {
-        let client = client("scheduler");
-        let actor = scheduler::Scheduler::new(client, config, volumes.clone(), seed);
+        let (client, events) = (client("scheduler"), recorder("scheduler"));
+        let actor = scheduler::Scheduler::new(client, config, volumes.clone(), events, seed);
         handles.scheduler = Some(spawn("scheduler", actor, server, tasks));
     }
     if let Some(config) = config.kubelet {
         let waits_for_claims = volumes.is_some();
-        let actor = kubelet::Kubelet::new(client("kubelet"), config, waits_for_claims, seed);
+        let (client, events) = (client("kubelet"), recorder("kubelet"));
+        let actor = kubelet::Kubelet::new(client, config, waits_for_claims, events, seed);
         handles.kubelet = Some(spawn("kubelet", actor, server, tasks));
     }
     if let Some(config) = config.node_controller {

@@ -23,6 +23,9 @@ pub struct ServerConfig {
     pub log_window: usize,
     /// How many requests the audit log keeps.
     pub audit_limit: usize,
+    /// How much the audit log keeps of the bodies of requests in all, in bytes. Beyond that the
+    /// oldest ones are dropped, except those of 1 KiB or less.
+    pub audit_bodies_max: usize,
     /// How often a watch that asked for bookmarks gets one.
     pub bookmark_interval: Duration,
     /// The seed of uids, generated names and watch timeouts.
@@ -39,6 +42,7 @@ impl Default for ServerConfig {
             unknown_fields: UnknownFields::default(),
             log_window: 20_000,
             audit_limit: 10_000,
+            audit_bodies_max: 8 * 1024 * 1024,
             bookmark_interval: Duration::from_secs(60),
             seed: 0,
             tokens: Tokens::default(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod protobuf;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
@@ -59,11 +60,12 @@ impl BodyFormat {
 /// 400 for a body that doesn't parse or is of another kind.
 pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
     let text = match format {
-        BodyFormat::Json => body.to_vec(),
+        BodyFormat::Json => Cow::Borrowed(body),
         BodyFormat::Yaml => yaml(body)
             .map_err(|why| unrecognized(kind.kind, &why, body))?
             .to_string()
-            .into_bytes(),
+            .into_bytes()
+            .into(),
         BodyFormat::Protobuf => {
             let mut draft = protobuf::object(kind, body)?;
             check_type(kind, &mut draft)?;
@@ -87,7 +89,7 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
     };
     let mut draft = match parsed {
         Ok(draft) if !looks_wrong(&draft) => draft,
-        _ if text == b"null" => Draft {
+        _ if *text == *b"null" => Draft {
             value: json!({}),
             data: None,
         },

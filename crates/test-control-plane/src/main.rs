@@ -51,6 +51,10 @@ struct Args {
     #[arg(long, value_name = "LIST", default_value = ACTORS)]
     actors: String,
 
+    /// Lets kubelet and scheduler write events, as a cluster's do.
+    #[arg(long)]
+    actor_events: bool,
+
     /// How long a pod stays pending on its node, such as 500ms or 2s.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     start_delay: Duration,
@@ -162,7 +166,10 @@ fn read_tokens(args: &Args) -> anyhow::Result<Tokens> {
 }
 
 fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
-    let mut config = ActorsConfig::default();
+    let mut config = ActorsConfig {
+        events: args.actor_events,
+        ..ActorsConfig::default()
+    };
     for name in args
         .actors
         .split(',')

@@ -27,7 +27,8 @@ impl ApiServer {
         let Some(found) = type_of(kind) else {
             return Ok(());
         };
-        let normal = schema::normalize(found.name, &draft.value, unknown, "").map_err(|err| {
+        let sent = std::mem::take(&mut draft.value);
+        let normal = schema::normalize_owned(found.name, sent, unknown, "").map_err(|err| {
             ApiError::bad_request(format!(
                 "{} in version {:?} cannot be handled as a {}: {err}",
                 kind.kind, kind.version, kind.kind

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::labels::Labels;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Field, Kind, Trait};
+use crate::members::at;
 
 mod raw;
 
@@ -101,23 +103,26 @@ impl Draft {
     }
 
     /// The JSON text as clients get it: kind and apiVersion first.
-    pub fn encode(&self) -> String {
+    pub fn encode(&self) -> Vec<u8> {
         let empty = Map::new();
         let map = self.value.as_object().unwrap_or(&empty);
-        let mut text = String::from("{");
-        text.push_str(&type_meta(map));
+        let mut text = Vec::with_capacity(ENCODED_SIZE);
+        text.push(b'{');
+        text.extend_from_slice(type_meta(map).as_bytes());
         for (key, value) in map {
             if key == "kind" || key == "apiVersion" {
                 continue;
             }
-            let member = format!(",{}:{value}", Value::from(key.as_str()));
-            text.push_str(&member);
+            text.push(b',');
+            write_json(&mut text, key);
+            text.push(b':');
+            write_json(&mut text, value);
         }
         if let Some(data) = &self.data {
-            text.push_str(",\"data\":");
-            text.push_str(&compact(data));
+            text.extend_from_slice(b",\"data\":");
+            text.extend_from_slice(compact(data).as_bytes());
         }
-        text.push('}');
+        text.push(b'}');
         text
     }
 
@@ -133,8 +138,17 @@ impl Draft {
 
     /// The text at a JSON pointer, if there is text.
     pub fn text(&self, pointer: &str) -> Option<&str> {
-        self.value.pointer(pointer)?.as_str()
+        at(&self.value, pointer)?.as_str()
     }
+}
+
+/// How much room a text has while it is written, in bytes; most objects are smaller.
+const ENCODED_SIZE: usize = 4096;
+
+fn write_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // Values and names are never refused, and neither is a list of bytes.
+    let written = serde_json::to_writer(text, value);
+    debug_assert!(written.is_ok(), "JSON values can be written");
 }
 
 fn type_meta(map: &Map<String, Value>) -> String {
@@ -281,9 +295,7 @@ impl Object {
             "resourceVersion".to_owned(),
             json!(resource_version.to_string()),
         );
-        let labels = draft
-            .value
-            .pointer("/metadata/labels")
+        let labels = at(&draft.value, "/metadata/labels")
             .and_then(Value::as_object)
             .into_iter()
             .flatten()
@@ -292,7 +304,7 @@ impl Object {
         let fields = kind
             .fields
             .iter()
-            .map(|field| field_text(field, draft.value.pointer(field.pointer)).into_boxed_str())
+            .map(|field| field_text(field, at(&draft.value, field.pointer)).into_boxed_str())
             .collect();
         let metadata = draft.metadata();
         let owners = metadata
@@ -315,7 +327,7 @@ impl Object {
             owners,
             deleting,
             // The text stays as long as the object, so that it must not have room to grow.
-            text: text.into_boxed_str().into_boxed_bytes().into(),
+            text: text.into_boxed_slice().into(),
             after_type_meta,
             data: draft.data.map(String::into_boxed_str),
         }
@@ -327,8 +339,8 @@ impl Object {
     }
 
     /// The JSON text after the opening brace, kind and apiVersion: what a list repeats.
-    pub fn item_text(&self) -> &[u8] {
-        &self.text[self.after_type_meta.min(self.text.len())..]
+    pub fn item_text(&self) -> Bytes {
+        self.text.slice(self.after_type_meta.min(self.text.len())..)
     }
 
     /// The object to work on.

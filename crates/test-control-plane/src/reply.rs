@@ -1,8 +1,7 @@
 //! Answers.
 
 use bytes::Bytes;
-use futures::Stream;
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
 use http::response::Parts;
 use http::{HeaderValue, Response, StatusCode};
@@ -26,6 +25,20 @@ pub type Reply = Response<ResponseBody>;
 /// A whole body of JSON text.
 pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "application/json", text)
+}
+
+/// Longer bodies than this go out in the pieces that they are made of, in bytes.
+const JOINED_MAX: usize = 64 * 1024;
+
+/// A whole body of JSON text in pieces. Where it is long they aren't copied, and the answer doesn't
+/// tell its length.
+pub(crate) fn json_pieces(code: StatusCode, pieces: Vec<Bytes>) -> Reply {
+    let size: usize = pieces.iter().map(Bytes::len).sum();
+    if size <= JOINED_MAX {
+        return json_text(code, pieces.concat());
+    }
+    let (parts, _) = json_text(code, Bytes::new()).into_parts();
+    streamed(parts, stream::iter(pieces.into_iter().map(Ok)))
 }
 
 /// An answer with another body.

@@ -60,7 +60,7 @@ impl ApiServer {
             watch_floor: AtomicU64::new(0),
             random: Mutex::new(StdRng::seed_from_u64(config.seed)),
             allocations: Mutex::new(Allocations::default()),
-            audit: AuditLog::new(config.audit_limit),
+            audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
             faults: Faults::new(config.seed),
             admission: AdmissionHooks::default(),
             stamps: Stamps::new(config.seed),

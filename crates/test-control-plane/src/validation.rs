@@ -23,6 +23,7 @@ pub(crate) use field_error::FieldError;
 pub(crate) use names::{dns_label, path_segment};
 
 use crate::kinds::Kind;
+use crate::members;
 use crate::object::Draft;
 use crate::route::Target;
 
@@ -76,7 +77,7 @@ pub(crate) fn is_subdomain(text: &str) -> bool {
 
 /// The value at a JSON pointer, if it is not null.
 fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
-    value.pointer(pointer).filter(|v| !v.is_null())
+    members::at(value, pointer).filter(|v| !v.is_null())
 }
 
 /// Refuses a negative number.

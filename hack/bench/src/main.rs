@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         [instructions::CHILD, own, others] => instructions::child(own, others),
         [memory::CHILD, kind] => memory::child(kind),
         [control_plane::MEMORY_CHILD] => control_plane::memory_child(),
+        [control_plane::START_CHILD] => control_plane::start_child(),
+        [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!("takes no argument, or control-plane")),
     };
     match outcome {

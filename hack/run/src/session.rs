@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
             format!("--kubeconfig-out={}", kubeconfig.display()),
             format!("--start-delay={delay}"),
             format!("--ready-delay={delay}"),
+            "--actor-events".to_owned(),
         ];
         let program = std::path::absolute(&options.control_plane)?;
         let control_plane = Process::start("control plane", &program, &arguments, folder)?;

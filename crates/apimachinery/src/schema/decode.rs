@@ -58,7 +58,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes `value` as an object of the type `type_name`.
-    pub(super) fn run(mut self, type_name: &str, value: &'a Value) -> Result<Value, DecodeError> {
+    pub(super) fn run(mut self, type_name: &str, value: Value) -> Result<Value, DecodeError> {
         let decoded = self.object(type_name, value)?;
         match self.mismatch {
             Some(mismatch) => Err(mismatch),
@@ -66,24 +66,19 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn object(&mut self, type_name: &str, value: &'a Value) -> Result<Value, DecodeError> {
+    fn object(&mut self, type_name: &str, value: Value) -> Result<Value, DecodeError> {
         let unknown_type = || DecodeError::UnknownType(type_name.to_owned());
         let found = find_type(type_name).ok_or_else(unknown_type)?;
         let mut decoded = Map::new();
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
-                    self.member(
-                        found.go_name(),
-                        found.field(name),
-                        name,
-                        member,
-                        &mut decoded,
-                    )?;
+                    let field = found.field(&name);
+                    self.member(found.go_name(), field, name, member, &mut decoded)?;
                 }
             }
             Value::Null => {}
-            other => self.note_mismatch(other, &format!("v1.{}", found.go_name())),
+            other => self.note_mismatch(&other, &format!("v1.{}", found.go_name())),
         }
         for field in found.fields.iter().filter(|field| field.always) {
             if !decoded.contains_key(field.name) {
@@ -97,13 +92,13 @@ impl<'a> Decoder<'a> {
         &mut self,
         type_name: &'static str,
         field: Option<&'static Field>,
-        name: &str,
-        member: &'a Value,
+        name: String,
+        member: Value,
         decoded: &mut Map<String, Value>,
     ) -> Result<(), DecodeError> {
         let Some(field) = field else {
             if self.unknown == UnknownMembers::Keep {
-                decoded.insert(name.to_owned(), member.clone());
+                decoded.insert(name, member);
             }
             return Ok(());
         };
@@ -112,7 +107,7 @@ impl<'a> Decoder<'a> {
         self.path.extend(field.embedded);
         self.path.push(field.name);
         if let Some(value) = self.field(field, member)? {
-            decoded.insert(name.to_owned(), value);
+            decoded.insert(name, value);
         }
         self.path.truncate(depth);
         self.holder = holder;
@@ -120,7 +115,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Returns what Go writes for the member, or none where it leaves the member out.
-    fn field(&mut self, field: &Field, value: &'a Value) -> Result<Option<Value>, DecodeError> {
+    fn field(&mut self, field: &Field, value: Value) -> Result<Option<Value>, DecodeError> {
         let decoded = match (field.shape, value) {
             (Shape::Pointer | Shape::List | Shape::Map, Value::Null) => Value::Null,
             (Shape::Pointer, value) => return self.value(field.kind, value).map(Some),
@@ -130,18 +125,18 @@ impl<'a> Decoder<'a> {
             }
             (Shape::List, Value::Array(elements)) => Value::Array(
                 elements
-                    .iter()
+                    .into_iter()
                     .map(|element| self.value(field.kind, element))
                     .collect::<Result<_, _>>()?,
             ),
             (Shape::Map, Value::Object(members)) => Value::Object(
                 members
-                    .iter()
-                    .map(|(key, member)| Ok((key.clone(), self.value(field.kind, member)?)))
+                    .into_iter()
+                    .map(|(key, member)| Ok((key, self.value(field.kind, member)?)))
                     .collect::<Result<_, DecodeError>>()?,
             ),
             (Shape::List | Shape::Map, other) => {
-                self.note_mismatch(other, &go_type(field));
+                self.note_mismatch(&other, &go_type(field));
                 Value::Null
             }
         };
@@ -154,34 +149,34 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes one value; null gives the zero value.
-    fn value(&mut self, kind: Kind, value: &'a Value) -> Result<Value, DecodeError> {
+    fn value(&mut self, kind: Kind, value: Value) -> Result<Value, DecodeError> {
         match (kind, value) {
             (Kind::Struct(type_name), value) => self.object(type_name, value),
-            (Kind::Quantity, value) => quantity(value),
+            (Kind::Quantity, value) => quantity(&value),
             (Kind::IntOrString, value) => self.int_or_string(value),
-            (Kind::Time, value) => self.time(value, go_time::canonical),
-            (Kind::MicroTime, value) => self.time(value, go_time::canonical_micro),
-            (Kind::Bytes, Value::String(text)) => base64::canonical(text).map(Value::from),
+            (Kind::Time, value) => self.time(&value, go_time::canonical),
+            (Kind::MicroTime, value) => self.time(&value, go_time::canonical_micro),
+            (Kind::Bytes, Value::String(text)) => base64::canonical(&text).map(Value::from),
             (Kind::Strings, value) => self.strings(value),
             (Kind::Raw, value)
             | (Kind::String(_), value @ Value::String(_))
-            | (Kind::Bool, value @ Value::Bool(_)) => Ok(value.clone()),
-            (Kind::Int32, Value::Number(number)) if fits_i32(number) => Ok(value.clone()),
-            (Kind::Int64, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
+            | (Kind::Bool, value @ Value::Bool(_)) => Ok(value),
+            (Kind::Int32, Value::Number(number)) if fits_i32(&number) => Ok(number.into()),
+            (Kind::Int64, Value::Number(number)) if number.is_i64() => Ok(number.into()),
             (kind, Value::Null) => Ok(zero_value(kind)),
             (kind, other) => {
-                self.note_mismatch(other, go_scalar(kind));
+                self.note_mismatch(&other, go_scalar(kind));
                 Ok(zero_value(kind))
             }
         }
     }
 
-    fn int_or_string(&mut self, value: &Value) -> Result<Value, DecodeError> {
+    fn int_or_string(&mut self, value: Value) -> Result<Value, DecodeError> {
         match value {
-            Value::String(_) => Ok(value.clone()),
+            Value::String(_) => Ok(value),
             Value::Null => Ok(Value::from(0)),
-            Value::Number(number) if fits_i32(number) => Ok(value.clone()),
-            other => Err(self.mismatch_error(other, "int32")),
+            Value::Number(number) if fits_i32(&number) => Ok(number.into()),
+            other => Err(self.mismatch_error(&other, "int32")),
         }
     }
 
@@ -201,15 +196,15 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn strings(&mut self, value: &'a Value) -> Result<Value, DecodeError> {
+    fn strings(&mut self, value: Value) -> Result<Value, DecodeError> {
         match value {
             Value::Array(elements) => elements
-                .iter()
+                .into_iter()
                 .map(|element| self.value(Kind::String("string"), element))
                 .collect(),
             Value::Null => Ok(Value::Null),
             other => {
-                self.note_mismatch(other, "v1.ExtraValue");
+                self.note_mismatch(&other, "v1.ExtraValue");
                 Ok(Value::Null)
             }
         }

@@ -34,6 +34,7 @@ pub use orders::RunningPod;
 use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::Dice;
+use super::events::{Recorder, pod_reference};
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::{Actor, Work};
@@ -70,6 +71,8 @@ pub(super) struct Kubelet {
     wanted: BTreeMap<Key, PodBehaviour>,
     waiting: Waiters,
     next_address: u32,
+    /// None if events are not wanted.
+    events: Option<Recorder>,
 }
 
 impl Kubelet {
@@ -77,6 +80,7 @@ impl Kubelet {
         client: ActorClient,
         config: KubeletConfig,
         waits_for_claims: bool,
+        events: Option<Recorder>,
         seed: u64,
     ) -> Self {
         Self {
@@ -95,6 +99,7 @@ impl Kubelet {
             wanted: BTreeMap::new(),
             waiting: Waiters::default(),
             next_address: 0,
+            events,
         }
     }
 
@@ -143,7 +148,8 @@ impl Kubelet {
             let grace = Duration::from_secs(grace.and_then(Value::as_u64).unwrap_or(0));
             run.begin_to_stop(grace, now);
         }
-        if changed || run.reported.is_none() || status::has_gates(&pod) {
+        let has_news = self.events.is_some() && !run.happened.is_empty();
+        if changed || has_news || run.reported.is_none() || status::has_gates(&pod) {
             agenda.now(&object.key);
         } else if let Some(due) = run.next_due() {
             agenda.at(&object.key, due);
@@ -219,19 +225,29 @@ impl Kubelet {
     fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
         let run = self.runs.get_mut(&object.uid)?;
-        run.happened.clear();
+        let happened = std::mem::take(&mut run.happened);
+        let events = self.events.clone().filter(|_| !happened.is_empty());
         let stopped = run.stage == Stage::Stopped;
         let status = run.report(&pod, &time);
-        if status.is_none() && (!stopped || is_held(&pod)) {
+        let stays = !stopped || is_held(&pod);
+        if status.is_none() && stays && events.is_none() {
             return None;
         }
         run.sent.clone_from(&status);
         let client = self.client.clone();
-        let (key, uid) = (object.key.clone(), object.uid.clone());
+        let (key, uid, node) = (object.key.clone(), object.uid.clone(), run.node.clone());
+        let about = pod_reference(object);
         Some(
             async move {
+                if let Some(events) = events {
+                    for happening in &happened {
+                        let source = ("kubelet", &*node);
+                        events.record(source, &about, happening.as_event()).await;
+                    }
+                }
                 let Some(status) = status else {
-                    return remove(&client, &key, &uid).await.then_some(Done::Removed);
+                    let done = stays || remove(&client, &key, &uid).await;
+                    return done.then_some(Done::Ended);
                 };
                 let patch = status::patch(&status, &pod);
                 let written = client.patch_status(&key, &uid, &patch).await;
@@ -263,8 +279,8 @@ impl Kubelet {
 pub(super) enum Done {
     /// The status of the pod with this uid was written.
     Written(Box<str>),
-    /// The pod was let go.
-    Removed,
+    /// The pod was let go, or there were only events to write.
+    Ended,
     /// The node has said that it is well again.
     Returned,
 }
@@ -361,7 +377,7 @@ impl Actor for Kubelet {
                     agenda.now(key);
                 }
             }
-            Done::Removed => {}
+            Done::Ended => {}
             Done::Returned => {
                 self.returning.remove(key);
             }

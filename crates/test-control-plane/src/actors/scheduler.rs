@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::{Delay, Dice};
+use super::events::{Happened, Recorder, pod_reference};
 use super::matcher::PodMatcher;
 use super::pods::{PodFields, Waiters};
 use super::runner::{Actor, Work};
@@ -32,6 +33,9 @@ const HOLD: &str = "scheduler.test-control-plane/hold";
 
 /// Why pods that are held back fit nowhere, as they say.
 const HELD: &str = "Insufficient cpu";
+
+/// Who reports the scheduler's events.
+const REPORTER: &str = "default-scheduler";
 
 /// How the scheduler behaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +84,8 @@ pub(super) struct Scheduler {
     /// Pods that fit nowhere.
     unschedulable: BTreeSet<Key>,
     waiting: Waiters,
+    /// None if events are not wanted.
+    events: Option<Recorder>,
 }
 
 impl Scheduler {
@@ -87,6 +93,7 @@ impl Scheduler {
         client: ActorClient,
         config: SchedulerConfig,
         volumes: Option<VolumeBinderConfig>,
+        events: Option<Recorder>,
         seed: u64,
     ) -> Self {
         Self {
@@ -101,6 +108,7 @@ impl Scheduler {
             held: BTreeMap::new(),
             unschedulable: BTreeSet::new(),
             waiting: Waiters::default(),
+            events,
         }
     }
 
@@ -182,10 +190,28 @@ impl Scheduler {
             "metadata": {"name": *key.name, "namespace": *key.namespace, "uid": *uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
+        let message = format!(
+            "Successfully assigned {}/{} to {node}",
+            key.namespace, key.name
+        );
+        let events = self.events.clone();
+        let about = pod_reference(object);
         async move {
             let object = (&key, &*uid);
             let done = client.send(Method::POST, object, "/binding", &binding);
-            done.await.then_some(Done::Bound(uid))
+            if !done.await {
+                return None;
+            }
+            if let Some(events) = events {
+                let happened = Happened {
+                    warning: false,
+                    reason: "Scheduled",
+                    message: &message,
+                    field_path: None,
+                };
+                events.report(REPORTER, "Binding", &about, happened).await;
+            }
+            Some(Done::Bound(uid))
         }
         .boxed()
     }
@@ -222,10 +248,25 @@ impl Scheduler {
         }]});
         let client = self.client.clone();
         let (key, uid) = (object.key.clone(), object.uid.clone());
+        let (events, message) = (self.events.clone(), message.to_owned());
+        let about = pod_reference(object);
         Some(
             async move {
-                let written = client.patch_status(&key, &uid, &status).await;
-                written.then_some(Done::Told)
+                if !client.patch_status(&key, &uid, &status).await {
+                    return None;
+                }
+                if let Some(events) = events {
+                    let happened = Happened {
+                        warning: true,
+                        reason: "FailedScheduling",
+                        message: &message,
+                        field_path: None,
+                    };
+                    events
+                        .report(REPORTER, "Scheduling", &about, happened)
+                        .await;
+                }
+                Some(Done::Told)
             }
             .boxed(),
         )

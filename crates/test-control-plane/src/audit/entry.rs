@@ -51,8 +51,11 @@ pub struct AuditEntry {
     pub user_agent: String,
     /// The `Content-Type` of the body; that of a patch tells its kind.
     pub content_type: String,
-    /// The body of the request.
+    /// The body of the request; empty if the log has dropped it, see
+    /// [`ServerConfig::audit_bodies_max`](crate::ServerConfig::audit_bodies_max).
     pub body: Bytes,
+    /// How long the body was, in bytes.
+    pub body_size: usize,
     /// The HTTP status code that the server answered with, also if a fault rule kept it from the
     /// client; 0 if nothing was done.
     pub code: u16,
@@ -89,6 +92,7 @@ impl AuditEntry {
             user_agent: facts.user_agent.clone(),
             content_type: String::new(),
             body: Bytes::new(),
+            body_size: 0,
             code: 0,
             reason: String::new(),
             message: String::new(),

@@ -4,16 +4,22 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::entry::AuditEntry;
 use super::event::{AuditLevel, event};
+
+/// Bodies up to this size are kept as long as their requests, in bytes: those of deletions, which
+/// tell whether they are meant.
+const SMALL_BODY_MAX: usize = 1024;
 
 /// The newest requests, oldest first.
 #[derive(Debug)]
 pub struct AuditLog {
     inner: Mutex<Inner>,
     limit: usize,
+    bodies_max: usize,
     /// Moves with every write.
     written: watch::Sender<u64>,
     sink: Mutex<Option<Sink>>,
@@ -24,6 +30,40 @@ struct Inner {
     entries: VecDeque<AuditEntry>,
     /// The number of the next entry.
     next: u64,
+    /// The bytes of the large bodies that are kept.
+    body_bytes: usize,
+    /// How many of the oldest entries have no large body, or not any more.
+    bodiless: usize,
+}
+
+impl Inner {
+    fn push(&mut self, entry: AuditEntry, limit: usize, bodies_max: usize) {
+        self.next += 1;
+        self.body_bytes += large_body(&entry);
+        self.entries.push_back(entry);
+        while self.entries.len() > limit
+            && let Some(gone) = self.entries.pop_front()
+        {
+            self.body_bytes -= large_body(&gone);
+            self.bodiless = self.bodiless.saturating_sub(1);
+        }
+        while self.body_bytes > bodies_max
+            && let Some(oldest) = self.entries.get_mut(self.bodiless)
+        {
+            let size = large_body(oldest);
+            if size > 0 {
+                oldest.body = Bytes::new();
+            }
+            self.body_bytes -= size;
+            self.bodiless += 1;
+        }
+    }
+}
+
+/// The size of an entry's body, in bytes; 0 if it is small enough to be kept in any case.
+fn large_body(entry: &AuditEntry) -> usize {
+    let size = entry.body.len();
+    if size > SMALL_BODY_MAX { size } else { 0 }
 }
 
 /// Where events are written to.
@@ -53,11 +93,13 @@ pub struct Forgotten {
 }
 
 impl AuditLog {
-    /// A log that keeps the newest `limit` requests.
-    pub fn new(limit: usize) -> Self {
+    /// A log that keeps the newest `limit` requests, and their newest bodies up to `bodies_max`
+    /// bytes.
+    pub fn new(limit: usize, bodies_max: usize) -> Self {
         Self {
             inner: Mutex::default(),
             limit,
+            bodies_max,
             written: watch::channel(0).0,
             sink: Mutex::new(None),
         }
@@ -79,13 +121,7 @@ impl AuditLog {
     pub(crate) fn push(&self, entry: AuditEntry) {
         self.write_line(&entry);
         let is_write = entry.is_write();
-        let mut inner = self.lock();
-        inner.next += 1;
-        inner.entries.push_back(entry);
-        while inner.entries.len() > self.limit {
-            inner.entries.pop_front();
-        }
-        drop(inner);
+        self.lock().push(entry, self.limit, self.bodies_max);
         if is_write {
             self.written.send_modify(|count| *count += 1);
         }
@@ -118,7 +154,11 @@ impl AuditLog {
 
     /// Forgets everything so far.
     pub fn clear(&self) {
-        self.lock().entries.clear();
+        let mut inner = self.lock();
+        *inner = Inner {
+            next: inner.next,
+            ..Inner::default()
+        };
     }
 
     /// The moment now.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -43,7 +44,9 @@ impl Recording<'_> {
         self.incoming
             .header(CONTENT_TYPE)
             .clone_into(&mut entry.content_type);
-        entry.body = self.incoming.body.clone();
+        // A part of what was read from a connection would keep all of it.
+        entry.body = Bytes::copy_from_slice(&self.incoming.body);
+        entry.body_size = entry.body.len();
         entry.latency = self.begun.elapsed();
         entry.code = code;
         if let Some(error) = error {

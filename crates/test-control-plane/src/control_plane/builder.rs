@@ -41,6 +41,9 @@ pub struct TestControlPlaneBuilder {
     listen: Option<SocketAddr>,
 }
 
+/// The user agent of what the control plane makes at its start.
+const BOOTSTRAP: &str = "test-control-plane/bootstrap";
+
 impl TestControlPlaneBuilder {
     /// Sets all of the server's behaviour.
     #[must_use]
@@ -105,6 +108,13 @@ impl TestControlPlaneBuilder {
         actors.volume_binder = actors.volume_binder.take().or(all.volume_binder);
         actors.garbage_collector = actors.garbage_collector.or(all.garbage_collector);
         actors.namespace_controller = actors.namespace_controller.or(all.namespace_controller);
+        self
+    }
+
+    /// Lets kubelet and scheduler write events, as a cluster's do.
+    #[must_use]
+    pub fn actor_events(mut self) -> Self {
+        self.actors.events = true;
         self
     }
 
@@ -202,10 +212,11 @@ impl TestControlPlaneBuilder {
         };
         for name in NAMESPACES {
             let body = json!({"metadata": {"name": name}});
-            let agent = "test-control-plane/bootstrap";
-            server
-                .call_json(Method::POST, "/api/v1/namespaces", agent, &body)
-                .await;
+            let path = "/api/v1/namespaces";
+            server.call_json(Method::POST, path, BOOTSTRAP, &body).await;
+        }
+        if let Some(endpoint) = &endpoint {
+            publish_client_ca(&server, &endpoint.tls.ca_pem).await;
         }
         server.install_stock_policy();
         let actors = actors::start(&server, self.actors, &mut tasks).await;
@@ -217,4 +228,15 @@ impl TestControlPlaneBuilder {
             endpoint,
         })
     }
+}
+
+/// Tells components that serve requests of their own who signs the certificates of clients: they
+/// look there before they ask this server whom a token belongs to.
+async fn publish_client_ca(server: &ApiServer, ca_pem: &str) {
+    let map = json!({
+        "metadata": {"name": "extension-apiserver-authentication"},
+        "data": {"client-ca-file": ca_pem},
+    });
+    let path = "/api/v1/namespaces/kube-system/configmaps";
+    server.call_json(Method::POST, path, BOOTSTRAP, &map).await;
 }

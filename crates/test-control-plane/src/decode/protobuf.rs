@@ -102,7 +102,7 @@ fn decode(envelope: &Envelope<'_>) -> Result<Value, WireError> {
     let mut object = Map::new();
     message::read(found, envelope.raw, &mut object)?;
     let value = Value::Object(object);
-    let value = schema::normalize(found.name, &value, UnknownMembers::Drop, "");
+    let value = schema::normalize_owned(found.name, value, UnknownMembers::Drop, "");
     let mut value = value.map_err(|err| WireError::Value(err.to_string()))?;
     value["apiVersion"] = json!(api_version);
     value["kind"] = json!(kind);

@@ -4,6 +4,7 @@ use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
 
 use super::default_text;
+use crate::members::list_at;
 use crate::object::object_mut;
 
 /// Sets the defaults of a pod.
@@ -72,9 +73,11 @@ fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Va
         .filter_map(Value::as_object_mut)
 }
 
-/// Priority, tolerations and the quality-of-service class.
+/// Priority, tolerations, the quality-of-service class, and whether gates keep it from being
+/// scheduled.
 pub(super) fn admit_pod(value: &mut Value) {
     let qos = qos_class(value);
+    let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
     let spec = object_mut(value, "spec");
     spec.entry("priority").or_insert(json!(0));
     spec.entry("preemptionPolicy")
@@ -103,6 +106,26 @@ pub(super) fn admit_pod(value: &mut Value) {
     let status = object_mut(value, "status");
     default_text(status, "phase", "Pending");
     default_text(status, "qosClass", qos);
+    if is_gated {
+        gate(status);
+    }
+}
+
+/// Says that a pod is not to be scheduled yet, unless it says something about that itself.
+fn gate(status: &mut Map<String, Value>) {
+    let conditions = status.entry("conditions").or_insert(json!([]));
+    if let Some(list) = conditions.as_array_mut()
+        && !list.iter().any(|c| c["type"] == "PodScheduled")
+    {
+        list.push(json!({
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null,
+            "lastTransitionTime": null,
+        }));
+    }
 }
 
 /// The quality-of-service class: guaranteed if every container's limits equal its requests for

@@ -125,7 +125,7 @@ impl ApiServer {
             field_manager: None,
             ..options.clone()
         };
-        let text = self.create(request, &new, &options)?;
+        let text = self.create(request, new, &options)?;
         Ok(reply::json_text(StatusCode::CREATED, text))
     }
 

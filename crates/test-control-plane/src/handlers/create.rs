@@ -26,20 +26,18 @@ impl ApiServer {
     pub(crate) fn create(
         &self,
         request: &ResourceRequest,
-        draft: &Draft,
+        draft: Draft,
         options: &WriteOptions,
     ) -> ApiResult<Bytes> {
-        let wanted = draft.metadata().name().to_owned();
         let prefix = draft.metadata().text("generateName").to_owned();
-        let generated = wanted.is_empty() && !prefix.is_empty();
-        let tries = if generated { GENERATE_NAME_TRIES } else { 1 };
+        if !draft.metadata().name().is_empty() || prefix.is_empty() {
+            return self.create_named(request, draft, options);
+        }
         let mut result = Err(ApiError::internal("no name was tried"));
-        for _ in 0..tries {
+        for _ in 0..GENERATE_NAME_TRIES {
             let mut draft = draft.clone();
-            if generated {
-                let name = self.generate_name(&prefix);
-                draft.metadata_mut().insert("name".to_owned(), json!(name));
-            }
+            let name = self.generate_name(&prefix);
+            draft.metadata_mut().insert("name".to_owned(), json!(name));
             result = self.create_named(request, draft, options);
             if !matches!(&result, Err(err) if err.reason == "AlreadyExists") {
                 break;
@@ -95,7 +93,7 @@ impl ApiServer {
             if is_generated {
                 return ApiError::no_unique_name(kind, &name);
             }
-            let terminating = object.is_some_and(|o| o.draft().metadata().is_deleting());
+            let terminating = object.is_some_and(|object| object.deleting);
             ApiError::already_exists(kind, &name, terminating)
         };
         if options.dry_run {
@@ -128,7 +126,7 @@ impl ApiServer {
         let Some(namespace) = self.store().get(&key) else {
             return Err(ApiError::not_found(namespaces, name));
         };
-        if !namespace.draft().metadata().is_deleting() {
+        if !namespace.deleting {
             return Ok(());
         }
         let why = format!(

@@ -250,7 +250,7 @@ impl ApiServer {
             }
         }
         let text = Self::list_text(request.kind, &items, self.store().revision(), None, None);
-        Ok(reply::json_text(StatusCode::OK, text))
+        Ok(reply::json_pieces(StatusCode::OK, text))
     }
 }
 

@@ -141,7 +141,7 @@ impl ApiServer {
             };
         }
         let text = self.list_page(request, &selection, at, limit, position.as_ref())?;
-        Ok(reply::json_text(StatusCode::OK, text))
+        Ok(reply::json_pieces(StatusCode::OK, text))
     }
 
     fn list_page(
@@ -151,7 +151,7 @@ impl ApiServer {
         at: At,
         limit: Option<usize>,
         position: Option<&Position>,
-    ) -> ApiResult<Bytes> {
+    ) -> ApiResult<Vec<Bytes>> {
         let kind = request.kind;
         let (storage, namespace) = (kind.storage, request.namespace.as_str());
         let revision = match (position, at) {
@@ -190,14 +190,14 @@ impl ApiServer {
         ))
     }
 
-    /// The text of a list.
+    /// The text of a list, in pieces that its items share with what is stored.
     pub(crate) fn list_text(
         kind: &Kind,
         objects: &[Arc<Object>],
         revision: u64,
         token: Option<String>,
         remaining: Option<usize>,
-    ) -> Bytes {
+    ) -> Vec<Bytes> {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if let Some(token) = token {
             metadata["continue"] = json!(token);
@@ -205,27 +205,27 @@ impl ApiServer {
         if let Some(remaining) = remaining {
             metadata["remainingItemCount"] = json!(remaining);
         }
-        let size: usize = objects.iter().map(|o| o.text().len()).sum();
-        let mut text = Vec::with_capacity(size + 256);
         let head = format!(
             "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
             kind.kind,
             kind.api_version()
         );
-        text.extend_from_slice(head.as_bytes());
-        for (i, object) in objects.iter().enumerate() {
-            if i > 0 {
-                text.push(b',');
-            }
-            if kind.has(Trait::View) {
-                text.extend_from_slice(&served_text(kind, object));
+        let is_view = kind.has(Trait::View);
+        let mut separator: &'static [u8] = if is_view { b"" } else { b"{" };
+        let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
+        pieces.push(head.into());
+        for object in objects {
+            pieces.push(Bytes::from_static(separator));
+            if is_view {
+                pieces.push(served_text(kind, object));
+                separator = b",";
             } else {
-                text.push(b'{');
-                text.extend_from_slice(object.item_text());
+                pieces.push(object.item_text());
+                separator = b",{";
             }
         }
-        text.extend_from_slice(b"]}");
-        text.into()
+        pieces.push(Bytes::from_static(b"]}"));
+        pieces
     }
 }
 

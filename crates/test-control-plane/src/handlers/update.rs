@@ -61,7 +61,7 @@ impl ApiServer {
                 {
                     let mut draft = draft.clone();
                     draft.metadata_mut().remove("resourceVersion");
-                    return Ok((self.create(request, &draft, options)?, true));
+                    return Ok((self.create(request, draft, options)?, true));
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };

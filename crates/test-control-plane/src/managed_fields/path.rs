@@ -87,7 +87,7 @@ impl PathElement {
     /// The form in `fieldsV1`.
     pub(crate) fn to_fields_v1(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Key(members) => {
                 let key: Map<String, Value> = members
                     .iter()

@@ -117,6 +117,9 @@ impl Updater<'_> {
         manager: &ManagerId,
         force: bool,
     ) -> Result<(), Conflicts> {
+        if managed.fields.is_empty() {
+            return Ok(());
+        }
         let mut versions: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
         let filtered = Some(self.filter.apply_to(comparison));
         versions.insert(self.api_version.to_owned(), filtered);

@@ -43,9 +43,10 @@ impl ApiServer {
             }
             _ => {
                 let (draft, mut warnings) = self.decode(request, incoming, &options)?;
-                let created = self.create(request, &draft, &options);
+                let odd = warnings::of_object(request.kind, &draft.value);
+                let created = self.create(request, draft, &options);
                 if created.is_ok() {
-                    warnings.extend(warnings::of_object(request.kind, &draft.value));
+                    warnings.extend(odd);
                 }
                 let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
                 reply::with_warnings(reply, &warnings)

@@ -1,7 +1,7 @@
 //! The walk over a body's text that finds unknown and repeated members, in the text's order.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use kube_apimachinery::schema::{Shape, Type};
 use serde::Deserializer;
@@ -45,15 +45,14 @@ pub(crate) fn has_repeated(text: &str) -> bool {
 }
 
 fn run(expect: Expect, text: &str) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut state = State::default();
     let walk = Walk {
-        path: String::new(),
         expect,
-        found: &mut found,
+        state: &mut state,
     };
     let mut parser = serde_json::Deserializer::from_str(text);
     let _ = walk.deserialize(&mut parser);
-    found
+    state.found
 }
 
 /// What is known about a value.
@@ -98,10 +97,17 @@ impl Expect {
     }
 }
 
-struct Walk<'a> {
+/// Where the walk is, and what it has found.
+#[derive(Default)]
+struct State {
     path: String,
+    found: Vec<Finding>,
+}
+
+/// The walk over one value.
+struct Walk<'a> {
     expect: Expect,
-    found: &'a mut Vec<Finding>,
+    state: &'a mut State,
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -121,45 +127,46 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut seen = BTreeSet::new();
+        let state = self.state;
+        let holder = state.path.len();
         while let Some(key) = map.next_key::<String>()? {
-            let path = if self.path.is_empty() {
-                key.clone()
-            } else {
-                format!("{}.{key}", self.path)
-            };
-            let expect = self.expect.member(&key);
-            if !seen.insert(key) {
-                self.found.push(Finding::Repeated(path));
-                map.next_value::<IgnoredAny>()?;
-                continue;
+            if holder > 0 {
+                state.path.push('.');
             }
-            let Some(expect) = expect else {
-                self.found.push(Finding::Unknown(path));
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            map.next_value_seed(Walk {
-                path,
-                expect,
-                found: self.found,
-            })?;
+            state.path.push_str(&key);
+            let expect = self.expect.member(&key);
+            let is_repeated = !seen.insert(key);
+            match expect.filter(|_| !is_repeated) {
+                Some(expect) => map.next_value_seed(Walk { expect, state })?,
+                None => {
+                    let path = state.path.clone();
+                    state.found.push(if is_repeated {
+                        Finding::Repeated(path)
+                    } else {
+                        Finding::Unknown(path)
+                    });
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+            state.path.truncate(holder);
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut index = 0;
-        loop {
-            let walk = Walk {
-                path: format!("{}[{index}]", self.path),
-                expect: self.expect.element(),
-                found: self.found,
-            };
-            if list.next_element_seed(walk)?.is_none() {
-                return Ok(());
+        let expect = self.expect.element();
+        let state = self.state;
+        let holder = state.path.len();
+        for index in 0.. {
+            // Writing to a text can't fail.
+            let _ = write!(state.path, "[{index}]");
+            if list.next_element_seed(Walk { expect, state })?.is_none() {
+                break;
             }
-            index += 1;
+            state.path.truncate(holder);
         }
+        state.path.truncate(holder);
+        Ok(())
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {

@@ -228,6 +228,17 @@ async fn gated_pods_wait_and_assignment_can_take_time() {
     plane.create(PODS, &pod).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(node_of(&plane, "p").await.is_empty());
+    assert_eq!(
+        plane.get(POD).await["status"]["conditions"],
+        json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null,
+            "lastTransitionTime": null,
+        }])
+    );
     let open = json!({"spec": {"schedulingGates": null}});
     plane.call(Method::PATCH, POD, &open).await;
     let start = Instant::now();

@@ -272,3 +272,33 @@ async fn events_are_written_in_the_form_of_the_reference() {
     assert_eq!(fault, "commitThenDrop");
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn large_bodies_are_dropped_when_there_are_too_many() {
+    let config = ServerConfig {
+        audit_limit: 4,
+        audit_bodies_max: 5_000,
+        ..ServerConfig::default()
+    };
+    let plane = TestControlPlane::builder().server_config(config);
+    let plane = Plane::new(plane.start().await);
+    for (name, size) in [
+        ("a", 2_000),
+        ("b", 10),
+        ("c", 2_000),
+        ("d", 2_000),
+        ("e", 2_000),
+    ] {
+        let mut map = map(name);
+        map["data"] = json!({"text": "x".repeat(size)});
+        plane.create(MAPS, &map).await;
+    }
+    let entries = plane.0.server().audit().entries();
+    let kept: Vec<(&str, bool)> = entries
+        .iter()
+        .map(|entry| (entry.name.as_str(), entry.body.len() == entry.body_size))
+        .collect();
+    assert_eq!(kept, [("b", true), ("c", false), ("d", true), ("e", true)]);
+    assert!(entries[1].body.is_empty());
+    plane.stop().await;
+}

@@ -9,6 +9,7 @@ mod actors;
 mod actors_budgets;
 mod actors_concurrency;
 mod actors_determinism;
+mod actors_events;
 mod actors_extremes;
 mod actors_garbage_collector;
 mod actors_namespaces;

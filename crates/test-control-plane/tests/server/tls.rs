@@ -163,3 +163,22 @@ async fn without_a_port_there_is_no_kubeconfig() {
     );
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn components_learn_whose_certificates_clients_show() {
+    let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
+    let manager = Identity::user("system:kube-controller-manager");
+    let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let (code, map) = plane
+        .server()
+        .call_json_as(&manager, http::Method::GET, path, "test", &Value::Null)
+        .await;
+    assert_eq!(code, 200, "{map}");
+    let kubeconfig = plane.kubeconfig().unwrap();
+    let authority = &kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"];
+    let published = map["data"]["client-ca-file"].as_str().unwrap();
+    assert!(published.starts_with("-----BEGIN CERTIFICATE-----"));
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, published);
+    assert_eq!(*authority, encoded);
+    plane.stop().await;
+}

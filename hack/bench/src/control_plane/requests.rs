@@ -24,8 +24,14 @@ pub(super) async fn create_maps(
     prefix: &str,
     count: usize,
 ) -> anyhow::Result<()> {
+    let bodies: Vec<Bytes> = map_bodies(prefix, count).collect();
+    create(server, MAPS, bodies.into_iter()).await
+}
+
+/// Config maps of 1 kB, named after `prefix`.
+pub(super) fn map_bodies(prefix: &str, count: usize) -> impl Iterator<Item = Bytes> {
     let data = "x".repeat(900);
-    let bodies = (0..count).map(|number| {
+    (0..count).map(move |number| {
         let map = json!({
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -33,8 +39,7 @@ pub(super) async fn create_maps(
             "data": {"text": data},
         });
         Bytes::from(map.to_string())
-    });
-    create(server, MAPS, bodies).await
+    })
 }
 
 /// Pods after a recorded one.
@@ -90,6 +95,17 @@ pub(super) async fn open(server: &ApiServer, path: &str) -> anyhow::Result<Reply
 /// Reads a path.
 pub(super) async fn get(server: &ApiServer, path: &str) -> anyhow::Result<Bytes> {
     read(open(server, path).await?).await
+}
+
+/// Reads an answer to its end; the bytes of its body.
+pub(super) async fn count_bytes(reply: Reply) -> anyhow::Result<usize> {
+    let mut body = reply.into_body();
+    let mut size = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(anyhow::Error::from_boxed)?;
+        size += frame.data_ref().map_or(0, Bytes::len);
+    }
+    Ok(size)
 }
 
 async fn send(

@@ -193,6 +193,9 @@ impl PodRun {
             if container.role == Role::Main && container.is_running() {
                 container.ready = ready;
                 self.timers.remove(&Timer::Ready(i));
+                if !ready {
+                    self.tell_unready(i);
+                }
             }
         }
         self.timers.remove(&Timer::Flap);

@@ -9,6 +9,7 @@ use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
 use crate::actors::delay::{Delay, Dice};
+use crate::actors::events::Happened;
 use crate::clock::later;
 use crate::object::Key;
 
@@ -66,8 +67,19 @@ pub(super) struct Happening {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// The container that it is about.
-    pub(super) container: Option<String>,
+    /// The part of the pod that it is about.
+    pub(super) field_path: Option<String>,
+}
+
+impl Happening {
+    pub(super) fn as_event(&self) -> Happened<'_> {
+        Happened {
+            warning: self.warning,
+            reason: self.reason,
+            message: &self.message,
+            field_path: self.field_path.as_deref(),
+        }
+    }
 }
 
 /// A pod on its node.
@@ -236,7 +248,8 @@ impl PodRun {
             Outcome::Fails | Outcome::Succeeds => {
                 self.timers.entry(Timer::End).or_insert(due);
             }
-            Outcome::NeverReady | Outcome::NeverStarts => {}
+            Outcome::NeverReady => self.tell_unready(i),
+            Outcome::NeverStarts => {}
         }
     }
 
@@ -266,13 +279,18 @@ impl PodRun {
         let Some(flap) = self.behaviour.flap.clone() else {
             return;
         };
-        let running = |c: &&mut Container| c.role == Role::Main && c.is_running();
         let is_ready = self
             .containers
             .iter()
             .any(|c| c.role == Role::Main && c.ready);
-        for container in self.containers.iter_mut().filter(running) {
-            container.ready = !is_ready;
+        for i in 0..self.containers.len() {
+            let container = &mut self.containers[i];
+            if container.role == Role::Main && container.is_running() {
+                container.ready = !is_ready;
+                if is_ready {
+                    self.tell_unready(i);
+                }
+            }
         }
         if is_ready {
             self.flaps += 1;
@@ -306,21 +324,49 @@ impl PodRun {
         message: String,
         container: Option<usize>,
     ) {
-        let container = container.map(|i| self.containers[i].name.clone());
+        let field_path = container.map(|i| {
+            let container = &self.containers[i];
+            let list = match container.role {
+                Role::Main => "containers",
+                Role::Init | Role::Sidecar => "initContainers",
+            };
+            format!("spec.{list}{{{}}}", container.name)
+        });
         self.happened.push(Happening {
             warning,
             reason,
             message,
-            container,
+            field_path,
         });
     }
 
+    /// Tells that a container is not ready although it runs.
+    pub(super) fn tell_unready(&mut self, i: usize) {
+        let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
+        self.tell(true, "Unhealthy", message.to_owned(), Some(i));
+    }
+
     fn tell_started(&mut self, i: usize) {
-        let image = &self.containers[i].image;
-        let present = format!(
-            "Container image {image:?} already present on machine and can be accessed by the pod"
-        );
-        self.tell(false, "Pulled", present, Some(i));
+        let container = &self.containers[i];
+        let image = container.image.clone();
+        let pulled = if container.failed_pulls == 0 {
+            format!(
+                "Container image {image:?} already present on machine and can be accessed by the \
+                 pod"
+            )
+        } else {
+            self.tell(
+                false,
+                "Pulling",
+                format!("Pulling image {image:?}"),
+                Some(i),
+            );
+            format!(
+                "Successfully pulled image {image:?} in 1s (1s including waiting). Image size: \
+                 8388608 bytes."
+            )
+        };
+        self.tell(false, "Pulled", pulled, Some(i));
         self.tell(false, "Created", "Container created".to_owned(), Some(i));
         self.tell(false, "Started", "Container started".to_owned(), Some(i));
     }

@@ -1,5 +1,6 @@
 //! The roles of the control plane's components and of nodes.
 
+use super::users::READ_WRITE;
 use super::{CORE, EVENTS, LIST_WATCH, READ, Role, Rule, on, paths, role};
 
 const AUTHENTICATION: &[&str] = &["authentication.k8s.io"];
@@ -107,20 +108,7 @@ pub(super) const ROLES: &[Role] = &[
                     &["leases"],
                 )
             },
-            on(
-                &[
-                    "create",
-                    "delete",
-                    "deletecollection",
-                    "get",
-                    "list",
-                    "patch",
-                    "update",
-                    "watch",
-                ],
-                COORDINATION,
-                &["leasecandidates"],
-            ),
+            on(READ_WRITE, COORDINATION, &["leasecandidates"]),
             on(READ, CORE, &["nodes"]),
             on(&["delete", "get", "list", "watch"], CORE, &["pods"]),
             on(&["create"], CORE, &["bindings", "pods/binding"]),

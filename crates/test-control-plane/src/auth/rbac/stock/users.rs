@@ -3,7 +3,7 @@
 use super::{CORE, READ, Role, Rule, on, paths, role};
 
 const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
-const READ_WRITE: &[&str] = &[
+pub(super) const READ_WRITE: &[&str] = &[
     "create",
     "delete",
     "deletecollection",

@@ -1,0 +1,176 @@
+//! The events that kubelet and scheduler write when they are asked to.
+
+use std::time::Duration;
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{
+    Crash, ImagePullFailure, KubeletConfig, PodBehaviour, SchedulerConfig,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Plane, eventually, is_ready, pod};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const POD: &str = "/api/v1/namespaces/default/pods/p";
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+
+async fn plane(behaviour: PodBehaviour) -> Plane {
+    let config = KubeletConfig::new(behaviour);
+    let builder = TestControlPlane::builder().kubelet(config).actor_events();
+    Plane::new(builder.start().await)
+}
+
+/// The events in the order in which they were written.
+async fn events(plane: &Plane) -> Vec<Value> {
+    let list = plane.get(EVENTS).await;
+    let mut events = list["items"].as_array().unwrap().clone();
+    let version = |event: &Value| -> u64 {
+        // A name ends with the moment of its event, and never changes.
+        let name = event["metadata"]["name"].as_str().unwrap();
+        u64::from_str_radix(name.rsplit('.').next().unwrap(), 16).unwrap()
+    };
+    events.sort_by_key(version);
+    events
+}
+
+/// Type, reason, message, part and count of each event.
+async fn lines(plane: &Plane) -> Vec<String> {
+    let text = |event: &Value, pointer: &str| {
+        let text = event.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or("-").to_owned()
+    };
+    let line = |event: &Value| {
+        let [kind, reason, message, part] =
+            ["/type", "/reason", "/message", "/involvedObject/fieldPath"]
+                .map(|pointer| text(event, pointer));
+        format!("{kind} {reason} {part} {}x: {message}", event["count"])
+    };
+    events(plane).await.iter().map(line).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pods_life_is_told() {
+    let plane = plane(PodBehaviour::default()).await;
+    let created = plane.create(PODS, &pod("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane.call(Method::DELETE, POD, &json!({})).await;
+    eventually(|| async { plane.code(POD).await == 404 }).await;
+    let part = "spec.containers{c}";
+    assert_eq!(
+        lines(&plane).await,
+        [
+            "Normal Scheduled - nullx: Successfully assigned default/p to node-0".to_owned(),
+            format!(
+                "Normal Pulled {part} 1x: Container image \"img:1\" already present on machine \
+                 and can be accessed by the pod"
+            ),
+            format!("Normal Created {part} 1x: Container created"),
+            format!("Normal Started {part} 1x: Container started"),
+            format!("Normal Killing {part} 1x: Stopping container c"),
+        ]
+    );
+    let events = events(&plane).await;
+    let (scheduled, pulled) = (&events[0], &events[1]);
+    assert_eq!(
+        (
+            &scheduled["reportingComponent"],
+            &scheduled["action"],
+            &scheduled["source"],
+            &scheduled["firstTimestamp"],
+        ),
+        (
+            &json!("default-scheduler"),
+            &json!("Binding"),
+            &json!({}),
+            &Value::Null
+        )
+    );
+    assert!(scheduled["eventTime"].is_string());
+    assert_eq!(
+        pulled["source"],
+        json!({"component": "kubelet", "host": "node-0"})
+    );
+    for event in [scheduled, pulled] {
+        assert_eq!(event["involvedObject"]["uid"], created["metadata"]["uid"]);
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_again_is_counted() {
+    let plane = plane(PodBehaviour {
+        crash: Some(Crash::default()),
+        ..PodBehaviour::default()
+    })
+    .await;
+    plane.create(PODS, &pod("p")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let lines = lines(&plane).await;
+    let restarts = plane.get(POD).await["status"]["containerStatuses"][0]["restartCount"].clone();
+    let starts = restarts.as_u64().unwrap() + 1;
+    let started = format!("Normal Started spec.containers{{c}} {starts}x: Container started");
+    assert!(lines.contains(&started), "{lines:?}");
+    let is_back_off = |line: &&String| line.starts_with("Warning BackOff spec.containers{c} ");
+    assert_eq!(lines.iter().filter(is_back_off).count(), 1, "{lines:?}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn images_that_come_late_are_told_of() {
+    let plane = plane(PodBehaviour {
+        image_pull_failure: Some(ImagePullFailure {
+            times: Some(1),
+            message: Some("no such host".to_owned()),
+            ..ImagePullFailure::default()
+        }),
+        ..PodBehaviour::default()
+    })
+    .await;
+    plane.create(PODS, &pod("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let told: Vec<String> = lines(&plane).await.split_off(1);
+    let part = "spec.containers{c}";
+    assert_eq!(
+        told,
+        [
+            format!("Normal Pulling {part} 2x: Pulling image \"img:1\""),
+            format!("Warning Failed {part} 1x: Failed to pull image \"img:1\": no such host"),
+            format!("Warning Failed {part} 1x: Error: ErrImagePull"),
+            format!("Normal BackOff {part} 1x: Back-off pulling image \"img:1\""),
+            format!("Warning Failed {part} 1x: Error: ImagePullBackOff"),
+            format!(
+                "Normal Pulled {part} 1x: Successfully pulled image \"img:1\" in 1s (1s including \
+                 waiting). Image size: 8388608 bytes."
+            ),
+            format!("Normal Created {part} 1x: Container created"),
+            format!("Normal Started {part} 1x: Container started"),
+        ]
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_fits_nowhere_says_so_once() {
+    let scheduler: SchedulerConfig =
+        serde_json::from_value(json!({"hold": [{"name": "p"}]})).unwrap();
+    let builder = TestControlPlane::builder().scheduler(scheduler);
+    let plane = Plane::new(builder.actor_events().start().await);
+    plane.create(PODS, &pod("p")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let conditions = plane.get(POD).await["status"]["conditions"].clone();
+    let message = conditions[0]["message"].as_str().unwrap().to_owned();
+    let expected = format!("Warning FailedScheduling - nullx: {message}");
+    assert_eq!(lines(&plane).await, [expected]);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_told_unless_it_is_wanted() {
+    let plane = TestControlPlane::builder().all_actors().start().await;
+    let plane = Plane::new(plane);
+    plane.create(PODS, &pod("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    assert_eq!(lines(&plane).await, [""; 0]);
+    plane.stop().await;
+}
