@@ -28,11 +28,6 @@ impl<E> Aggregate<E> {
             Some(Self(errors))
         }
     }
-
-    /// The errors in the order in which they were met; at least one.
-    pub fn errors(&self) -> &[E] {
-        &self.0
-    }
 }
 
 impl<E: ErrorMembers> ErrorMembers for Aggregate<E> {
@@ -106,5 +101,12 @@ mod tests {
             aggregate(vec![leaf("a"), inner, leaf("c")]).to_string(),
             "[a, b, c]"
         );
+    }
+
+    #[test]
+    fn answers_of_the_api_are_members_by_their_own_text() {
+        let answer = |text| statefulset_client::error::Error::api(500, "InternalError", text);
+        let aggregate = Aggregate::new(vec![answer("a"), answer("b")]).unwrap();
+        assert_eq!(aggregate.to_string(), "[a, b]");
     }
 }

@@ -228,6 +228,7 @@ impl CachedObject for Pod {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::builders;
 
     const POD: &str = r#"{"kind":"Pod","metadata":{"name":"web-0","namespace":"ns","uid":"u",
         "resourceVersion":"7","labels":{"controller-revision-hash":"web-1","a":"b"},
@@ -262,5 +263,36 @@ mod tests {
         assert!(!pod.is_created());
         assert!(pod.is_unavailable(0, Timestamp::UNIX_EPOCH));
         assert!(pod.controller.is_none());
+    }
+
+    #[test]
+    fn what_a_pod_is_follows_from_phase_condition_and_deletion() {
+        let set = builders::set("web").build();
+        let pod = || builders::pod(&set, 0).ready_since("2026-03-01T10:00:00Z");
+        let now: Timestamp = "2026-03-01T10:00:30Z".parse().unwrap();
+        let what = |pod: &Pod| {
+            [
+                pod.is_created(),
+                pod.is_terminal(),
+                pod.is_running_and_ready(),
+                pod.is_available(30, now),
+                pod.is_unavailable(30, now),
+            ]
+        };
+        for (pod, expected) in [
+            (pod(), [true, false, true, true, false]),
+            (pod().terminating(), [true, false, true, true, true]),
+            (pod().unready(), [true, false, false, false, true]),
+            (pod().phase("Pending"), [true, false, false, true, false]),
+            (pod().phase("Failed"), [true, true, false, true, false]),
+            (pod().phase("Succeeded"), [true, true, false, true, false]),
+            (pod().phase(""), [false, false, false, true, false]),
+            (
+                pod().ready_since("2026-03-01T10:00:01Z"),
+                [true, false, true, false, true],
+            ),
+        ] {
+            assert_eq!(what(&pod.build()), expected, "{}", pod.text());
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! What the fakes of several crates share, and objects for their tests.
 
 pub mod builders;
-mod fake_caches;
+mod caches;
 mod object_store;
 mod request_tracker;
 pub mod upstream;
 mod write_log;
 
-pub use fake_caches::FakeCaches;
+pub use caches::FakeCaches;
 pub use object_store::ObjectStore;
 pub use request_tracker::RequestTracker;
 pub use write_log::WriteLog;

@@ -118,3 +118,37 @@ impl ErrorMembers for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deleting(claim: &str) -> Error {
+        let claim = claim.to_owned();
+        Error::ClaimBeingDeleted { claim }
+    }
+
+    #[test]
+    fn several_errors_are_one_list_however_deep_and_none_is_success() {
+        assert!(Error::join(Vec::new()).is_ok());
+        let inner = Error::join(vec![deleting("b"), deleting("a")]).unwrap_err();
+        let outer = Error::join(vec![deleting("a"), inner]).unwrap_err();
+        assert_eq!(
+            outer.to_string(),
+            "[pvc a is being deleted, pvc b is being deleted]"
+        );
+    }
+
+    #[test]
+    fn one_conflict_is_one_and_several_are_none() {
+        let conflict = || Error::UpdateClaim {
+            claim: "data".to_owned(),
+            source: ApiError::api(409, "Conflict", "changed"),
+        };
+        assert!(conflict().is_conflict());
+        assert!(!conflict().is_already_exists());
+        assert!(!Error::join(vec![conflict()]).unwrap_err().is_conflict());
+        let taken = Error::Api(ApiError::api(409, "AlreadyExists", "taken"));
+        assert!(taken.is_already_exists() && !taken.is_conflict());
+    }
+}

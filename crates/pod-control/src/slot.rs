@@ -72,3 +72,29 @@ impl PodSlot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use statefulset_controller_util::testing::builders;
+
+    use super::*;
+    use crate::test_setup::existing;
+
+    #[test]
+    fn a_place_tells_of_the_pod_that_is_there_or_is_to_come() {
+        let set = builders::set("web").build();
+        let new_pod = NewPod::new(&set, "web-1", Ordinal::from(4));
+        let pod = builders::pod(&set, 4).revision("web-0");
+        for (slot, uid, revision, unavailable) in [
+            (PodSlot::Missing(new_pod), "", "web-1", true),
+            (existing(&pod), "web-4-uid", "web-0", false),
+            (existing(&pod.clone().unready()), "web-4-uid", "web-0", true),
+        ] {
+            assert_eq!((slot.ordinal(), slot.name()), (Ordinal::from(4), "web-4"));
+            assert_eq!((slot.namespace(), slot.uid()), ("ns", uid));
+            assert_eq!(slot.revision(), revision);
+            assert_eq!(slot.existing().is_none(), uid.is_empty());
+            assert_eq!(slot.is_unavailable(0, Timestamp::MAX), unavailable);
+        }
+    }
+}

@@ -75,3 +75,44 @@ fn a_typed_set_encodes_as_go_does() {
         serde_json::json!({"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}]}})
     );
 }
+
+#[test]
+fn typed_claim_templates_encode_as_go_does_and_a_set_without_a_spec_has_the_defaults() {
+    let mut typed: k8s_openapi::api::apps::v1::StatefulSet = serde_json::from_str(
+        r#"{"metadata":{"name":"web"},"spec":{"selector":{},"template":{},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"volumeName":""}}]}}"#,
+    )
+    .unwrap();
+    let set = StatefulSet::try_from(&typed).unwrap();
+    assert_eq!(
+        set.spec.claim_templates[0].to_value(),
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data"}, "spec": {"resources": {}}, "status": {},
+        })
+    );
+    typed.spec = None;
+    let set = StatefulSet::try_from(&typed).unwrap();
+    assert_eq!(set.spec.replicas, 1);
+    assert!(set.spec.claim_templates.is_empty());
+}
+
+#[test]
+fn a_full_status_is_read_and_written_alike() {
+    let text = concat!(
+        r#"{"observedGeneration":4,"replicas":5,"readyReplicas":3,"currentReplicas":2,"#,
+        r#""updatedReplicas":1,"currentRevision":"web-1","updateRevision":"web-2","#,
+        r#""collisionCount":7,"availableReplicas":6}"#
+    );
+    let status: StatefulSetStatus = serde_json::from_str(text).unwrap();
+    assert_eq!(serde_json::to_string(&status).unwrap(), text);
+}
+
+#[test]
+fn another_template_changes_nothing_else() {
+    let set = StatefulSet::decode(SET).unwrap();
+    let template = PodTemplate::from_value(&serde_json::json!({"spec": {}}));
+    let changed = set.with_template(template);
+    assert_eq!(changed.spec.template.as_json(), r#"{"spec":{}}"#);
+    assert_eq!(changed.key(), set.key());
+    assert_eq!(changed.spec.replicas, 3);
+}

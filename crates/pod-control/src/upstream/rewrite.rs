@@ -142,7 +142,10 @@ mod test_update_claim_controller_ref {
     #[test]
     fn matching_name_but_missing() {
         let other = reference(("someone", "else"), "sts", "456", None);
-        check(&[other.clone()], &[other, new_controller()]);
+        check(
+            std::slice::from_ref(&other),
+            &[other.clone(), new_controller()],
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn stale_claim(states: &[State], uid: &str) -> Option<String> {
         let claim = builders::claim(&set, &format!("claim-{index}"), 3);
         let owner = |uid| owner_reference(POD, "set-3", uid, None);
         match state {
-            State::Missing => continue,
+            State::Missing => {}
             State::Exists => setup.load_claim(&claim),
             State::Stale => setup.load_claim(&claim.owner(owner("stale"))),
             State::WithRef => setup.load_claim(&claim.owner(owner("123"))),

@@ -79,6 +79,34 @@ async fn storage_is_repaired_after_its_claims_were_created() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn claims_are_created_once_until_the_pod_is_written() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
+    setup.api.load(&PODS, pod.clone().uid("new").text());
+    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    assert!(error.is_conflict());
+    let mut requests = vec!["create persistentvolumeclaims data-web-0"];
+    requests.extend(["get pods web-0"; 4]);
+    assert_eq!(setup.requests(), requests);
+}
+
+/// As upstream does it: where the cache is behind, the claim's name is taken by then.
+#[tokio::test(start_paused = true)]
+async fn claims_are_created_again_after_a_conflict_on_the_pod() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
+    setup.api.load(&PODS, pod.text());
+    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Conflict);
+    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    let create = "create persistentvolumeclaims data-web-0";
+    let attempt = [create, "get pods web-0", "update pods web-0"];
+    assert_eq!(setup.requests(), [&attempt[..], &[create]].concat());
+    let failed = failed(&error.to_string());
+    assert!(failed.contains("already exists"), "{failed}");
+    assert_eq!(setup.recorder.drain()[1..], [&*failed, &*failed]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn claims_that_cant_be_created_end_the_repair_even_by_a_conflict() {
     let (setup, set) = (over_api(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
