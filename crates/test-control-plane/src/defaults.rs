@@ -8,6 +8,7 @@ mod workloads;
 use kube_apimachinery::defaults as apimachinery;
 use serde_json::{Map, Value, json};
 
+use crate::config::FeatureGates;
 use crate::events;
 use crate::kinds::Kind;
 use crate::object::{Draft, object_mut};
@@ -15,8 +16,26 @@ use crate::object::{Draft, object_mut};
 pub(crate) use services::keep_allocated;
 pub(crate) use workloads::count_templates;
 
+/// Whether the defaults of the kind would put something else in the place of what has the wrong type,
+/// so that the types have to be checked before.
+pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
+    matches!(
+        kind.storage,
+        "daemonsets"
+            | "deployments"
+            | "limitranges"
+            | "namespaces"
+            | "nodes"
+            | "persistentvolumes"
+            | "replicasets"
+            | "replicationcontrollers"
+            | "secrets"
+            | "services"
+    )
+}
+
 /// Sets the defaults of the kind.
-pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
+pub(crate) fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     let value = &mut draft.value;
     match kind.storage {
         "clusterrolebindings" | "rolebindings" => others::role_binding(value),
@@ -36,21 +55,34 @@ pub(crate) fn set_defaults(kind: &Kind, draft: &mut Draft) {
         "secrets" => others::secret(value),
         "services" => services::set_defaults(value),
         "statefulsets" => {
-            apimachinery::set_stateful_set_defaults(value, false);
-            drop_alpha_fields(value);
+            apimachinery::set_stateful_set_defaults(value, gates.max_unavailable_stateful_set);
         }
         _ => {}
     }
 }
 
-/// What the reference's feature gates, all at their defaults, don't let in.
-fn drop_alpha_fields(value: &mut Value) {
-    if let Some(rolling) = value
-        .pointer_mut("/spec/updateStrategy/rollingUpdate")
-        .and_then(Value::as_object_mut)
-        && rolling.get("maxUnavailable").is_some_and(Value::is_null)
+/// Drops what the feature gates don't let in, unless the stored object has it already.
+///
+/// Upstream: `dropStatefulSetDisabledFields`
+pub(crate) fn drop_disabled(
+    kind: &Kind,
+    gates: FeatureGates,
+    new: &mut Draft,
+    old: Option<&Draft>,
+) {
+    const ROLLING_UPDATE: &str = "/spec/updateStrategy/rollingUpdate";
+    const MEMBER: &str = "maxUnavailable";
+    if kind.storage != "statefulsets" || gates.max_unavailable_stateful_set {
+        return;
+    }
+    let in_use = old
+        .and_then(|old| old.value.pointer(ROLLING_UPDATE)?.get(MEMBER))
+        .is_some_and(|value| !value.is_null());
+    let rolling = new.value.pointer_mut(ROLLING_UPDATE);
+    if let Some(rolling) = rolling.and_then(Value::as_object_mut)
+        && !in_use
     {
-        rolling.remove("maxUnavailable");
+        rolling.remove(MEMBER);
     }
 }
 

@@ -55,6 +55,6 @@ mod watch;
 mod write;
 mod yaml;
 
-pub use config::{ServerConfig, UnknownFields};
+pub use config::{FeatureGateError, FeatureGates, ServerConfig, UnknownFields, UnknownFieldsError};
 pub use control_plane::{StartError, TestControlPlane, TestControlPlaneBuilder};
 pub use server::ApiServer;

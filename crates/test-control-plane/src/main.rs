@@ -13,7 +13,7 @@ use kube_test_control_plane::actors::{
     parse_duration,
 };
 use kube_test_control_plane::auth::{Authorization, Tokens};
-use kube_test_control_plane::{ServerConfig, TestControlPlane};
+use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane, UnknownFields};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use tokio::signal::unix::{SignalKind, signal};
@@ -62,6 +62,15 @@ struct Args {
     /// How long a pod runs before it is ready, such as 500ms or 2s.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     ready_delay: Duration,
+
+    /// What becomes of fields that Kubernetes v1.36.2 doesn't know: prune drops them, as it does;
+    /// keep stores them, as a newer server that knows them.
+    #[arg(long, value_name = "POLICY", default_value = "prune")]
+    unknown_fields: UnknownFields,
+
+    /// Feature gates that change what is stored: MaxUnavailableStatefulSet=true|false (off).
+    #[arg(long, value_name = "GATES", default_value = "")]
+    feature_gates: FeatureGates,
 
     /// How many changes are kept for watches that go on from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
@@ -124,6 +133,8 @@ async fn run(args: Args) -> anyhow::Result<()> {
         tokens,
         authorization: args.authorization_mode.clone(),
         log_window: args.log_window,
+        unknown_fields: args.unknown_fields,
+        feature_gates: args.feature_gates,
         ..ServerConfig::default()
     };
     let plane = TestControlPlane::builder()

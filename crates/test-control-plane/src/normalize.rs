@@ -3,6 +3,7 @@
 use kube_apimachinery::schema::{self, Type, UnknownMembers};
 
 use crate::config::UnknownFields;
+use crate::defaults;
 use crate::kinds::{Kind, Trait};
 use crate::object::Draft;
 use crate::server::ApiServer;
@@ -14,6 +15,18 @@ pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
 }
 
 impl ApiServer {
+    /// Checks the types of what a client sent, where defaults would hide wrong ones.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a value of the wrong type.
+    pub(crate) fn check_types(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+        if defaults::hide_wrong_types(kind) {
+            self.normalize(kind, draft)?;
+        }
+        Ok(())
+    }
+
     /// Brings an object into its canonical form.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Answers.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
@@ -164,21 +166,44 @@ pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> Api
         return reply;
     }
     let mut reply = reply.unwrap_or_else(|err| error(&err));
-    let mut told: Vec<&str> = Vec::new();
-    for text in warnings {
-        if !told.contains(&text.as_str()) {
-            told.push(text);
-        }
-    }
-    let size: usize = told.iter().map(|text| text.chars().count()).sum();
-    for text in told {
-        let end = text.char_indices().nth(CUT_WARNING).map(|(end, _)| end);
-        match end.filter(|_| size > WARNINGS_MAX) {
-            Some(end) => warn(&mut reply, &text[..end]),
-            None => warn(&mut reply, text),
-        }
+    let mut seen = BTreeSet::new();
+    let told: Vec<&str> = warnings
+        .iter()
+        .map(String::as_str)
+        .filter(|text| seen.insert(*text))
+        .collect();
+    for text in within_limits(&told) {
+        warn(&mut reply, text);
     }
     Ok(reply)
+}
+
+/// What is told of texts: all of them, or, from the moment in which they are too much, the beginning
+/// of each until that is too much as well.
+///
+/// Upstream: `recorder.AddWarning`
+fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
+    let size = |text: &str| text.chars().count();
+    let mut total = 0;
+    let too_much = texts.iter().position(|text| {
+        total += size(text);
+        total > WARNINGS_MAX
+    });
+    let Some(too_much) = too_much else {
+        return texts.to_vec();
+    };
+    let mut total = 0;
+    let mut told = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        if index > too_much && total >= WARNINGS_MAX {
+            break;
+        }
+        let end = text.char_indices().nth(CUT_WARNING).map(|(end, _)| end);
+        let cut = &text[..end.unwrap_or(text.len())];
+        total += size(cut);
+        told.push(cut);
+    }
+    told
 }
 
 /// Adds a warning that kubectl prints. A text that a header can't hold is left out.
@@ -213,7 +238,7 @@ mod tests {
     fn many_long_warnings_are_cut() {
         let warnings: Vec<String> = (0..20).map(|i| format!("{i}{}", "é".repeat(300))).collect();
         let found = warned(&warnings);
-        assert_eq!(found.len(), 20);
+        assert_eq!(found.len(), WARNINGS_MAX / CUT_WARNING);
         assert!(
             found
                 .iter()

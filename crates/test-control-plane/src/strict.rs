@@ -77,17 +77,20 @@ impl ApiServer {
             .iter()
             .map(|finding| format!("{prefix}{finding}"))
             .collect();
-        let patched = self.patched(request, patch);
-        if let Some((old, new)) = &patched
-            && self.reports_unknown(validation)
-        {
+        let is_strict = validation == FieldValidation::Strict;
+        let patched = if is_strict || self.reports_unknown(validation) {
+            self.patched(request, patch)
+        } else {
+            None
+        };
+        if let Some((old, new)) = &patched {
             // What the object holds already was let in before.
             let known = walk(request.kind, &old.to_string());
             let unknown = walk(request.kind, &new.to_string());
             let brought = unknown.into_iter().filter(|found| !known.contains(found));
             found.extend(brought.map(|finding| finding.to_string()));
         }
-        if validation != FieldValidation::Strict || found.is_empty() {
+        if !is_strict || found.is_empty() {
             return Ok(found);
         }
         let value = match (patch, &patched) {

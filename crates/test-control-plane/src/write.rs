@@ -108,7 +108,9 @@ impl ApiServer {
         {
             map.remove("status");
         }
-        defaults::set_defaults(kind, draft);
+        let gates = self.config().feature_gates;
+        defaults::set_defaults(kind, gates, draft);
+        defaults::drop_disabled(kind, gates, draft, None);
         match kind.storage {
             "daemonsets" => defaults::count_templates(&mut draft.value, None),
             "persistentvolumes" => {
@@ -194,14 +196,13 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     for member in [
         "namespace",
         "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
         "generation",
         "resourceVersion",
         "selfLink",
     ] {
         set_or_remove(metadata, member, before.get(member).cloned());
     }
+    keep_deletion(metadata, &before);
     match target {
         Target::Part(Subresource::Status) => keep_all_but_status(kind, new, old),
         Target::Part(Subresource::EphemeralContainers) => {
@@ -236,9 +237,28 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     remove_empty(new.metadata_mut());
 }
 
-/// Counts a change of the spec.
+/// Keeps a deletion that has begun. What makes one up stays for validation to refuse.
+///
+/// Upstream: `ValidateObjectMetaAccessorUpdate`, the part that changes the new object
+fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) {
+    let time = "deletionTimestamp";
+    let known = before.get(time).filter(|time| !time.is_null());
+    if let Some(known) = known {
+        metadata.insert(time.to_owned(), known.clone());
+    }
+    let period = "deletionGracePeriodSeconds";
+    if metadata.get(period).is_none_or(Value::is_null) {
+        set_or_remove(metadata, period, before.get(period).cloned());
+    }
+}
+
+/// Counts a change of the spec, and for deployments one of the annotations.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
-    if kind.has(Trait::Generation) && new.value.get("spec") != old.value.get("spec") {
+    let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
+    let is_deployment = kind.storage == "deployments";
+    if kind.has(Trait::Generation)
+        && (differs("/spec") || is_deployment && differs("/metadata/annotations"))
+    {
         let generation = old.metadata().generation() + 1;
         let metadata = new.metadata_mut();
         metadata.insert("generation".to_owned(), json!(generation));

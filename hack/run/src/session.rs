@@ -147,6 +147,7 @@ impl<'a> Session<'a> {
         let arguments = [
             "--secure-port=0".to_owned(),
             format!("--kubeconfig-out={}", kubeconfig.display()),
+            "--unknown-fields=keep".to_owned(),
             format!("--start-delay={delay}"),
             format!("--ready-delay={delay}"),
             "--actor-events".to_owned(),

@@ -13,7 +13,7 @@ use conformance::files;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::{Report, Verdict};
 use kube_test_control_plane::auth::{Identity, Tokens};
-use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
+use kube_test_control_plane::{ServerConfig, TestControlPlane};
 
 fn cases() -> Vec<Case> {
     read("apiserver.json")
@@ -57,7 +57,6 @@ fn over_tls(
         .build()
         .unwrap();
     let config = ServerConfig {
-        unknown_fields: UnknownFields::Prune,
         tokens,
         ..ServerConfig::default()
     };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::cluster::TestCluster;
+use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::Value;
 use statefulset_client::clock::Clock;
 use statefulset_client::error::Error;
@@ -52,13 +52,25 @@ impl Cluster {
         cluster
     }
 
+    /// Starts the same, with a server that is newer than v1.36.2: it stores fields that this one
+    /// doesn't know.
+    pub async fn start_newer(pods: PodBehaviour) -> Self {
+        let mut cluster = Self::start_server(pods, UnknownFields::Keep).await;
+        cluster.start_controller();
+        cluster
+    }
+
     /// Starts a control plane whose pods behave so.
     pub async fn start_without_controller(pods: PodBehaviour) -> Self {
+        Self::start_server(pods, UnknownFields::Prune).await
+    }
+
+    async fn start_server(pods: PodBehaviour, unknown_fields: UnknownFields) -> Self {
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             ..ActorsConfig::all()
         };
-        let (server, clock) = server::start(actors).await;
+        let (server, clock) = server::start(actors, unknown_fields).await;
         let client = RestClient::new(server.client());
         Self {
             server,

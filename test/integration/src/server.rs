@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
 use kube_test_control_plane::cluster::{Backend, TestCluster};
@@ -21,13 +22,16 @@ impl Clock for SharedClock {
     }
 }
 
-/// Starts the API server that the environment chooses, with these actors, and the clock that it
-/// goes by. Where it is a real one, the test's time runs on from here.
+/// Starts the API server that the environment chooses, with these actors and this policy for fields
+/// that it doesn't know, and the clock that it goes by. Where it is a real one, the test's time runs on from here.
 ///
 /// # Panics
 ///
 /// It can't be started; another one is not tried.
-pub async fn start(actors: ActorsConfig) -> (TestCluster, Arc<dyn Clock>) {
+pub async fn start(
+    actors: ActorsConfig,
+    unknown_fields: UnknownFields,
+) -> (TestCluster, Arc<dyn Clock>) {
     let backend = Backend::from_env().unwrap_or_else(|error| panic!("{error}"));
     let is_embedded = backend.is_embedded();
     if !is_embedded {
@@ -36,7 +40,10 @@ pub async fn start(actors: ActorsConfig) -> (TestCluster, Arc<dyn Clock>) {
     let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
     let plane_clock = Arc::new(clock.clone());
     let cluster = TestCluster::builder()
-        .embedded(|plane| plane.actors(actors).clock(plane_clock))
+        .embedded(|plane| {
+            let plane = plane.actors(actors).clock(plane_clock);
+            plane.unknown_fields(unknown_fields)
+        })
         .start_on(backend)
         .await
         .unwrap_or_else(|error| panic!("{error}"));

@@ -65,7 +65,7 @@ async fn controller_writes(cluster: &Cluster) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
-    let cluster = Cluster::start(PodBehaviour::default()).await;
+    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     let mut set = set_with_unknown_members();
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenScaled": "Delete", "whenDeleted": "Delete"});
@@ -100,7 +100,7 @@ async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn their_appearance_on_a_settled_set_makes_no_write() {
-    let cluster = Cluster::start(PodBehaviour::default()).await;
+    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     edit_template(&cluster, |template| {
@@ -113,7 +113,7 @@ async fn their_appearance_on_a_settled_set_makes_no_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_latest_revision_that_lacks_them_restarts_nothing() {
-    let mut cluster = Cluster::start(PodBehaviour::default()).await;
+    let mut cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     cluster.stop_controller().await;
@@ -129,7 +129,7 @@ async fn a_latest_revision_that_lacks_them_restarts_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn changing_one_that_the_latest_revision_records_makes_a_revision() {
-    let cluster = Cluster::start(PodBehaviour::default()).await;
+    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster
         .create(&STATEFUL_SETS, &set_with_unknown_members())
         .await;

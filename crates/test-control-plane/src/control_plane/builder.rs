@@ -13,7 +13,7 @@ use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
 use crate::auth::{Authorization, Tokens};
 use crate::certificates::TlsMaterial;
 use crate::clock::{Clock, TokioClock};
-use crate::config::{ServerConfig, UnknownFields};
+use crate::config::{FeatureGates, ServerConfig, UnknownFields};
 use crate::server::ApiServer;
 use crate::tls::{self, ListenError};
 
@@ -52,10 +52,17 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Keeps or prunes members that the schema of v1.36.2 doesn't know.
+    /// Prunes members that the schema of v1.36.2 doesn't know, as the reference does, or keeps them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
         self.config.unknown_fields = unknown_fields;
+        self
+    }
+
+    /// Switches optional behaviour on.
+    #[must_use]
+    pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
+        self.config.feature_gates = gates;
         self
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::apply_body::Configuration;
 use super::scale::ScaleSource;
-use super::update::{Outcome, PATCH_TRIES};
+use super::update::Outcome;
 use crate::config::UnknownFields;
 use crate::defaults;
 use crate::events;
@@ -51,7 +51,7 @@ impl ApiServer {
             let text = self.update_scale(request, &source, options)?;
             return Ok(reply::json_text(StatusCode::OK, text));
         }
-        for _ in 0..PATCH_TRIES {
+        loop {
             let Some(current) = self.store().get(&Self::key(request)) else {
                 match self.apply_to_nothing(request, config, options) {
                     Err(err) if err.reason == "AlreadyExists" => continue,
@@ -62,11 +62,12 @@ impl ApiServer {
             let new = self.applied(request, &old, config, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(text) => return Ok(reply::json_text(StatusCode::OK, text)),
-                Outcome::Raced if names_version(config) => break,
+                Outcome::Raced if names_version(config) => {
+                    return Err(ApiError::modified(stored(request.kind), &request.name));
+                }
                 Outcome::Raced => {}
             }
         }
-        Err(ApiError::modified(stored(request.kind), &request.name))
     }
 
     /// The stored object with the configuration in it.
@@ -88,7 +89,7 @@ impl ApiServer {
         }
         let managed = Some(applied.managed_fields);
         set_or_remove(new.metadata_mut(), "managedFields", managed);
-        Self::complete(request, old, &mut new);
+        self.complete(request, old, &mut new);
         Ok(new)
     }
 
@@ -167,7 +168,7 @@ impl ApiServer {
         let kind = stored(request.kind);
         let mut new = Draft::from_value(request.kind, object);
         events::to_stored(request.kind, &mut new.value);
-        defaults::set_defaults(kind, &mut new);
+        defaults::set_defaults(kind, self.config().feature_gates, &mut new);
         self.normalize(kind, &mut new).map_err(|err| {
             let config = described(&config.value);
             let why = err.message;

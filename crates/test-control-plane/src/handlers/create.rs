@@ -58,6 +58,7 @@ impl ApiServer {
         let version = draft.metadata().resource_version();
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
+        self.check_types(kind, &mut draft)?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
@@ -66,7 +67,7 @@ impl ApiServer {
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;
         if self.review_write(request, None, &mut draft, options.dry_run)? {
-            defaults::set_defaults(kind, &mut draft);
+            defaults::set_defaults(kind, self.config().feature_gates, &mut draft);
             self.normalize(kind, &mut draft)?;
         }
         remove_empty(draft.metadata_mut());

@@ -228,16 +228,19 @@ impl ApiServer {
         set_deletion(draft, &self.now_text(), 0);
     }
 
-    /// Deletes a collection; the answer is the list of what was deleted.
+    /// Deletes the first `limit` objects of a collection; the answer is the list of what was deleted,
+    /// as of before.
     pub(crate) fn delete_collection(
         &self,
         request: &ResourceRequest,
         selection: &Selection,
+        limit: Option<usize>,
         options: &DeleteOptions,
     ) -> ApiResult<Reply> {
-        let (_, objects) = self.store().list(request.kind.storage, &request.namespace);
+        let (revision, objects) = self.store().list(request.kind.storage, &request.namespace);
         let mut items = Vec::new();
-        for object in objects.iter().filter(|o| selection.matches(o)) {
+        let chosen = objects.iter().filter(|object| selection.matches(object));
+        for object in chosen.take(limit.unwrap_or(usize::MAX)) {
             let one = ResourceRequest {
                 namespace: object.key.namespace.to_string(),
                 name: object.key.name.to_string(),
@@ -249,7 +252,7 @@ impl ApiServer {
                 Err(err) => return Err(err),
             }
         }
-        let text = Self::list_text(request.kind, &items, self.store().revision(), None, None);
+        let text = Self::list_text(request.kind, &items, revision, None, None);
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 }

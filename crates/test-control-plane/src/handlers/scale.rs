@@ -1,11 +1,13 @@
 //! The scale of a stateful set: `autoscaling/v1` in place of the object.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
 use super::Source;
-use super::update::PATCH_TRIES;
+use crate::incoming::Incoming;
 use crate::managed_fields::{SCALE, Writer, to_parent, to_subresource};
 use crate::object::{Draft, MetadataRef, object_mut, set_or_remove};
 use crate::options::WriteOptions;
@@ -14,7 +16,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
-use crate::write::stored;
+use crate::write::{check_name, stored};
 
 impl ApiServer {
     /// Reads the scale of an object.
@@ -34,18 +36,19 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<Bytes> {
         let kind = stored(request.kind);
+        let key = Self::key(request);
         let whole = ResourceRequest {
             target: Target::Object,
             ..request.clone()
         };
-        for _ in 0..PATCH_TRIES {
+        loop {
             let object = self
                 .store()
-                .get(&Self::key(request))
+                .get(&key)
                 .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
             let old = object.draft();
             let (scale, managed) = self.scaled(request, source, &old, options)?;
-            check_scale(request, &scale)?;
+            let scale = check_scale(request, scale)?;
             let mut draft = old.clone();
             draft.value["spec"]["replicas"] = replicas(&scale);
             let conditional = set_preconditions(&mut draft, &scale);
@@ -63,11 +66,31 @@ impl ApiServer {
                     })?;
                     return Ok(scale_of(&updated).to_string().into());
                 }
-                Err(err) if err.reason == "Conflict" && !conditional => {}
+                // Another write came in between; the scale holds for what that one left as well.
+                Err(err) if err.reason == "Conflict" && !conditional => {
+                    let now = self.store().get(&key);
+                    if now.is_some_and(|now| Arc::ptr_eq(&now, &object)) {
+                        return Err(err);
+                    }
+                }
                 Err(err) => return Err(err),
             }
         }
-        Err(ApiError::modified(kind, &request.name))
+    }
+
+    /// Reads the body of a PUT; the second part is what the client is warned of.
+    pub(crate) fn decode_scale(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        options: &WriteOptions,
+    ) -> ApiResult<(Value, Vec<String>)> {
+        let scale = ResourceRequest {
+            kind: &SCALE,
+            ..request.clone()
+        };
+        let (draft, warnings) = self.decode(&scale, incoming, options)?;
+        Ok((draft.value, warnings))
     }
 
     /// The scale as the request wants it, and its managers.
@@ -108,7 +131,13 @@ impl ApiServer {
                 return Ok((applied.object, applied.managed_fields));
             }
         };
-        let scale = schema::normalize("Scale", &scale, UnknownMembers::Drop, "").unwrap_or(scale);
+        let scale =
+            schema::normalize("Scale", &scale, UnknownMembers::Drop, "").map_err(|err| {
+                let version = SCALE.version;
+                ApiError::bad_request(format!(
+                    "Scale in version {version:?} cannot be handled as a Scale: {err}"
+                ))
+            })?;
         let managed = writer.track(Some(&live), &scale);
         Ok((scale, managed))
     }
@@ -125,17 +154,17 @@ pub(crate) enum ScaleSource<'a> {
     Apply(&'a Value),
 }
 
-fn check_scale(request: &ResourceRequest, scale: &Value) -> ApiResult<()> {
-    let name = MetadataRef(scale.get("metadata")).name();
-    if !name.is_empty() && name != request.name {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            request.name
-        )));
-    }
-    let replicas = replicas(scale);
+/// Checks what the client wants; gives it back.
+fn check_scale(request: &ResourceRequest, scale: Value) -> ApiResult<Value> {
+    let draft = Draft {
+        value: scale,
+        data: None,
+    };
+    check_name(request, &draft)?;
+    let scale = draft.value;
+    let replicas = replicas(&scale);
     if replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
-        return Ok(());
+        return Ok(scale);
     }
     let detail = "must be greater than or equal to 0";
     let error = FieldError::invalid("spec.replicas", &replicas, detail);
@@ -169,6 +198,17 @@ fn scale_of(object: &Draft) -> Value {
         value.unwrap_or(0)
     };
     let metadata = object.metadata();
+    let selector = object.value.pointer("/spec/selector");
+    // A replication controller's is the labels themselves.
+    let selector = if object.value.get("kind") == Some(&json!("ReplicationController")) {
+        selector_text(
+            selector
+                .map(|labels| json!({"matchLabels": labels}))
+                .as_ref(),
+        )
+    } else {
+        selector_text(selector)
+    };
     json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -182,7 +222,7 @@ fn scale_of(object: &Draft) -> Value {
         "spec": {"replicas": number("/spec/replicas")},
         "status": {
             "replicas": number("/status/replicas"),
-            "selector": selector_text(object.value.pointer("/spec/selector")),
+            "selector": selector,
         },
     })
 }

@@ -23,9 +23,6 @@ use crate::write::{
     stored,
 };
 
-/// How often a patch is made again when another write came in between.
-pub(super) const PATCH_TRIES: usize = 5;
-
 /// Where the new object comes from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
@@ -54,7 +51,7 @@ impl ApiServer {
         if let Source::Put(draft) = source {
             check_name(request, draft)?;
         }
-        for _ in 0..PATCH_TRIES {
+        loop {
             let Some(current) = self.store().get(&key) else {
                 if let Source::Put(draft) = source
                     && Self::creates_on_update(request)
@@ -69,11 +66,11 @@ impl ApiServer {
             let (new, unconditional) = self.changed(request, source, &old, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(text) => return Ok((text, false)),
+                // Whoever was faster has made progress, so this ends.
                 Outcome::Raced if unconditional => {}
-                Outcome::Raced => break,
+                Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
             }
         }
-        Err(ApiError::modified(kind, &request.name))
     }
 
     /// The object as the request wants it, and whether it may be made again from a newer version.
@@ -107,22 +104,25 @@ impl ApiServer {
             }
         };
         check_name(request, &new)?;
+        self.check_types(kind, &mut new)?;
         keep_reset(&mut new);
-        crate::defaults::set_defaults(kind, &mut new);
+        crate::defaults::set_defaults(kind, self.config().feature_gates, &mut new);
         self.normalize(kind, &mut new)?;
         self.track(request, options, Some(old), &mut new);
-        Self::complete(request, old, &mut new);
+        self.complete(request, old, &mut new);
         Ok((new, unconditional))
     }
 
     /// Puts what the request can't change back to what is stored.
-    pub(crate) fn complete(request: &ResourceRequest, old: &Draft, new: &mut Draft) {
+    pub(crate) fn complete(&self, request: &ResourceRequest, old: &Draft, new: &mut Draft) {
         if new.metadata().uid().is_empty() {
             let uid = json!(old.metadata().uid());
             new.metadata_mut().insert("uid".to_owned(), uid);
         }
         prepare_update(stored(request.kind), request.target, new, old);
-        crate::defaults::admit_update(stored(request.kind), new);
+        let kind = stored(request.kind);
+        crate::defaults::drop_disabled(kind, self.config().feature_gates, new, Some(old));
+        crate::defaults::admit_update(kind, new);
         crate::write::remove_empty(new.metadata_mut());
         keep_times(old, new);
     }
@@ -138,9 +138,9 @@ impl ApiServer {
     ) -> ApiResult<Outcome> {
         let kind = stored(request.kind);
         if self.review_write(request, Some(old), &mut new, options.dry_run)? {
-            crate::defaults::set_defaults(kind, &mut new);
+            crate::defaults::set_defaults(kind, self.config().feature_gates, &mut new);
             self.normalize(kind, &mut new)?;
-            Self::complete(request, old, &mut new);
+            self.complete(request, old, &mut new);
         }
         if new == *old {
             return Ok(Outcome::Done(served_text(request.kind, current)));

@@ -82,9 +82,9 @@ impl ApiServer {
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
             (Verb::DeleteCollection, _) => {
-                ListOptions::of_list(query)?;
+                let limit = ListOptions::of_list(query)?.limit;
                 let selection = Selection::parse(request.kind, query)?;
-                self.delete_collection(request, &selection, &incoming.delete_options()?)
+                self.delete_collection(request, &selection, limit, &incoming.delete_options()?)
             }
         }?;
         let mut reply = reply;

@@ -81,9 +81,10 @@ impl ApiServer {
             let found = self.check_patch(request, &patch, &text, options.field_validation)?;
             (Source::Patch(patch), found)
         } else if request.target == Target::Part(Subresource::Scale) {
-            let value = decode::value(incoming.format()?, body)?;
-            let text = self.update_scale(request, &ScaleSource::Put(&value), &options)?;
-            return Ok(reply::json_text(StatusCode::OK, text));
+            let (scale, warnings) = self.decode_scale(request, incoming, &options)?;
+            let text = self.update_scale(request, &ScaleSource::Put(&scale), &options);
+            let reply = text.map(|text| reply::json_text(StatusCode::OK, text));
+            return reply::with_warnings(reply, &warnings);
         } else {
             let (draft, found) = self.decode(request, incoming, &options)?;
             (Source::Put(draft), found)

@@ -10,6 +10,11 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use crate::kinds::Kind;
 use crate::normalize::type_of;
 
+/// How many findings are reported at most.
+///
+/// Upstream: `saveStrictError` of `sigs.k8s.io/json`
+const FINDINGS_MAX: usize = 100;
+
 /// What is wrong with a member, with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
@@ -110,6 +115,14 @@ struct Walk<'a> {
     state: &'a mut State,
 }
 
+impl State {
+    fn note(&mut self, finding: Finding) {
+        if self.found.len() < FINDINGS_MAX && !self.found.contains(&finding) {
+            self.found.push(finding);
+        }
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
@@ -140,7 +153,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 Some(expect) => map.next_value_seed(Walk { expect, state })?,
                 None => {
                     let path = state.path.clone();
-                    state.found.push(if is_repeated {
+                    state.note(if is_repeated {
                         Finding::Repeated(path)
                     } else {
                         Finding::Unknown(path)
@@ -215,6 +228,16 @@ mod tests {
         let expected = ["duplicate field \"a.b\"", "duplicate field \"c[1].d\""];
         assert_eq!(found, expected);
         assert!(repeated("no json").is_empty());
+    }
+
+    #[test]
+    fn findings_are_told_once_and_up_to_a_limit() {
+        let twice = r#"{"a":1,"a":2,"a":3}"#;
+        assert_eq!(repeated(twice).len(), 1);
+        let many: Vec<String> = (0..200).map(|i| format!("\"m{i}\":1")).collect();
+        let found = found("ConfigMap", &format!("{{{}}}", many.join(",")));
+        assert_eq!(found.len(), FINDINGS_MAX);
+        assert_eq!(found[99], "unknown field \"m99\"");
     }
 
     #[test]

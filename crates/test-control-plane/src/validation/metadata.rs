@@ -258,8 +258,37 @@ fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
+/// A deletion is begun and changed by deletions only.
+fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+    let detail = "field is immutable; may only be changed via deletion";
+    let member = |metadata: MetadataRef<'_>, name: &str| {
+        let value = metadata.0.and_then(|m| m.get(name)).cloned();
+        value.filter(|value| !value.is_null())
+    };
+    let changed = |name: &str| member(new, name).filter(|_| member(new, name) != member(old, name));
+    if let Some(period) = changed("deletionGracePeriodSeconds") {
+        let field = "metadata.deletionGracePeriodSeconds";
+        errors.push(FieldError::invalid(field, &period, detail));
+    }
+    if changed("deletionTimestamp").is_some() {
+        let field = "metadata.deletionTimestamp";
+        let shown = printed_time(new.text("deletionTimestamp"));
+        errors.push(FieldError::invalid_text(field, &shown, detail));
+    }
+}
+
+/// A time as Go prints one in UTC.
+fn printed_time(text: &str) -> String {
+    let time: Result<jiff::Timestamp, _> = text.parse();
+    time.map_or_else(
+        |_| text.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string(),
+    )
+}
+
 /// Upstream: `ValidateObjectMetaAccessorUpdate`.
 fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+    deletion(new, old, errors);
     if old.is_deleting() {
         let before: BTreeSet<&str> = old.finalizers().into_iter().collect();
         let added: BTreeSet<&str> = new.finalizers().into_iter().collect();

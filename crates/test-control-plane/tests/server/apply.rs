@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
-use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
+use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -22,12 +22,7 @@ struct Answer {
 
 impl Server {
     async fn start() -> Self {
-        let config = ServerConfig {
-            unknown_fields: UnknownFields::Prune,
-            ..ServerConfig::default()
-        };
-        let plane = TestControlPlane::builder().server_config(config);
-        Self(plane.start().await)
+        Self(TestControlPlane::builder().start().await)
     }
 
     async fn send(&self, method: Method, path: &str, content_type: &str, body: &str) -> Answer {

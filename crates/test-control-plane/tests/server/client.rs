@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{
     Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
 };
-use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::json;
 
 fn pod(name: &str) -> Pod {
@@ -63,7 +63,10 @@ async fn a_watch_sees_what_happens() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stateful_set_gets_its_defaults_and_keeps_what_is_unknown() {
-    let plane = TestControlPlane::builder().start().await;
+    let plane = TestControlPlane::builder()
+        .unknown_fields(UnknownFields::Keep)
+        .start()
+        .await;
     let sets: Api<kube::api::DynamicObject> = {
         let resource = kube::api::ApiResource::erase::<StatefulSet>(&());
         Api::default_namespaced_with(plane.client(), &resource)

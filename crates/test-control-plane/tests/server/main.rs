@@ -37,6 +37,7 @@ mod service_account_tokens;
 mod support;
 mod tls;
 mod transport;
+mod updates;
 mod watches;
 mod wire;
 mod writes;

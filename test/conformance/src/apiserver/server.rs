@@ -6,7 +6,7 @@ use http::header::HOST;
 use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 use kube_test_control_plane::auth::{AUTHENTICATED, Identity, Peer, Tokens};
-use kube_test_control_plane::{ServerConfig, TestControlPlane, UnknownFields};
+use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -76,7 +76,6 @@ pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
         Identity::service_account("kube-system", "statefulset-controller").group(AUTHENTICATED),
     );
     let config = ServerConfig {
-        unknown_fields: UnknownFields::Prune,
         tokens,
         ..ServerConfig::default()
     };

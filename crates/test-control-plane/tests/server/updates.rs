@@ -1,0 +1,268 @@
+//! What updates of every make share: retries, types, what only deletions change, generations.
+
+use http::Method;
+use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::support::{Plane, raw};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const MERGE: &str = "application/merge-patch+json";
+
+async fn start() -> Plane {
+    Plane::new(TestControlPlane::builder().start().await)
+}
+
+fn workload(kind: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "img:1"}]},
+            },
+        },
+    })
+}
+
+async fn patch(plane: &Plane, path: &str, body: &Value) -> (u16, Value) {
+    let (code, text) = raw(
+        plane.0.server(),
+        Method::PATCH,
+        path,
+        MERGE,
+        body.to_string(),
+    )
+    .await;
+    (code, serde_json::from_str(&text).unwrap())
+}
+
+async fn put(plane: &Plane, path: &str, body: &str) -> (u16, Value) {
+    let json = "application/json";
+    let (code, text) = raw(plane.0.server(), Method::PUT, path, json, body.to_owned()).await;
+    (code, serde_json::from_str(&text).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn patches_that_name_no_version_all_succeed_however_many_there_are_at_once() {
+    let plane = TestControlPlane::builder().start().await;
+    let server = plane.server().clone();
+    let (code, _) = server
+        .call_json(
+            Method::POST,
+            MAPS,
+            "test",
+            &json!({"metadata": {"name": "m"}}),
+        )
+        .await;
+    assert_eq!(code, 201);
+    let mut tasks = JoinSet::new();
+    for n in 0..64 {
+        let server = server.clone();
+        tasks.spawn(async move {
+            let (path, media) = if n % 2 == 0 {
+                (format!("{MAPS}/m"), MERGE)
+            } else {
+                let manager = format!("{MAPS}/m?fieldManager=m{n}");
+                (manager, "application/apply-patch+yaml")
+            };
+            let body = json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
+                "data": {format!("k{n}"): "v"},
+            });
+            raw(&server, Method::PATCH, &path, media, body.to_string())
+                .await
+                .0
+        });
+    }
+    let codes = tasks.join_all().await;
+    assert!(codes.iter().all(|code| *code == 200), "{codes:?}");
+    let (_, map) = server
+        .call_json(Method::GET, &format!("{MAPS}/m"), "test", &Value::Null)
+        .await;
+    assert_eq!(map["data"].as_object().unwrap().len(), 64);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scale_is_checked_like_any_object() {
+    let plane = start().await;
+    plane.create(SETS, &workload("StatefulSet", "web")).await;
+    let path = format!("{SETS}/web/scale");
+    let (code, answer) = patch(&plane, &path, &json!({"spec": {"replicas": "3"}})).await;
+    assert_eq!(code, 400, "{answer}");
+    assert_eq!(
+        answer["message"],
+        "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal string into \
+         Go struct field ScaleSpec.spec.replicas of type int32"
+    );
+    for body in ["", "{}", r#"{"spec":{"replicas":7}}"#] {
+        let (code, answer) = put(&plane, &path, body).await;
+        assert_eq!(code, 400, "{body}: {answer}");
+    }
+    let of_pod = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web"},
+        "spec": {"replicas": 7}});
+    assert_eq!(put(&plane, &path, &of_pod.to_string()).await.0, 400);
+    assert_eq!(plane.get(&path).await["spec"]["replicas"], 1);
+    let named = json!({"metadata": {"name": "web"}, "spec": {"replicas": 7, "replica": 8}});
+    assert_eq!(put(&plane, &path, &named.to_string()).await.0, 200);
+    let strict = format!("{path}?fieldValidation=Strict");
+    assert_eq!(put(&plane, &strict, &named.to_string()).await.0, 400);
+    assert_eq!(plane.get(&path).await["spec"]["replicas"], 7);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scale_of_a_replication_controller_has_its_labels_as_selector() {
+    let plane = start().await;
+    let path = "/api/v1/namespaces/default/replicationcontrollers";
+    let mut body = workload("ReplicationController", "rc");
+    body["apiVersion"] = json!("v1");
+    body["spec"]["selector"] = json!({"app": "web"});
+    plane.create(path, &body).await;
+    let scale = plane.get(&format!("{path}/rc/scale")).await;
+    assert_eq!(scale["status"]["selector"], "app=web");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_of_the_wrong_type_is_refused_where_there_is_a_default() {
+    let plane = start().await;
+    let mut deployment = workload("Deployment", "web");
+    deployment["spec"]["strategy"] = json!("Recreate");
+    let mut daemons = workload("DaemonSet", "web");
+    daemons["spec"]["updateStrategy"] = json!("OnDelete");
+    let labelled = json!({"metadata": {"name": "n", "labels": "x"}});
+    let flat = json!({"metadata": {"name": "n"}, "spec": "x"});
+    let secret = json!({"metadata": {"name": "s"}, "stringData": {"a": 1}});
+    let service = json!({"metadata": {"name": "s"}, "spec": {"type": 5, "ports": [{"port": 80}]}});
+    for (path, body) in [
+        (DEPLOYMENTS, deployment),
+        ("/apis/apps/v1/namespaces/default/daemonsets", daemons),
+        ("/api/v1/namespaces", labelled),
+        ("/api/v1/namespaces", flat),
+        ("/api/v1/namespaces/default/secrets", secret),
+        ("/api/v1/namespaces/default/services", service),
+    ] {
+        let (code, answer) = plane.call(Method::POST, path, &body).await;
+        assert_eq!(code, 400, "{answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains("json: cannot unmarshal"), "{message}");
+    }
+    plane
+        .create(DEPLOYMENTS, &workload("Deployment", "web"))
+        .await;
+    let path = format!("{DEPLOYMENTS}/web");
+    let wrong = json!({"spec": {"strategy": "Recreate"}});
+    assert_eq!(patch(&plane, &path, &wrong).await.0, 400);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_deletions_begin_a_deletion() {
+    let plane = start().await;
+    plane
+        .create(
+            MAPS,
+            &json!({"metadata": {"name": "m", "finalizers": ["a/b"]}}),
+        )
+        .await;
+    let path = format!("{MAPS}/m");
+    let (code, answer) = patch(
+        &plane,
+        &path,
+        &json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+    )
+    .await;
+    assert_eq!(code, 422);
+    assert!(
+        answer["message"].as_str().unwrap().contains(
+            "metadata.deletionTimestamp: Invalid value: 2026-01-01 00:00:00 +0000 UTC: field is \
+             immutable; may only be changed via deletion"
+        ),
+        "{answer}"
+    );
+    let (code, _) = plane.call(Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(code, 200);
+    let deleting = plane.get(&path).await["metadata"].clone();
+    // Taking a deletion back has no effect.
+    let undo = json!({"metadata": {
+        "deletionTimestamp": null, "deletionGracePeriodSeconds": null, "labels": {"a": "b"}}});
+    let (code, after) = patch(&plane, &path, &undo).await;
+    assert_eq!(code, 200);
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        assert_eq!(after["metadata"][member], deleting[member]);
+    }
+    let longer = json!({"metadata": {"deletionGracePeriodSeconds": 30}});
+    assert_eq!(patch(&plane, &path, &longer).await.0, 422);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn annotations_of_a_deployment_make_a_generation_and_those_of_a_set_do_not() {
+    let plane = start().await;
+    for (path, kind, generation) in [(DEPLOYMENTS, "Deployment", 2), (SETS, "StatefulSet", 1)] {
+        plane.create(path, &workload(kind, "web")).await;
+        let annotation = json!({"metadata": {"annotations": {"a": "b"}}});
+        let (code, after) = patch(&plane, &format!("{path}/web"), &annotation).await;
+        assert_eq!(code, 200);
+        assert_eq!(after["metadata"]["generation"], generation, "{kind}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_is_deleted_up_to_the_limit_and_answered_as_of_before() {
+    let plane = start().await;
+    for name in ["a", "b", "c"] {
+        plane
+            .create(MAPS, &json!({"metadata": {"name": name}}))
+            .await;
+    }
+    let before = plane.get(MAPS).await["metadata"]["resourceVersion"].clone();
+    let path = format!("{MAPS}?limit=2");
+    let (code, answer) = plane.call(Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(code, 200);
+    assert_eq!(answer["metadata"]["resourceVersion"], before);
+    assert_eq!(answer["items"].as_array().unwrap().len(), 2);
+    let left = plane.get(MAPS).await;
+    assert_eq!(left["items"].as_array().unwrap().len(), 1);
+    assert_eq!(left["items"][0]["metadata"]["name"], "c");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_unavailable_is_let_in_by_its_gate_only() {
+    let mut body = workload("StatefulSet", "web");
+    body["spec"]["updateStrategy"] = json!({"rollingUpdate": {"maxUnavailable": 2}});
+    let rolling = |set: &Value| set["spec"]["updateStrategy"]["rollingUpdate"].clone();
+    for (gate, stored, more) in [
+        (false, json!({"partition": 0}), json!({"partition": 0})),
+        (
+            true,
+            json!({"partition": 0, "maxUnavailable": 2}),
+            json!({"partition": 0, "maxUnavailable": "50%"}),
+        ),
+    ] {
+        let config = ServerConfig {
+            feature_gates: FeatureGates {
+                max_unavailable_stateful_set: gate,
+            },
+            ..ServerConfig::default()
+        };
+        let builder = TestControlPlane::builder().server_config(config);
+        let plane = Plane::new(builder.start().await);
+        let set = plane.create(SETS, &body).await;
+        assert_eq!(rolling(&set), stored);
+        let change =
+            json!({"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "50%"}}}});
+        let (code, set) = patch(&plane, &format!("{SETS}/web"), &change).await;
+        assert_eq!(code, 200, "{set}");
+        assert_eq!(rolling(&set), more);
+        plane.stop().await;
+    }
+}
