@@ -154,10 +154,9 @@ async fn run_phases(
     if let exit @ Flow::Exit(_) = run_for_all(&layout.replicas, mode, noted, process).await? {
         return Ok(exit);
     }
+    // Claims are no reason to wait: the pods go on to the next phase, or an error ends the sync.
     let fix = |slot| phases.fix_claims(slot);
-    if let exit @ Flow::Exit(_) = run_for_all(&layout.condemned, mode, noted, fix).await? {
-        return Ok(exit);
-    }
+    run_for_all(&layout.condemned, mode, noted, fix).await?;
     let first_unavailable = layout.first_unavailable.as_deref();
     let remove = |slot| phases.process_condemned(slot, first_unavailable);
     run_for_all(&layout.condemned, mode, noted, remove).await

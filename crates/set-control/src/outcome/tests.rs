@@ -32,7 +32,6 @@ fn each_reason_names_its_pod() {
         assert!(text.contains("web-1"), "{text}");
         assert!(texts.insert(text), "each has words of its own");
     }
-    assert_eq!(Waiting::SetDeleted.pod(), None);
     let budget = Waiting::UnavailableBudget {
         pod: about("web-1"),
         unavailable: 3,
@@ -43,4 +42,21 @@ fn each_reason_names_its_pod() {
         budget.to_string(),
         "3 pods are unavailable, web-1 the first, 2 may be"
     );
+}
+
+#[test]
+fn reasons_about_the_set_itself_name_no_pod() {
+    let selector = Waiting::SelectorMended {
+        reason: "it selects nothing".into(),
+    };
+    for (reason, text) in [
+        (Waiting::SetGone, "set is gone"),
+        (
+            selector,
+            "the set's selector cannot be used: it selects nothing",
+        ),
+        (Waiting::SetDeleted, "set is being deleted"),
+    ] {
+        assert_eq!((reason.pod(), reason.to_string().as_str()), (None, text));
+    }
 }

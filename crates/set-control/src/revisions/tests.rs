@@ -73,16 +73,6 @@ fn older(image: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_first_revision_is_created_and_is_current_and_update() {
-    let setup = setup();
-    let found = setup.find(&web("1")).await;
-    assert_eq!(found.current, found.update);
-    assert_eq!((found.update.revision, found.collision_count), (1, 0));
-    assert_eq!(*found.update.data, *data("1"));
-    assert_eq!(setup.writes(), (1, 0));
-}
-
-#[tokio::test]
 async fn the_newest_revision_with_these_bytes_is_taken_as_it_is() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));

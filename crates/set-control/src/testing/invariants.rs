@@ -11,19 +11,11 @@ use statefulset_pod_control::fake::FakeObjectManager;
 use statefulset_pod_control::identity::{identity_matches, ordinal};
 use statefulset_pod_control::{Ordinal, new_claims, storage_matches};
 
+#[cfg(test)]
+mod tests;
+
 /// Something that must hold of the stored set and of what the cluster holds of it.
 pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>;
-
-/// Asks for nothing.
-///
-/// # Errors
-///
-/// None.
-///
-/// Upstream: `emptyInvariants`.
-pub fn none(_: &StatefulSet, _: &FakeObjectManager) -> Result<(), String> {
-    Ok(())
-}
 
 /// Of a set whose pods come and go in order: no pod runs before its predecessor does, no ordinal
 /// is left out, and everything that [`burst`] asks for.

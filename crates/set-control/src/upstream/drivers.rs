@@ -228,10 +228,7 @@ impl World {
         for claim in self.objects.claims.cache().list() {
             let pod = claim_pod_name(&self.set, &claim.name);
             let owned = |pod: &str| claim.owner_references.iter().any(|o| *o.name == *pod);
-            if pod
-                .filter(|pod| !pods.contains(*pod) && owned(pod))
-                .is_some()
-            {
+            if pod.is_some_and(|pod| !pods.contains(pod) && owned(pod)) {
                 let removed = self.objects.claims.delete(&claim.namespace, &claim.name);
                 removed.expect("what the cache shows is stored");
             }

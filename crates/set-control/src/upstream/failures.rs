@@ -45,6 +45,7 @@ async fn status_update(sync_fails: bool, status_fails: bool) -> Option<String> {
     }
     let outcome = world.reconcile(&world.set, &[]).await;
     assert_eq!(world.status.update_tracker.requests(), 1);
+    assert!(outcome.status.is_some());
     outcome.error.map(|error| error.to_string())
 }
 

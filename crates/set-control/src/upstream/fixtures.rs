@@ -58,7 +58,7 @@ impl World {
         self.change(|set| {
             edit_template(set, |template| {
                 template["spec"]["containers"][0]["image"] = image.into();
-            })
+            });
         });
     }
 

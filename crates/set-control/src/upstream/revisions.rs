@@ -52,6 +52,7 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
         let found =
             get_stateful_set_revisions(&*world.history, Some(&semantic), &world.set, &revisions);
         let found = found.await.unwrap();
+        assert_eq!(found.collision_count, 0);
         for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {
             assert_eq!((&*found.data, found.revision), (&*data[index], number));
         }

@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::builders::Builder;
 use super::fixtures::World;
 
 /// How many walks a test takes, each from a seed of its own.
-const WALKS: u64 = 3;
+const WALKS: u64 = 2;
 /// Names one seed for all tests, such as one that a failed test has printed.
 pub(super) const SEED_VARIABLE: &str = "STATEFULSET_WALK_SEED";
 

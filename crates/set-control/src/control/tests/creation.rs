@@ -1,6 +1,11 @@
 //! Pods come up: in order or in batches, after their claims, and whole.
 
+use statefulset_client::indexer::Indexer;
+use statefulset_history::fake::FakeHistory;
+use statefulset_pod_control::MockStatefulPodControl;
+
 use super::*;
+use crate::fake::FakeStatusUpdater;
 
 fn created(pod: &str) -> Option<Waiting> {
     Some(Waiting::PodCreated { pod: pod.into() })
@@ -266,4 +271,26 @@ async fn ordinals_begin_at_the_start() {
     let cluster = cluster(&web().replicas(2).start(7));
     cluster.settle().await;
     assert_eq!(cluster.pods(), ["web-7", "web-8"]);
+}
+
+#[tokio::test]
+async fn of_a_set_too_large_for_one_sync_the_rest_is_made_by_the_next_before_any_update() {
+    let mut pods = MockStatefulPodControl::new();
+    pods.expect_stale_claim().returning(|_, _| Ok(None));
+    pods.expect_claims_match_retention_policy()
+        .returning(|_, _| Ok(true));
+    pods.expect_create_stateful_pod()
+        .times(100_000)
+        .returning(|_, _, _| Ok(()));
+    let control = DefaultStatefulSetControl::new(
+        Arc::new(pods),
+        Arc::new(FakeStatusUpdater::new(Arc::new(Indexer::new()))),
+        Arc::new(FakeHistory::default()),
+        FeatureGates::default(),
+    );
+    let set = web().replicas(100_001).parallel().build();
+    let now = "2026-03-01T12:00:00Z".parse().unwrap();
+    let outcome = control.update_stateful_set(&set, &[], now).await;
+    assert!(outcome.error.is_none());
+    assert_eq!(outcome.waiting, created("web-99999"));
 }

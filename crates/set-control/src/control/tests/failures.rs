@@ -15,22 +15,6 @@ async fn the_status_is_written_although_the_sync_failed() {
 }
 
 #[tokio::test]
-async fn the_status_write_fails_the_sync_unless_it_failed_already() {
-    let forbidden = || ApiError::api(403, "Forbidden", "no");
-    for (fails, expected) in [(false, "no"), (true, "boom")] {
-        let set = web();
-        let cluster = cluster(&set);
-        cluster.status.update_tracker.fail_after(0, forbidden);
-        if fails {
-            cluster.objects.create_pod_tracker.fail_after(0, boom);
-        }
-        let outcome = cluster.sync().await;
-        assert_eq!(outcome.error.unwrap().to_string(), expected);
-        assert!(outcome.status.is_some());
-    }
-}
-
-#[tokio::test]
 async fn a_revision_that_cant_be_written_ends_the_sync_before_anything_else() {
     let cluster = cluster(&web());
     cluster.history.create_tracker.fail_after(0, boom);

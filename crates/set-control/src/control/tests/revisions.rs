@@ -86,6 +86,23 @@ async fn both_failures_are_told() {
 }
 
 #[tokio::test]
+async fn the_failures_of_a_batch_and_of_the_history_stand_side_by_side() {
+    let set = web().parallel().claim_template("data");
+    let set = set.with("spec.revisionHistoryLimit", 0);
+    let cluster = cluster(&set);
+    load(&cluster, "a", 1);
+    for ordinal in [1, 2] {
+        let claim = builders::claim(&set.build(), "data", ordinal).terminating();
+        cluster.objects.claims.put(claim.json());
+    }
+    cluster.history.delete_tracker.fail_after(0, boom);
+    assert_eq!(
+        cluster.sync().await.error.unwrap().to_string(),
+        "[pvc data-web-1 is being deleted, pvc data-web-2 is being deleted, boom]"
+    );
+}
+
+#[tokio::test]
 async fn a_revision_created_in_this_sync_isnt_among_those_to_cut() {
     let set = web().with("spec.revisionHistoryLimit", 0);
     let cluster = cluster(&set);
