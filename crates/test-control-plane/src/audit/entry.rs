@@ -43,10 +43,13 @@ pub struct AuditEntry {
     pub path: String,
     /// The raw query string.
     pub query: String,
-    /// Who asked: the user's name.
+    /// Who asked: the user's name, that of whoever was impersonated; empty if the credentials were
+    /// nobody's.
     pub user: String,
     /// Who asked, with groups.
     pub identity: Arc<Identity>,
+    /// Who sent the request, if that user impersonated another one.
+    pub impersonator: Option<Arc<Identity>>,
     /// The client's `User-Agent`.
     pub user_agent: String,
     /// The `Content-Type` of the body; that of a patch tells its kind.
@@ -89,6 +92,7 @@ impl AuditEntry {
             query: facts.query.clone(),
             user: facts.user.clone(),
             identity,
+            impersonator: None,
             user_agent: facts.user_agent.clone(),
             content_type: String::new(),
             body: Bytes::new(),

@@ -42,6 +42,7 @@ pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
     } else {
         "ResponseComplete"
     };
+    let sender = entry.impersonator.as_ref().unwrap_or(&entry.identity);
     let mut event = json!({
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
@@ -50,7 +51,7 @@ pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
         "stage": stage,
         "requestURI": uri,
         "verb": entry.verb.name(),
-        "user": entry.identity.to_user_info(),
+        "user": sender.to_user_info(),
         "sourceIPs": ["127.0.0.1"],
         "userAgent": entry.user_agent,
         "objectRef": object_ref(entry),
@@ -63,6 +64,9 @@ pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
         if !body.is_null() {
             event["requestObject"] = body;
         }
+    }
+    if entry.impersonator.is_some() {
+        event["impersonatedUser"] = entry.identity.to_user_info();
     }
     if !entry.fault.is_empty() {
         event["annotations"] = json!({"test-control-plane/fault": entry.fault});

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::entry::AuditEntry;
-use crate::auth::Identity;
+use crate::auth::Admission;
 use crate::faults::RequestFacts;
 use crate::incoming::Incoming;
 use crate::server::ApiServer;
@@ -19,7 +19,7 @@ use crate::status::ApiError;
 pub(crate) struct Recording<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) incoming: &'a Incoming,
-    pub(crate) identity: &'a Arc<Identity>,
+    pub(crate) admission: &'a Admission,
     pub(crate) facts: &'a RequestFacts,
     /// The answer's `Audit-Id`.
     pub(crate) audit_id: &'a str,
@@ -39,7 +39,9 @@ impl Recording<'_> {
             return;
         }
         let revision_after = self.server.store().revision();
-        let mut entry = AuditEntry::new(self.facts, Arc::clone(self.identity), self.received);
+        let mut entry =
+            AuditEntry::new(self.facts, Arc::clone(&self.admission.user), self.received);
+        entry.impersonator.clone_from(&self.admission.impersonator);
         self.audit_id.clone_into(&mut entry.audit_id);
         self.incoming
             .header(CONTENT_TYPE)

@@ -8,39 +8,49 @@ use crate::incoming::Incoming;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 
-/// A request whose sender is known.
+/// A request whose sender was looked at.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Who it acts as: whoever is impersonated, or the sender.
+    /// Who it acts as: whoever is impersonated, or the sender; nobody if the credentials are nobody's.
     pub(crate) user: Arc<Identity>,
+    /// The sender, if that is somebody else.
+    pub(crate) impersonator: Option<Arc<Identity>>,
     refusal: Option<ApiError>,
 }
 
 impl ApiServer {
     /// Finds out who sends a request, and as whom it acts.
-    ///
-    /// # Errors
-    ///
-    /// 401 for credentials that are nobody's.
-    pub(crate) fn recognize(&self, incoming: &Incoming) -> ApiResult<Admission> {
-        let sender = self.authenticate(&incoming.headers, &incoming.sender)?;
-        Ok(match self.impersonate(&sender, incoming) {
-            Ok(user) => Admission {
-                user: user.unwrap_or(sender),
+    pub(crate) fn recognize(&self, incoming: &Incoming) -> Admission {
+        let refused = |user, error| Admission {
+            user,
+            impersonator: None,
+            refusal: Some(error),
+        };
+        let sender = match self.authenticate(&incoming.headers, &incoming.sender) {
+            Ok(sender) => sender,
+            Err(error) => return refused(Arc::default(), error),
+        };
+        match self.impersonate(&sender, incoming) {
+            Ok(None) => Admission {
+                user: sender,
+                impersonator: None,
                 refusal: None,
             },
-            Err(error) => Admission {
-                user: sender,
-                refusal: Some(error),
+            Ok(Some(user)) => Admission {
+                user,
+                impersonator: Some(sender),
+                refusal: None,
             },
-        })
+            Err(error) => refused(sender, error),
+        }
     }
 
     /// Lets a request in, or not.
     ///
     /// # Errors
     ///
-    /// 403 for what the user may not do, or as whom the sender may not act.
+    /// 401 for credentials that are nobody's, 403 for what the user may not do, or as whom the sender
+    /// may not act.
     pub(crate) fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
         if let Some(error) = &admission.refusal {
             return Err(error.clone());

@@ -42,6 +42,12 @@ pub struct TestControlPlaneBuilder {
 }
 
 /// The user agent of what the control plane makes at its start.
+/// The address by which pods reach the API server: the first of the range of services.
+const SERVICE_ADDRESS: &str = "10.96.0.1";
+
+/// The port on which kube-apiserver listens if it isn't told another one.
+const DEFAULT_PORT: u16 = 6443;
+
 const BOOTSTRAP: &str = "test-control-plane/bootstrap";
 
 impl TestControlPlaneBuilder {
@@ -222,6 +228,8 @@ impl TestControlPlaneBuilder {
             let path = "/api/v1/namespaces";
             server.call_json(Method::POST, path, BOOTSTRAP, &body).await;
         }
+        let port = endpoint.as_ref().map(|endpoint| endpoint.address.port());
+        publish_service(&server, port.unwrap_or(DEFAULT_PORT)).await;
         if let Some(endpoint) = &endpoint {
             publish_client_ca(&server, &endpoint.tls.ca_pem).await;
         }
@@ -235,6 +243,24 @@ impl TestControlPlaneBuilder {
             endpoint,
         })
     }
+}
+
+/// Makes the service by which pods find the API server.
+async fn publish_service(server: &ApiServer, port: u16) {
+    let service = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": SERVICE_ADDRESS,
+            "ports": [{"name": "https", "port": 443, "targetPort": port}],
+        },
+    });
+    let path = "/api/v1/namespaces/default/services";
+    server
+        .call_json(Method::POST, path, BOOTSTRAP, &service)
+        .await;
 }
 
 /// Tells components that serve requests of their own who signs the certificates of clients: they

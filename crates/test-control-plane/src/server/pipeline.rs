@@ -84,16 +84,13 @@ impl ApiServer {
         finish: &Finish,
         connection: &CancellationToken,
     ) -> Result<Reply, ConnectionDropped> {
-        let admission = match self.recognize(incoming) {
-            Ok(admission) => admission,
-            Err(err) => return Ok(finish.encode(reply::error(&err)).await),
-        };
+        let admission = self.recognize(incoming);
         let facts = Arc::new(incoming.facts(&admission.user));
         let strike = self.faults().strike(&facts, &incoming.body);
         let recording = Recording {
             server: self,
             incoming,
-            identity: &admission.user,
+            admission: &admission,
             facts: &facts,
             audit_id: finish.audit_id(),
             fault: strike.names(),

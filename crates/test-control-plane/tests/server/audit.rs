@@ -12,7 +12,7 @@ use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{Plane, pod};
+use crate::support::{Plane, exchange, pod};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -300,5 +300,32 @@ async fn large_bodies_are_dropped_when_there_are_too_many() {
         .collect();
     assert_eq!(kept, [("b", true), ("c", false), ("d", true), ("e", true)]);
     assert!(entries[1].body.is_empty());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_impersonates_is_told_and_credentials_of_nobody_are_too() {
+    let plane = plane().await;
+    let server = plane.0.server();
+    for headers in [
+        [("Impersonate-User", "bob")],
+        [("Authorization", "Bearer nonsense")],
+    ] {
+        let answer = exchange(server, Method::GET, MAPS, &headers, "").await;
+        assert!(matches!(answer.code, 401 | 403), "{}", answer.code);
+    }
+    let entries = server.audit().entries();
+    let told: Vec<(&str, Option<&str>, u16)> = entries
+        .iter()
+        .map(|entry| {
+            let impersonator = entry.impersonator.as_ref();
+            let impersonator = impersonator.map(|identity| identity.name.as_str());
+            (entry.user.as_str(), impersonator, entry.code)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("bob", Some("kubernetes-admin"), 403), ("", None, 401)]
+    );
     plane.stop().await;
 }

@@ -102,3 +102,14 @@ async fn parts_of_a_pod_change_through_their_subresources_only() {
     assert_eq!(pod["metadata"]["generation"], 3);
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn pods_find_the_api_server_by_its_service() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let service = plane
+        .get("/api/v1/namespaces/default/services/kubernetes")
+        .await;
+    assert_eq!(service["spec"]["clusterIP"], "10.96.0.1");
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], 6443);
+    plane.stop().await;
+}
