@@ -1,7 +1,8 @@
 //! What runs in a cluster beside the API server, as far as tests need it.
 //!
 //! Actors read the store's log and write through the same requests as any client, so that
-//! versions, audit log and faults hold for them too. Their timers are tokio's: in paused time a
+//! versions, audit log and faults hold for them too. For a real API server they are clients like
+//! others: they list and watch, and send their requests over its port. Their timers are tokio's: in paused time a
 //! test of an hour takes milliseconds, and the same seed gives the same history.
 //!
 //! | actor | what it does |
@@ -65,6 +66,8 @@ mod events;
 mod garbage_collector;
 mod kubelet;
 mod matcher;
+#[cfg(feature = "client")]
+mod mirror;
 mod namespaces;
 mod node_controller;
 mod nodes;
@@ -72,6 +75,7 @@ mod pod_collector;
 mod pods;
 mod runner;
 mod scheduler;
+mod server;
 mod taints;
 mod volume_binder;
 
@@ -86,6 +90,8 @@ pub use matcher::{Pattern, PodMatcher};
 pub use namespaces::NamespaceControllerConfig;
 pub use node_controller::NodeControllerConfig;
 pub use nodes::NodesConfig;
+#[cfg(feature = "client")]
+pub(crate) use nodes::OS_IMAGE;
 pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
 pub use volume_binder::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};
@@ -94,11 +100,13 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::server::ApiServer;
 use client::ActorClient;
 pub(crate) use control::Handles;
 use events::Recorder;
+#[cfg(feature = "client")]
+pub(crate) use mirror::{Mirror, Namespaces, Scope};
 use runner::spawn;
+pub(crate) use server::ActorServer;
 
 /// How the user agents of actors start.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
@@ -133,6 +141,30 @@ pub struct ActorsConfig {
 }
 
 impl ActorsConfig {
+    /// Whether none runs.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            nodes: _,
+            events: _,
+            kubelet,
+            scheduler,
+            node_controller,
+            pod_collector,
+            disruption_controller,
+            volume_binder,
+            garbage_collector,
+            namespace_controller,
+        } = self;
+        kubelet.is_none()
+            && scheduler.is_none()
+            && node_controller.is_none()
+            && pod_collector.is_none()
+            && !disruption_controller
+            && volume_binder.is_none()
+            && garbage_collector.is_none()
+            && namespace_controller.is_none()
+    }
+
     /// Every actor, with its defaults; without events.
     pub fn all() -> Self {
         Self {
@@ -152,13 +184,13 @@ impl ActorsConfig {
 
 /// Starts the actors that are switched on.
 pub(crate) async fn start(
-    server: &ApiServer,
+    server: &ActorServer,
     config: ActorsConfig,
     tasks: &mut JoinSet<()>,
 ) -> Handles {
     let client = |name: &str| ActorClient::new(server, name);
     let mut handles = Handles::default();
-    let seed = server.config().seed;
+    let seed = server.seed();
     let volumes = config.volume_binder;
     if config.kubelet.is_some() || config.scheduler.is_some() {
         nodes::create_nodes(&client("kubelet"), &config.nodes).await;

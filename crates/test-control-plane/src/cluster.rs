@@ -18,6 +18,9 @@
 //! [`TestCluster::embedded`], which is an error elsewhere; what only one backend can be told before
 //! it starts is told in a closure that runs for no other.
 //!
+//! Actors ([`TestClusterBuilder::actors`]) run in every backend: beside a real server they are
+//! clients like others, since that has no kubelet, scheduler or garbage collector of its own.
+//!
 //! A real server lives in real time: a test that pauses tokio's time must resume it before it
 //! starts one. [`Backend::is_embedded`] tells beforehand.
 
@@ -29,6 +32,7 @@ mod existing;
 mod namespaces;
 mod process;
 mod real;
+mod simulated;
 
 use std::path::Path;
 
@@ -39,7 +43,9 @@ pub use binaries::Assets;
 pub use builder::TestClusterBuilder;
 pub use error::{ClusterError, NotEmbedded};
 pub use real::RealControlPlane;
+pub use simulated::NoActors;
 
+use crate::actors::{Nodes, Pods};
 use crate::auth::Identity;
 use crate::control_plane::{AccessError, TestControlPlane};
 use crate::kubeconfig;
@@ -77,6 +83,30 @@ impl TestCluster {
         match self {
             Self::Embedded(plane) => Ok(plane.client_as(identity.clone())),
             Self::Real(real) => real.client_as(identity),
+        }
+    }
+
+    /// Acts on pods: makes them crash, end or behave otherwise.
+    ///
+    /// # Errors
+    ///
+    /// No actors run beside this real server.
+    pub fn pods(&self) -> Result<Pods<'_>, NoActors> {
+        match self {
+            Self::Embedded(plane) => Ok(plane.pods()),
+            Self::Real(real) => real.pods(),
+        }
+    }
+
+    /// Acts on nodes: cuts them off, brings them back, taints them.
+    ///
+    /// # Errors
+    ///
+    /// No actors run beside this real server.
+    pub fn nodes(&self) -> Result<Nodes<'_>, NoActors> {
+        match self {
+            Self::Embedded(plane) => Ok(plane.nodes()),
+            Self::Real(real) => real.nodes(),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 pub use access::AccessError;
 pub use builder::{StartError, TestControlPlaneBuilder};
 
-use crate::actors::{Handles, Nodes, Pods};
+use crate::actors::{ActorServer, Handles, Nodes, Pods};
 use crate::certificates::TlsMaterial;
 use crate::server::ApiServer;
 
@@ -53,12 +53,12 @@ impl TestControlPlane {
 
     /// Acts on nodes: cuts them off, brings them back, taints them.
     pub fn nodes(&self) -> Nodes<'_> {
-        Nodes::new(&self.server, &self.actors)
+        Nodes::new(&ActorServer::Embedded(self.service()), &self.actors)
     }
 
     /// Acts on pods: makes them crash, end or behave otherwise.
     pub fn pods(&self) -> Pods<'_> {
-        Pods::new(&self.server, &self.actors)
+        Pods::new(&ActorServer::Embedded(self.service()), &self.actors)
     }
 
     /// A client of this control plane, without sockets, in the namespace `default`.

@@ -40,10 +40,8 @@ pub async fn start(
     let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
     let plane_clock = Arc::new(clock.clone());
     let cluster = TestCluster::builder()
-        .embedded(|plane| {
-            let plane = plane.actors(actors).clock(plane_clock);
-            plane.unknown_fields(unknown_fields)
-        })
+        .actors(actors)
+        .embedded(|plane| plane.clock(plane_clock).unknown_fields(unknown_fields))
         .start_on(backend)
         .await
         .unwrap_or_else(|error| panic!("{error}"));

@@ -6,19 +6,19 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::ACTOR_AGENT_PREFIX;
+use super::server::{ActorServer, NoAnswer};
 use crate::kinds;
 use crate::object::{Key, Object};
-use crate::server::ApiServer;
 
 /// Sends an actor's requests.
 #[derive(Clone, Debug)]
 pub(super) struct ActorClient {
-    pub(super) server: ApiServer,
+    pub(super) server: ActorServer,
     agent: Arc<str>,
 }
 
 impl ActorClient {
-    pub(super) fn new(server: &ApiServer, name: &str) -> Self {
+    pub(super) fn new(server: &ActorServer, name: &str) -> Self {
         Self {
             server: server.clone(),
             agent: format!("{ACTOR_AGENT_PREFIX}{name}").into(),
@@ -27,12 +27,18 @@ impl ActorClient {
 
     /// The newest version of an object.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        self.server.store().get(key)
+        self.server.get(key)
+    }
+
+    /// The newest version of an object, of which it matters that there is none: see
+    /// [`ActorServer::look_up`].
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+        self.server.look_up(key).await
     }
 
     /// The newest versions of a kind's objects, of one namespace or of all (an empty one).
     pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
-        self.server.store().list(storage, namespace).1
+        self.server.list(storage, namespace)
     }
 
     /// Sends a request; the code of the answer and its body.

@@ -11,8 +11,8 @@ use super::kubelet::{Cause, Crash, Ending, KubeletOrder, PodBehaviour, RunningPo
 use super::node_controller::NodeOrder;
 use super::runner::Orders;
 use super::scheduler::SchedulerOrder;
+use super::server::ActorServer;
 use crate::object::Key;
-use crate::server::ApiServer;
 pub use nodes::Nodes;
 
 /// The ways to the actors that run.
@@ -66,7 +66,7 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    pub(crate) fn new(server: &ApiServer, handles: &'a Handles) -> Self {
+    pub(crate) fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }

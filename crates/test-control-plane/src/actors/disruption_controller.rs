@@ -97,7 +97,7 @@ impl DisruptionController {
             .and_then(Value::as_object)
             .cloned()
             .unwrap_or_default();
-        let now = self.client.server.clock().now();
+        let now = self.client.server.now();
         noted.retain(|name, since| {
             let is_there = pods.iter().any(|pod| {
                 pod["metadata"]["name"] == **name

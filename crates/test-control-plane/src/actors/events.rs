@@ -127,7 +127,7 @@ impl Recorder {
             "reason": happened.reason,
             "note": happened.message,
             "action": action,
-            "eventTime": time::format_micros(self.client.server.clock().now()),
+            "eventTime": time::format_micros(self.client.server.now()),
             "reportingController": controller,
             "reportingInstance": format!("{controller}-test-control-plane"),
         });
@@ -155,7 +155,7 @@ impl Recorder {
 
     /// The nanosecond of a new event.
     fn moment(&self) -> i128 {
-        let now = self.client.server.clock().now().as_nanosecond();
+        let now = self.client.server.now().as_nanosecond();
         let mut state = self.lock();
         state.written += 1;
         now + state.written

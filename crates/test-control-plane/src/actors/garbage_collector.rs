@@ -1,7 +1,7 @@
 //! The garbage collector: deletes what has lost its owners, and carries out foreground deletion
 //! and orphaning.
 //!
-//! It decides on the newest state of the store, so an owner that isn't there is gone for good.
+//! It decides on the newest state of the server, so an owner that isn't there is gone for good.
 //! The index of dependents needs nothing but the uids that the store keeps beside each object;
 //! which of them block a deletion is read only while an owner waits for them.
 
@@ -102,6 +102,30 @@ impl GarbageCollector {
     /// Deletes an object whose owners are gone, or drops its references to those that are.
     fn collect(&self, object: &Object, draft: &Draft) -> Option<Work<()>> {
         let owners = references::classify(&self.client, object, draft)?;
+        let work = self.collect_among(object, draft, &owners)?;
+        let absent = references::absent(&owners, &object.key.namespace);
+        let client = self.client.clone();
+        let checked = async move {
+            for owner in absent {
+                // One that just wasn't known will be: it is looked at again.
+                owner
+                    .is_absent(&client)
+                    .await
+                    .ok()
+                    .filter(|absent| *absent)?;
+            }
+            work.await
+        };
+        Some(checked.boxed())
+    }
+
+    /// What is to be done about an object with these owners.
+    fn collect_among(
+        &self,
+        object: &Object,
+        draft: &Draft,
+        owners: &[(&Value, Owner)],
+    ) -> Option<Work<()>> {
         let has = |wanted: Owner| owners.iter().any(|(_, owner)| *owner == wanted);
         if has(Owner::Solid) {
             let gone: Vec<Value> = owners

@@ -1,9 +1,13 @@
 //! The nodes of the simulated cluster.
 
+use http::Method;
 use serde_json::{Value, json};
 
-use super::client::ActorClient;
+use super::client::{ActorClient, path};
 use crate::object::Key;
+
+/// What the nodes say they run, which tells them from those of a real cluster.
+pub(crate) const OS_IMAGE: &str = "Simulated";
 
 /// Which nodes there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +31,15 @@ impl Default for NodesConfig {
 pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     for i in 0..config.count {
         let now = client.server.now_text();
-        let node = node(&format!("node-{i}"), i, config.pods, &now);
-        client.create("/api/v1/nodes", &node).await;
+        let name = format!("node-{i}");
+        let node = node(&name, i, config.pods, &now);
+        let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &node).await;
+        // A real server taints new nodes until somebody finds them ready, which these are.
+        if made.pointer("/spec/taints").is_some() {
+            let untainted = json!({"spec": {"taints": null}});
+            let path = path(&node_key(&name));
+            client.ask(Method::PATCH, &path, &untainted).await;
+        }
     }
 }
 
@@ -81,7 +92,7 @@ pub(super) fn node(name: &str, i: usize, pods: usize, now: &str) -> Value {
                 "kubeletVersion": "v1.36.2",
                 "machineID": id,
                 "operatingSystem": "linux",
-                "osImage": "Simulated",
+                "osImage": OS_IMAGE,
                 "systemUUID": id,
             },
         },

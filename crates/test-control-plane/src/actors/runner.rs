@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
+use super::server::ActorServer;
 use crate::object::{Key, Object};
-use crate::server::ApiServer;
 use crate::store::{Change, LogEntry};
 
 /// How many events an actor reads at once.
@@ -92,7 +92,7 @@ impl<O> Orders<O> {
 pub(super) fn spawn<A: Actor + 'static>(
     name: &'static str,
     actor: A,
-    server: &ApiServer,
+    server: &ActorServer,
     tasks: &mut JoinSet<()>,
 ) -> Orders<A::Order> {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -129,7 +129,7 @@ impl<T> Future for Task<T> {
 /// An actor that runs.
 struct Running<A: Actor> {
     actor: A,
-    server: ApiServer,
+    server: ActorServer,
     agenda: Agenda,
     /// Up to where it has read the log; none before it has read anything.
     cursor: Option<u64>,
@@ -143,11 +143,11 @@ struct Running<A: Actor> {
 /// Runs an actor until the server stops.
 async fn run<A: Actor>(
     actor: A,
-    server: ApiServer,
+    server: ActorServer,
     mut orders: mpsc::UnboundedReceiver<Order<A::Order>>,
 ) {
     let stopping = server.stopping();
-    let mut revisions = server.store().subscribe();
+    let mut revisions = server.subscribe();
     let mut running = Running {
         actor,
         server,
@@ -230,10 +230,10 @@ impl<A: Actor> Running<A> {
     /// Tells the actor of the next writes, or of everything that there is if the log no longer
     /// reaches back to what it has seen; whether there was anything.
     fn read(&mut self) -> bool {
-        let store = self.server.store();
+        let server = &self.server;
         let news = self
             .cursor
-            .map(|cursor| store.events_after(cursor, BATCH_MAX));
+            .map(|cursor| server.events_after(cursor, BATCH_MAX));
         if let Some(Ok((until, events))) = news {
             for entry in &events {
                 self.actor.observe(entry, &mut self.agenda);
@@ -242,7 +242,7 @@ impl<A: Actor> Running<A> {
             return !events.is_empty();
         }
         self.actor.begin_again();
-        let (revision, objects) = store.all();
+        let (revision, objects) = self.server.all();
         for object in objects {
             self.actor.observe(&added(object), &mut self.agenda);
         }

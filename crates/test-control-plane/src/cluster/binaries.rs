@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::error::{ClusterError, in_one_line};
 use super::process::Process;
 use super::real::{Origin, RealControlPlane, ask};
+use crate::actors::ActorsConfig;
 use crate::certificates::TlsMaterial;
 use crate::kubeconfig::{Credential, kubeconfig};
 use folder::Folder;
@@ -150,11 +151,17 @@ impl Binaries {
 }
 
 /// Starts both, and waits until the API server is ready.
-pub(super) async fn start(assets: &Assets) -> Result<RealControlPlane, ClusterError> {
+pub(super) async fn start(
+    assets: &Assets,
+    actors: ActorsConfig,
+) -> Result<RealControlPlane, ClusterError> {
     let mut attempt = 1;
     loop {
         match try_start(assets).await? {
-            Ok(plane) => return Ok(plane),
+            Ok((config, binaries)) => {
+                let origin = Origin::Binaries(binaries);
+                return RealControlPlane::start(config, origin, actors).await;
+            }
             Err(failure) if failure.port_taken && attempt < ATTEMPTS_MAX => {
                 tracing::info!(attempt, "a port was taken by somebody else, trying others");
                 attempt += 1;
@@ -174,7 +181,7 @@ struct Failure {
     folder: Folder,
 }
 
-async fn try_start(assets: &Assets) -> Result<Result<RealControlPlane, Failure>, ClusterError> {
+async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure>, ClusterError> {
     let folder = Folder::create()?;
     let tls = TlsMaterial::generate()?;
     let files = folder.write(&tls)?;
@@ -200,13 +207,13 @@ async fn try_start(assets: &Assets) -> Result<Result<RealControlPlane, Failure>,
             folder,
         }));
     }
-    let origin = Origin::Binaries(Binaries {
+    let binaries = Binaries {
         kube_apiserver: server,
         etcd,
         folder,
         stop_timeout: assets.stop_timeout,
-    });
-    Ok(Ok(RealControlPlane::new(config, origin)?))
+    };
+    Ok(Ok((config, binaries)))
 }
 
 /// Free loopback ports, different ones.

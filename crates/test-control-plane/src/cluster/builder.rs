@@ -5,13 +5,15 @@ use super::backend::Backend;
 use super::binaries::{self, Assets};
 use super::error::ClusterError;
 use super::existing;
+use crate::actors::ActorsConfig;
 use crate::control_plane::{TestControlPlane, TestControlPlaneBuilder};
 
 /// Builds a [`TestCluster`].
 #[derive(Clone, Debug, Default)]
 pub struct TestClusterBuilder {
     plane: TestControlPlaneBuilder,
-    arguments: Vec<String>,
+    flags: Vec<String>,
+    actors: Option<ActorsConfig>,
 }
 
 impl TestClusterBuilder {
@@ -25,11 +27,24 @@ impl TestClusterBuilder {
         self
     }
 
+    /// Runs these actors. Beside a real kube-apiserver that was started here they are its clients,
+    /// as in a cluster. In an existing cluster they run only if it has no nodes but theirs, and see
+    /// only the namespaces that are made through the [`TestCluster`], so that they leave alone what
+    /// others do there.
+    ///
+    /// Actors of the embedded control plane alone are configured in
+    /// [`embedded`](Self::embedded).
+    #[must_use]
+    pub fn actors(mut self, actors: ActorsConfig) -> Self {
+        self.actors = Some(actors);
+        self
+    }
+
     /// Adds a flag to those that a real kube-apiserver is started with, such as
     /// `--feature-gates=MaxUnavailableStatefulSet=true`; without effect on another one.
     #[must_use]
     pub fn kube_apiserver_flag(mut self, flag: impl Into<String>) -> Self {
-        self.arguments.push(flag.into());
+        self.flags.push(flag.into());
         self
     }
 
@@ -50,18 +65,27 @@ impl TestClusterBuilder {
     ///
     /// The cluster can't be started or reached.
     pub async fn start_on(self, backend: Backend) -> Result<TestCluster, ClusterError> {
+        let Self {
+            plane,
+            flags,
+            actors,
+        } = self;
         match backend {
             Backend::Embedded => {
-                let plane: TestControlPlane = self.plane.try_start().await?;
+                let plane = match actors {
+                    Some(actors) => plane.actors(actors),
+                    None => plane,
+                };
+                let plane: TestControlPlane = plane.try_start().await?;
                 Ok(TestCluster::Embedded(Box::new(plane)))
             }
             Backend::Binaries(assets) => {
-                let assets: Assets = assets.kube_apiserver_flags(self.arguments);
-                let real = binaries::start(&assets).await?;
+                let assets: Assets = assets.kube_apiserver_flags(flags);
+                let real = binaries::start(&assets, actors.unwrap_or_default()).await?;
                 Ok(TestCluster::Real(Box::new(real)))
             }
             Backend::Existing => {
-                let real = existing::find().await?;
+                let real = existing::find(actors.unwrap_or_default()).await?;
                 Ok(TestCluster::Real(Box::new(real)))
             }
         }
@@ -73,7 +97,7 @@ impl TestClusterBuilder {
     ///
     /// The cluster can't be reached.
     pub async fn connect(self, config: kube::Config) -> Result<TestCluster, ClusterError> {
-        let real = existing::connect(config).await?;
+        let real = existing::connect(config, self.actors.unwrap_or_default()).await?;
         Ok(TestCluster::Real(Box::new(real)))
     }
 }

@@ -91,6 +91,12 @@ pub enum ClusterError {
         /// Why.
         reason: String,
     },
+    /// The actors can't be started.
+    #[error("starting the actors: {reason}")]
+    Actors {
+        /// Why the server doesn't tell of its objects.
+        reason: String,
+    },
     /// A namespace can't be made.
     #[error("making a namespace {prefix}-…: {reason}")]
     Namespace {

@@ -7,20 +7,24 @@ use tokio::time::timeout;
 
 use super::error::{ClusterError, in_one_line};
 use super::real::{Origin, RealControlPlane, ask};
+use crate::actors::ActorsConfig;
 
 /// How long the cluster may take to answer.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// Finds the cluster as kube-rs does, and makes sure that it answers.
-pub(super) async fn find() -> Result<RealControlPlane, ClusterError> {
+pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {
     let config = Config::infer()
         .await
         .map_err(|err| unreachable("of USE_EXISTING_CLUSTER=true", in_one_line(&err)))?;
-    connect(config).await
+    connect(config, actors).await
 }
 
 /// Makes sure that a cluster answers, and that it lets us in.
-pub(super) async fn connect(config: Config) -> Result<RealControlPlane, ClusterError> {
+pub(super) async fn connect(
+    config: Config,
+    actors: ActorsConfig,
+) -> Result<RealControlPlane, ClusterError> {
     let url = config.cluster_url.to_string();
     // A retry would only hide for a while what is wrong.
     let mut once = config.clone();
@@ -28,7 +32,7 @@ pub(super) async fn connect(config: Config) -> Result<RealControlPlane, ClusterE
     let client = Client::try_from(once).map_err(|err| unreachable(&url, in_one_line(&err)))?;
     // Unlike /version, this is not for everybody.
     match timeout(ANSWER_MAX, ask(&client, "/api/v1/namespaces?limit=1")).await {
-        Ok(Ok(_)) => RealControlPlane::new(config, Origin::Existing),
+        Ok(Ok(_)) => RealControlPlane::start(config, Origin::Existing, actors).await,
         Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),
         Err(_) => Err(unreachable(
             &url,

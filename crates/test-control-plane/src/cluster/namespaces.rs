@@ -1,7 +1,6 @@
 //! Namespaces for tests, and their end in clusters that outlive the test.
-
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//!
+//! In such a cluster they also are all that the actors see.
 
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -11,6 +10,7 @@ use tokio::time::timeout;
 
 use super::error::ClusterError;
 use super::existing::ANSWER_MAX;
+use crate::actors::Namespaces;
 
 /// Makes a namespace; its name.
 pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, ClusterError> {
@@ -32,20 +32,7 @@ pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, Clus
     Ok(name.unwrap_or_default().to_owned())
 }
 
-/// The namespaces that one test has made.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Namespaces(Arc<Mutex<BTreeSet<String>>>);
-
 impl Namespaces {
-    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers one.
-    pub(super) fn add(&self, name: &str) {
-        self.names().insert(name.to_owned());
-    }
-
     /// Deletes all of them, without waiting for their ends.
     pub(super) async fn delete(&self, client: &Client) {
         let names = std::mem::take(&mut *self.names());

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::backend::{ASSETS, EXISTING};
 use super::binaries::Binaries;
 use super::error::{ClusterError, NotEmbedded};
-use super::namespaces::{self, Namespaces};
+use super::namespaces;
+use super::simulated::{NoActors, Simulated};
+use crate::actors::{ActorsConfig, Namespaces, Nodes, Pods, Scope};
 use crate::auth::Identity;
 
 /// Where a real API server comes from.
@@ -29,8 +31,10 @@ pub(super) enum Origin {
 pub struct RealControlPlane {
     config: Config,
     client: Client,
-    /// Those to delete at the end.
+    /// Those that were made here.
     namespaces: Namespaces,
+    /// None if the cluster has nodes of its own, or if none was wanted.
+    simulated: Option<Simulated>,
     origin: Origin,
 }
 
@@ -41,25 +45,59 @@ impl std::fmt::Debug for RealControlPlane {
             config,
             client: _,
             namespaces,
+            simulated,
             origin,
         } = self;
         f.debug_struct("RealControlPlane")
             .field("url", &config.cluster_url)
             .field("namespaces", namespaces)
+            .field("simulated", simulated)
             .field("origin", origin)
             .finish_non_exhaustive()
     }
 }
 
 impl RealControlPlane {
-    pub(super) fn new(config: Config, origin: Origin) -> Result<Self, ClusterError> {
+    /// Begins to use a server that answers, with these actors.
+    pub(super) async fn start(
+        config: Config,
+        origin: Origin,
+        actors: ActorsConfig,
+    ) -> Result<Self, ClusterError> {
         let client = client("the administrator", config.clone())?;
+        let namespaces = Namespaces::default();
+        let scope = match &origin {
+            Origin::Existing => Scope::Namespaces(namespaces.clone()),
+            Origin::Binaries(_) | Origin::Stopped => Scope::Cluster,
+        };
+        let simulated = Simulated::start(&client, scope, actors).await?;
         Ok(Self {
             config,
             client,
-            namespaces: Namespaces::default(),
+            namespaces,
+            simulated,
             origin,
         })
+    }
+
+    /// Acts on pods: makes them crash, end or behave otherwise.
+    ///
+    /// # Errors
+    ///
+    /// No actors run here.
+    pub fn pods(&self) -> Result<Pods<'_>, NoActors> {
+        let simulated = self.simulated.as_ref().ok_or(NoActors)?;
+        Ok(simulated.pods())
+    }
+
+    /// Acts on nodes: cuts them off, brings them back, taints them.
+    ///
+    /// # Errors
+    ///
+    /// No actors run here.
+    pub fn nodes(&self) -> Result<Nodes<'_>, NoActors> {
+        let simulated = self.simulated.as_ref().ok_or(NoActors)?;
+        Ok(simulated.nodes())
     }
 
     /// A client with the rights of the administrator, or of the kubeconfig's user.
@@ -117,7 +155,7 @@ impl RealControlPlane {
     /// The server refuses it.
     pub async fn create_namespace(&self, prefix: &str) -> Result<String, ClusterError> {
         let name = namespaces::create(&self.client, prefix).await?;
-        self.namespaces.add(&name);
+        self.namespaces.names().insert(name.clone());
         Ok(name)
     }
 
@@ -135,6 +173,9 @@ impl RealControlPlane {
     ///
     /// One did not end in time, and was killed.
     pub async fn stop(mut self) -> Result<(), ClusterError> {
+        if let Some(simulated) = self.simulated.take() {
+            simulated.stop().await;
+        }
         match std::mem::replace(&mut self.origin, Origin::Stopped) {
             Origin::Binaries(binaries) => binaries.stop().await,
             Origin::Existing => {

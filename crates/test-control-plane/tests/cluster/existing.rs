@@ -7,7 +7,7 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::cluster::{ClusterError, TestCluster};
 use serde_json::Value;
 
-async fn config(kubeconfig: &Value) -> Config {
+pub(crate) async fn config(kubeconfig: &Value) -> Config {
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig.to_string()).unwrap();
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
@@ -15,7 +15,7 @@ async fn config(kubeconfig: &Value) -> Config {
 }
 
 /// The code that reading the namespaces is answered with.
-async fn code(client: &kube::Client) -> u16 {
+pub(crate) async fn code(client: &kube::Client) -> u16 {
     let request = Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
     match client.request_text(request).await {
         Ok(_) => 200,

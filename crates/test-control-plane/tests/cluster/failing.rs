@@ -40,6 +40,7 @@ async fn a_program_that_ends_early_is_named_with_its_last_words() {
             )
         );
         assert_eq!(take_log(log), "starting\nerror: no such flag\n\n");
+        assert_eq!(programs.pids(program).len(), 1);
     }
 }
 
@@ -58,6 +59,7 @@ async fn a_server_that_never_gets_ready_is_given_up() {
     assert!(last.contains("Connect"), "{last}");
     assert_eq!(text.lines().count(), 1, "{text}");
     assert_eq!(take_log(log), "waiting\n");
+    assert_eq!(programs.pids("etcd").len(), 1);
 }
 
 #[tokio::test]

@@ -7,7 +7,10 @@
     reason = "a test may fail by panicking, in helpers too"
 )]
 
+mod actors;
 mod choosing;
 mod existing;
 mod failing;
+#[cfg(feature = "cli")]
+mod running;
 mod stand_ins;

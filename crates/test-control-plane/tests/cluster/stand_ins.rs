@@ -55,7 +55,6 @@ impl StandIns {
     pub(crate) fn are_gone(&self) -> bool {
         let mut pids = self.pids("kube-apiserver");
         pids.extend(self.pids("etcd"));
-        assert!(!pids.is_empty(), "nothing was started");
         pids.iter().all(|pid| {
             let pid = rustix::process::Pid::from_raw(i32::try_from(*pid).unwrap());
             rustix::process::test_kill_process(pid.unwrap()).is_err()

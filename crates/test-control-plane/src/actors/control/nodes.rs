@@ -8,9 +8,9 @@ use crate::actors::client::{ActorClient, path};
 use crate::actors::kubelet::KubeletOrder;
 use crate::actors::node_controller::NodeOrder;
 use crate::actors::nodes::{self, node_key};
+use crate::actors::server::ActorServer;
 use crate::actors::taints;
 use crate::object::object_mut;
-use crate::server::ApiServer;
 
 /// How often a change of a node is tried while others change it.
 const TRIES: u32 = 5;
@@ -23,7 +23,7 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    pub(crate) fn new(server: &ApiServer, handles: &'a Handles) -> Self {
+    pub(crate) fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }

@@ -3,9 +3,39 @@
 use serde_json::{Value, json};
 
 use crate::actors::client::ActorClient;
+use crate::actors::server::NoAnswer;
 use crate::handlers::FOREGROUND;
 use crate::kinds;
 use crate::object::{Draft, Key, Object};
+
+/// An owner, or what a reference takes for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnerKey {
+    key: Key,
+    uid: String,
+}
+
+impl OwnerKey {
+    /// The owner that a reference in a namespace names; none if it can't be followed.
+    fn of(reference: &Value, namespace: &str) -> Option<Self> {
+        let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
+        let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
+        if kind.namespaced && namespace.is_empty() {
+            return None;
+        }
+        let namespace = if kind.namespaced { namespace } else { "" };
+        Some(Self {
+            key: Key::new(kind, namespace, text("name")),
+            uid: text("uid").to_owned(),
+        })
+    }
+
+    /// Whether there really is no such owner: one of a real server's may just not be known yet.
+    pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, NoAnswer> {
+        let found = client.look_up(&self.key).await?;
+        Ok(found.is_none_or(|owner| *owner.uid != *self.uid))
+    }
+}
 
 /// What an owner reference points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +63,17 @@ pub(super) fn classify<'a>(
         .collect()
 }
 
+/// The owners among these that are not known.
+pub(super) fn absent(owners: &[(&Value, Owner)], namespace: &str) -> Vec<OwnerKey> {
+    let absent = owners.iter().filter(|(_, owner)| *owner == Owner::Absent);
+    absent
+        .filter_map(|(reference, _)| OwnerKey::of(reference, namespace))
+        .collect()
+}
+
 fn follow(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Owner> {
-    let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
-    let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
-    if kind.namespaced && namespace.is_empty() {
-        return None;
-    }
-    let namespace = if kind.namespaced { namespace } else { "" };
-    let key = Key::new(kind, namespace, text("name"));
-    let owner = client.get(&key).filter(|o| *o.uid == *text("uid"));
+    let OwnerKey { key, uid } = OwnerKey::of(reference, namespace)?;
+    let owner = client.get(&key).filter(|owner| *owner.uid == *uid);
     Some(match owner {
         None => Owner::Absent,
         Some(owner) if is_waiting(&owner) => Owner::Waiting,
