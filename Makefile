@@ -30,9 +30,10 @@ build:
 # The end-to-end tests start the shipped binaries.
 test: build ## Run all tests; with cargo-nextest where it is installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(CARGO) nextest run --workspace --locked; \
+		$(CARGO) nextest run --workspace --features kube-test-control-plane/cli --locked; \
 	else \
-		$(CARGO) test --workspace --locked --lib --bins --tests --examples; \
+		$(CARGO) test --workspace --features kube-test-control-plane/cli --locked \
+			--lib --bins --tests --examples; \
 	fi
 	@$(CARGO) test --workspace --locked --doc
 

@@ -1,11 +1,16 @@
 //! The certificate authority of a control plane, and the certificates that it signs.
 
+mod given;
+
 use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,
 };
+
+pub(crate) use given::certificates;
+pub use given::{ClientAuthorities, PemError, ServingCertificate};
 
 use crate::auth::{AUTHENTICATED, Identity, UID_ATTRIBUTE};
 
@@ -21,12 +26,14 @@ const SERVER_NAMES: [&str; 5] = [
 /// The certificates of one control plane.
 #[derive(Clone, Debug)]
 pub struct TlsMaterial {
-    /// The authority's certificate.
+    /// The certificates by which clients know the server: that of the authority here, or what the
+    /// server shows if that came from outside.
     pub ca_pem: String,
     /// The administrator's certificate and key.
     pub admin: ClientCertificate,
     pub(crate) server_pem: String,
     pub(crate) server_key_pem: String,
+    pub(crate) client_authorities: Option<ClientAuthorities>,
     authority: Arc<CertifiedIssuer<'static, KeyPair>>,
 }
 
@@ -76,8 +83,36 @@ impl TlsMaterial {
             admin: sign(&authority, &Identity::admin())?,
             server_pem: server.pem(),
             server_key_pem: key.serialize_pem(),
+            client_authorities: None,
             authority: Arc::new(authority),
         })
+    }
+
+    /// Lets the server show another certificate.
+    #[must_use]
+    pub fn serving(mut self, certificate: ServingCertificate) -> Self {
+        self.ca_pem.clone_from(&certificate.chain_pem);
+        self.server_pem = certificate.chain_pem;
+        self.server_key_pem = certificate.key_pem;
+        self
+    }
+
+    /// Lets the server also believe client certificates of other authorities.
+    #[must_use]
+    pub fn believing(mut self, authorities: ClientAuthorities) -> Self {
+        self.client_authorities = Some(authorities);
+        self
+    }
+
+    /// The certificate of the authority here, which signs the administrator's.
+    pub(crate) fn authority_pem(&self) -> String {
+        self.authority.pem()
+    }
+
+    /// The certificates of all authorities whose signature on a client's is believed.
+    pub(crate) fn client_ca_pem(&self) -> String {
+        let given = self.client_authorities.as_ref();
+        self.authority_pem() + given.map_or("", |given| &given.pem)
     }
 
     /// A certificate for a user.

@@ -1,5 +1,5 @@
-//! An embedded Kubernetes control plane for tests: API server, kubelet, scheduler, volume binder,
-//! garbage collector and namespace controller, in process or behind a loopback TLS port.
+//! An embedded Kubernetes control plane for tests.
+#![doc = include_str!("../README.md")]
 
 pub mod actors;
 pub mod admission;

@@ -12,8 +12,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustls::RootCertStore;
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{self, Peer};
-use crate::certificates::{CertificateError, TlsMaterial};
+use crate::certificates::{CertificateError, TlsMaterial, certificates};
 use crate::server::ApiServer;
 
 /// How many HTTP/2 streams a connection may have open: watches stay open, so there are many.
@@ -58,14 +58,13 @@ pub enum ListenError {
 
 impl TlsMaterial {
     fn server_config(&self) -> Result<rustls::ServerConfig, ListenError> {
-        let certificate = |pem: &str| {
-            let parsed = CertificateDer::from_pem_slice(pem.as_bytes());
-            parsed.map_err(|err| ListenError::Tls(err.to_string()))
-        };
+        let parse = |pem: &str| certificates(pem).map_err(|err| ListenError::Tls(err.to_string()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
         let failed = |err: rustls::Error| ListenError::Tls(err.to_string());
-        roots.add(certificate(&self.ca_pem)?).map_err(failed)?;
+        for authority in parse(&self.client_ca_pem())? {
+            roots.add(authority).map_err(failed)?;
+        }
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .allow_unauthenticated()
@@ -73,7 +72,7 @@ impl TlsMaterial {
                 .map_err(|err| ListenError::Tls(err.to_string()))?;
         let key = PrivateKeyDer::from_pem_slice(self.server_key_pem.as_bytes())
             .map_err(|err| ListenError::Tls(err.to_string()))?;
-        let chain = vec![certificate(&self.server_pem)?];
+        let chain = parse(&self.server_pem)?;
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(failed)?

@@ -9,9 +9,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{Endpoint, TestControlPlane};
-use crate::actors::{self, ActorsConfig, KubeletConfig, SchedulerConfig};
+use crate::actors::{self, ActorServer, ActorsConfig, KubeletConfig, SchedulerConfig};
 use crate::auth::{Authorization, Tokens};
-use crate::certificates::TlsMaterial;
+use crate::certificates::{ClientAuthorities, ServingCertificate, TlsMaterial};
 use crate::clock::{Clock, TokioClock};
 use crate::config::{FeatureGates, ServerConfig, UnknownFields};
 use crate::server::ApiServer;
@@ -39,6 +39,8 @@ pub struct TestControlPlaneBuilder {
     now: Option<Timestamp>,
     clock: Option<Arc<dyn Clock>>,
     listen: Option<SocketAddr>,
+    serving_certificate: Option<ServingCertificate>,
+    client_authorities: Option<ClientAuthorities>,
 }
 
 /// The user agent of what the control plane makes at its start.
@@ -188,6 +190,21 @@ impl TestControlPlaneBuilder {
         self
     }
 
+    /// Shows this certificate at the port instead of one that is made for it.
+    #[must_use]
+    pub fn serving_certificate(mut self, certificate: ServingCertificate) -> Self {
+        self.serving_certificate = Some(certificate);
+        self
+    }
+
+    /// Believes client certificates that these authorities have signed: the common name is the
+    /// user, the organizations are the groups.
+    #[must_use]
+    pub fn client_authorities(mut self, authorities: ClientAuthorities) -> Self {
+        self.client_authorities = Some(authorities);
+        self
+    }
+
     /// Starts it. Must be called inside a tokio runtime.
     ///
     /// # Panics
@@ -216,7 +233,13 @@ impl TestControlPlaneBuilder {
         let endpoint = match self.listen {
             None => None,
             Some(address) => {
-                let tls = TlsMaterial::generate().map_err(ListenError::from)?;
+                let mut tls = TlsMaterial::generate().map_err(ListenError::from)?;
+                if let Some(certificate) = self.serving_certificate {
+                    tls = tls.serving(certificate);
+                }
+                if let Some(authorities) = self.client_authorities {
+                    tls = tls.believing(authorities);
+                }
                 let stopping = server.stopping();
                 let address =
                     tls::listen(server.clone(), address, &tls, &mut tasks, stopping).await?;
@@ -231,10 +254,15 @@ impl TestControlPlaneBuilder {
         let port = endpoint.as_ref().map(|endpoint| endpoint.address.port());
         publish_service(&server, port.unwrap_or(DEFAULT_PORT)).await;
         if let Some(endpoint) = &endpoint {
-            publish_client_ca(&server, &endpoint.tls.ca_pem).await;
+            publish_client_ca(&server, &endpoint.tls.client_ca_pem()).await;
         }
         server.install_stock_policy();
-        let actors = actors::start(&server, self.actors, &mut tasks).await;
+        let actors = actors::start(
+            &ActorServer::Embedded(server.clone()),
+            self.actors,
+            &mut tasks,
+        )
+        .await;
         server.audit().clear();
         Ok(TestControlPlane {
             server,

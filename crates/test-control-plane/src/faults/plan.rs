@@ -47,7 +47,7 @@ pub struct FaultPlan {
 /// A plan that can't be read.
 #[derive(Debug, thiserror::Error)]
 #[error("reading a fault plan: {0}")]
-pub struct PlanError(#[from] serde_json::Error);
+pub struct PlanError(serde_json::Error);
 
 impl FaultPlan {
     /// Reads a plan.
@@ -56,7 +56,7 @@ impl FaultPlan {
     ///
     /// The text isn't JSON of a plan; the error names the place.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
-        Ok(serde_json::from_str(text)?)
+        serde_json::from_str(text).map_err(PlanError)
     }
 
     /// The plan as JSON that [`from_json`](Self::from_json) reads.

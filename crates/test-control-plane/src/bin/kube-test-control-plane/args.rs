@@ -1,0 +1,101 @@
+//! The flags, named as those of kube-apiserver where the same thing exists there.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Parser};
+use kube_test_control_plane::actors::parse_duration;
+use kube_test_control_plane::auth::Authorization;
+use kube_test_control_plane::{FeatureGates, ServerConfig, UnknownFields};
+
+/// The actors by name, in the order in which they are listed.
+pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
+                                 disruption-controller,volume-binder,garbage-collector,\
+                                 namespace-controller";
+
+/// An embedded Kubernetes control plane for tests and demos: no cluster, no containers.
+#[derive(Debug, Parser)]
+#[command(name = "kube-test-control-plane", version)]
+pub(crate) struct Args {
+    /// The port to serve on; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) secure_port: u16,
+
+    /// The loopback address to serve on.
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub(crate) bind_address: IpAddr,
+
+    /// Where to write the administrator's kubeconfig.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig_out: Option<PathBuf>,
+
+    /// The certificate to serve with, as PEM, followed by those that clients know it by. Without
+    /// it, one is made.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+
+    /// The private key of --tls-cert-file, as PEM.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_private_key_file: Option<PathBuf>,
+
+    /// Certificates of authorities, as PEM: clients with a certificate that one of them has signed
+    /// are the user of its common name, in the groups of its organizations.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_ca_file: Option<PathBuf>,
+
+    /// Bearer tokens: lines of token,user,uid,"group1,group2".
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_auth_file: Option<PathBuf>,
+
+    /// Who decides what users may do: a list of RBAC, Node, AlwaysAllow and AlwaysDeny, of which the
+    /// first that allows a request decides. The members of system:masters may always do everything.
+    #[arg(long, value_name = "LIST", default_value = "RBAC")]
+    pub(crate) authorization_mode: Authorization,
+
+    /// Where to write every request, one line of audit.k8s.io/v1 JSON each, behind what is there; -
+    /// is the standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log_path: Option<PathBuf>,
+
+    /// A fault plan, as JSON: which requests and watches fail, and how.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fault_plan_file: Option<PathBuf>,
+
+    /// Which actors run, separated by commas; an empty list runs none.
+    #[arg(long, value_name = "LIST", default_value = ACTORS)]
+    pub(crate) actors: String,
+
+    /// Lets kubelet and scheduler write events, as a cluster's do.
+    #[arg(long)]
+    pub(crate) actor_events: bool,
+
+    /// How long a pod stays pending on its node, such as 500ms or 2s.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    pub(crate) start_delay: Duration,
+
+    /// How long a pod runs before it is ready, such as 500ms or 2s.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    pub(crate) ready_delay: Duration,
+
+    /// What becomes of fields that Kubernetes v1.36.2 doesn't know: prune drops them, as it does;
+    /// keep stores them, as a newer server that knows them.
+    #[arg(long, value_name = "POLICY", default_value = "prune")]
+    pub(crate) unknown_fields: UnknownFields,
+
+    /// Feature gates that change what is stored: MaxUnavailableStatefulSet=true|false (off).
+    #[arg(long, value_name = "GATES", default_value = "")]
+    pub(crate) feature_gates: FeatureGates,
+
+    /// How many changes are kept for watches that go on from an older version.
+    #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
+    pub(crate) log_window: usize,
+
+    /// Log more; repeat for even more.
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "needs a number and a unit of ms, s, m or h".to_owned())
+}

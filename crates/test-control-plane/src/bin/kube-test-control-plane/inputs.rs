@@ -1,0 +1,130 @@
+//! What the files and lists of the flags say.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use kube_test_control_plane::actors::{
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig,
+    NodeControllerConfig, PodBehaviour, PodCollectorConfig, SchedulerConfig, VolumeBinderConfig,
+};
+use kube_test_control_plane::auth::Tokens;
+use kube_test_control_plane::certificates::{ClientAuthorities, ServingCertificate};
+use kube_test_control_plane::faults::FaultPlan;
+
+use crate::args::{ACTORS, Args};
+
+/// Everything that is read before anything is done.
+pub(crate) struct Inputs {
+    pub(crate) tokens: Tokens,
+    pub(crate) actors: ActorsConfig,
+    pub(crate) faults: Option<FaultPlan>,
+    pub(crate) serving: Option<ServingCertificate>,
+    pub(crate) authorities: Option<ClientAuthorities>,
+}
+
+impl Inputs {
+    /// Reads all files.
+    pub(crate) fn read(args: &Args) -> anyhow::Result<Self> {
+        Ok(Self {
+            tokens: tokens(args)?,
+            actors: actors(args)?,
+            faults: faults(args)?,
+            serving: serving(args)?,
+            authorities: authorities(args)?,
+        })
+    }
+}
+
+fn read(flag: &str, path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("--{flag}: reading {}", path.display()))
+}
+
+fn tokens(args: &Args) -> anyhow::Result<Tokens> {
+    let mut tokens = Tokens::default();
+    if let Some(path) = &args.token_auth_file {
+        let text = read("token-auth-file", path)?;
+        tokens
+            .insert_file(&text)
+            .with_context(|| format!("--token-auth-file: {}", path.display()))?;
+    }
+    Ok(tokens)
+}
+
+fn faults(args: &Args) -> anyhow::Result<Option<FaultPlan>> {
+    let Some(path) = &args.fault_plan_file else {
+        return Ok(None);
+    };
+    let text = read("fault-plan-file", path)?;
+    let plan = FaultPlan::from_json(&text);
+    let plan = plan.with_context(|| format!("--fault-plan-file: {}", path.display()))?;
+    Ok(Some(plan))
+}
+
+fn serving(args: &Args) -> anyhow::Result<Option<ServingCertificate>> {
+    match (&args.tls_cert_file, &args.tls_private_key_file) {
+        (None, None) => Ok(None),
+        (Some(_), None) => bail!("--tls-cert-file needs --tls-private-key-file"),
+        (None, Some(_)) => bail!("--tls-private-key-file needs --tls-cert-file"),
+        (Some(certificate), Some(key)) => {
+            let chain = read("tls-cert-file", certificate)?;
+            let key_text = read("tls-private-key-file", key)?;
+            let serving = ServingCertificate::from_pem(&chain, &key_text);
+            let serving = serving.with_context(|| {
+                let (certificate, key) = (certificate.display(), key.display());
+                format!("--tls-cert-file {certificate}, --tls-private-key-file {key}")
+            })?;
+            Ok(Some(serving))
+        }
+    }
+}
+
+fn authorities(args: &Args) -> anyhow::Result<Option<ClientAuthorities>> {
+    let Some(path) = &args.client_ca_file else {
+        return Ok(None);
+    };
+    let text = read("client-ca-file", path)?;
+    let authorities = ClientAuthorities::from_pem(&text);
+    let authorities =
+        authorities.with_context(|| format!("--client-ca-file: {}", path.display()))?;
+    Ok(Some(authorities))
+}
+
+fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
+    let mut config = ActorsConfig {
+        events: args.actor_events,
+        ..ActorsConfig::default()
+    };
+    for name in args
+        .actors
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
+        match name {
+            "kubelet" => {
+                config.kubelet = Some(KubeletConfig::new(PodBehaviour {
+                    start_delay: args.start_delay.into(),
+                    ready_delay: args.ready_delay.into(),
+                    ..PodBehaviour::default()
+                }));
+            }
+            "scheduler" => config.scheduler = Some(SchedulerConfig::default()),
+            "node-controller" => {
+                config.node_controller = Some(NodeControllerConfig::default());
+            }
+            "pod-garbage-collector" => {
+                config.pod_collector = Some(PodCollectorConfig::default());
+            }
+            "disruption-controller" => config.disruption_controller = true,
+            "volume-binder" => config.volume_binder = Some(VolumeBinderConfig::default()),
+            "garbage-collector" => {
+                config.garbage_collector = Some(GarbageCollectorConfig::default());
+            }
+            "namespace-controller" => {
+                config.namespace_controller = Some(NamespaceControllerConfig::default());
+            }
+            other => bail!("--actors: unknown actor {other:?}, known are {ACTORS}"),
+        }
+    }
+    Ok(config)
+}

@@ -1,0 +1,60 @@
+//! The program: a control plane on a loopback port, until it is told to stop.
+
+mod args;
+mod audit_file;
+mod inputs;
+mod run;
+
+use std::process::ExitCode;
+
+use args::Args;
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(err) if !err.use_stderr() => {
+            // Help and version; whoever asked may not listen to the end.
+            let _ = err.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(err) => return fail(&first_line(&err.to_string())),
+    };
+    let level = match args.verbose {
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(format!("off,kube_test_control_plane={level}"))
+        .init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(err) => return fail(&format!("starting the runtime: {err}")),
+    };
+    match runtime.block_on(run::run(args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => fail(&format!("{err:#}")),
+    }
+}
+
+/// What is wrong with the flags, without the advice that follows it.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the one line that says why the program failed"
+)]
+fn fail(reason: &str) -> ExitCode {
+    let line: Vec<&str> = reason.lines().map(str::trim).collect();
+    eprintln!("error: {}", line.join(" "));
+    ExitCode::FAILURE
+}

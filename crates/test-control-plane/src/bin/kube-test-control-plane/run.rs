@@ -1,0 +1,94 @@
+//! Starts the control plane, says that it is ready, and waits for the end.
+
+use std::io::{Write, stdout};
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use kube_test_control_plane::audit::AuditLevel;
+use kube_test_control_plane::{ServerConfig, TestControlPlane};
+use rand::TryRngCore;
+use rand::rngs::OsRng;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::Args;
+use crate::audit_file::AuditFile;
+use crate::inputs::Inputs;
+
+/// Runs until a signal ends it. Nothing is left behind if it can't start.
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+    let inputs = Inputs::read(&args)?;
+    let plane = start(&args, inputs).await?;
+    let begun = begin(&args, &plane);
+    if begun.is_ok() {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    plane.stop().await;
+    begun
+}
+
+async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program is where the clock comes from"
+    )]
+    let now = jiff::Timestamp::try_from(SystemTime::now()).context("reading the clock")?;
+    let config = ServerConfig {
+        seed: OsRng.try_next_u64().context("drawing a seed")?,
+        tokens: inputs.tokens,
+        authorization: args.authorization_mode.clone(),
+        log_window: args.log_window,
+        unknown_fields: args.unknown_fields,
+        feature_gates: args.feature_gates,
+        ..ServerConfig::default()
+    };
+    let mut builder = TestControlPlane::builder()
+        .server_config(config)
+        .actors(inputs.actors)
+        .starting_at(now)
+        .listen(SocketAddr::new(args.bind_address, args.secure_port));
+    if let Some(certificate) = inputs.serving {
+        builder = builder.serving_certificate(certificate);
+    }
+    if let Some(authorities) = inputs.authorities {
+        builder = builder.client_authorities(authorities);
+    }
+    let plane = builder.try_start().await?;
+    if let Some(plan) = &inputs.faults {
+        plane.server().faults().load(plan);
+    }
+    Ok(plane)
+}
+
+/// Writes what clients wait for, and says that it is there.
+fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
+    let mut audit_file = None;
+    if let Some(path) = &args.audit_log_path {
+        let (file, writer) = AuditFile::open(path)?;
+        plane
+            .server()
+            .audit()
+            .write_to(writer, AuditLevel::Metadata);
+        audit_file = Some(file);
+    }
+    if let Some(path) = &args.kubeconfig_out {
+        plane.write_kubeconfig(path)?;
+    }
+    let url = plane.url().unwrap_or_default();
+    if let Err(err) = writeln!(stdout(), "ready {url}") {
+        if let Some(path) = &args.kubeconfig_out {
+            // The failure to tell is the first one.
+            let _ = std::fs::remove_file(path);
+        }
+        return Err(err).context("saying on the standard output that it is ready");
+    }
+    if let Some(file) = audit_file {
+        file.keep();
+    }
+    Ok(())
+}
