@@ -67,7 +67,6 @@ impl ServingCertificate {
 #[derive(Clone, Debug)]
 pub struct ClientAuthorities {
     pub(crate) pem: Arc<str>,
-    pub(crate) certificates: Arc<[CertificateDer<'static>]>,
 }
 
 impl ClientAuthorities {
@@ -77,17 +76,11 @@ impl ClientAuthorities {
     ///
     /// There is none, or one is broken.
     pub fn from_pem(pem: &str) -> Result<Self, PemError> {
-        let certificates = certificates(pem)?;
         let mut roots = rustls::RootCertStore::empty();
-        for certificate in &certificates {
-            roots
-                .add(certificate.clone())
-                .map_err(PemError::Authority)?;
+        for certificate in certificates(pem)? {
+            roots.add(certificate).map_err(PemError::Authority)?;
         }
-        Ok(Self {
-            pem: pem.into(),
-            certificates: certificates.into(),
-        })
+        Ok(Self { pem: pem.into() })
     }
 }
 
