@@ -25,9 +25,9 @@
 //! # How pods behave
 //!
 //! A [`PodBehaviour`] describes a pod's life in stages. It comes from, the first that says
-//! anything: [`Pods::behave`], annotations on the pod (one by one), the closure
-//! [`KubeletConfig::rule`], the first rule of [`KubeletConfig::rules`] whose [`PodMatcher`] fits,
-//! [`KubeletConfig::default`]. A [`Delay`] is a time such as `2s` or a range such as `1s..3s`.
+//! anything: [`Pods::behave`], annotations on the pod (one by one), rules that
+//! [`Pods::add_rule`] has added, the newest first, the closure [`KubeletConfig::rule`], the first
+//! rule of [`KubeletConfig::rules`] whose [`PodMatcher`] fits, [`KubeletConfig::default`]. A [`Delay`] is a time such as `2s` or a range such as `1s..3s`.
 //!
 //! The annotations start with `kubelet.test-control-plane/`; their values are YAML.
 //!
@@ -41,6 +41,7 @@
 //! | `image-pull-failure` | `{times: 3, image: "*:bad", message: no}` | `ErrImagePull`, `ImagePullBackOff` |
 //! | `crash` | `{after: 5s, times: 3, exitCode: 1, signal: 9, reason: OOMKilled, container: c}` | crashes, `CrashLoopBackOff` |
 //! | `flap` | `{readyFor: 10s, unreadyFor: 5s, times: 2}` | readiness that comes and goes |
+//! | `readiness` | `[{ready: 5s}, {unready: 2s}, {ready: 0s}]` | the same as a script; the last step lasts |
 //! | `pre-stop-delay`, `stop-delay` | delay | how long stopping takes; killed at the end of the grace period |
 //! | `stop` | `obeys`, `ignores-sigterm`, `hangs` | what the containers do when told to stop |
 //! | `stop-exit-code` | number | the exit code of containers that stop |
@@ -64,6 +65,7 @@ mod delay;
 mod disruption_controller;
 mod events;
 mod garbage_collector;
+mod incarnations;
 mod kubelet;
 mod matcher;
 #[cfg(feature = "client")]
@@ -84,7 +86,7 @@ pub use delay::{Delay, ParseDelayError, parse_duration};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
-    PodBehaviour, PodRule, RunningPod, Stop,
+    PodBehaviour, PodRule, PodRuleId, ReadinessStep, RunningPod, Stop,
 };
 pub use matcher::{Pattern, PodMatcher};
 pub use namespaces::NamespaceControllerConfig;

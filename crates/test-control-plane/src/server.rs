@@ -2,13 +2,12 @@
 
 mod dispatch;
 mod pipeline;
+mod random;
 mod writes;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionHooks;
@@ -20,6 +19,7 @@ use crate::config::ServerConfig;
 use crate::faults::Faults;
 use crate::store::Store;
 use crate::transport::Stamps;
+use random::RandomSources;
 
 pub use pipeline::ConnectionDropped;
 
@@ -34,7 +34,7 @@ struct Inner {
     skew: Arc<SkewedClock>,
     /// Watches from before this revision are answered with 410.
     watch_floor: AtomicU64,
-    random: Mutex<StdRng>,
+    random: Mutex<RandomSources>,
     allocations: Mutex<Allocations>,
     config: ServerConfig,
     audit: AuditLog,
@@ -58,7 +58,7 @@ impl ApiServer {
             clock: Arc::<SkewedClock>::clone(&skew),
             skew,
             watch_floor: AtomicU64::new(0),
-            random: Mutex::new(StdRng::seed_from_u64(config.seed)),
+            random: Mutex::new(RandomSources::new(config.seed)),
             allocations: Mutex::new(Allocations::default()),
             audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
             faults: Faults::new(config.seed),
@@ -134,7 +134,7 @@ impl ApiServer {
         self.0.stopping.clone()
     }
 
-    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
+    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut RandomSources) -> T) -> T {
         draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -157,8 +157,8 @@ impl ApiServer {
             Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
             Some(seconds) if seconds < 0 => 0,
             _ => {
-                let extra =
-                    self.with_random(|random| random.random_range(0..DEFAULT_TIMEOUT_SECONDS));
+                let extra = self
+                    .with_random(|random| random.timeouts.random_range(0..DEFAULT_TIMEOUT_SECONDS));
                 DEFAULT_TIMEOUT_SECONDS + extra
             }
         };

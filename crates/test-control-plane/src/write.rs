@@ -56,7 +56,7 @@ impl ApiServer {
 
     /// A new uid.
     pub(crate) fn new_uid(&self) -> String {
-        let bits: u128 = self.with_random(Rng::random);
+        let bits: u128 = self.with_random(|random| random.uids.random());
         uuid::Builder::from_random_bytes(bits.to_be_bytes())
             .into_uuid()
             .to_string()
@@ -71,7 +71,7 @@ impl ApiServer {
         let mut name = prefix[..end].to_owned();
         self.with_random(|random| {
             for _ in 0..SUFFIX_LEN {
-                let index = random.random_range(0..SAFE_ALPHABET.len());
+                let index = random.names.random_range(0..SAFE_ALPHABET.len());
                 name.push(char::from(SAFE_ALPHABET[index]));
             }
         });

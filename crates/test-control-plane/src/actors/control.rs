@@ -2,12 +2,16 @@
 
 mod nodes;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::client::{ActorClient, path};
-use super::kubelet::{Cause, Crash, Ending, KubeletOrder, PodBehaviour, RunningPod};
+use super::kubelet::{
+    Cause, Crash, Ending, KubeletOrder, PodBehaviour, PodRule, PodRuleId, RunningPod,
+};
 use super::node_controller::NodeOrder;
 use super::runner::Orders;
 use super::scheduler::SchedulerOrder;
@@ -21,6 +25,8 @@ pub(crate) struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
+    /// How many rules have been added.
+    rules: AtomicU64,
 }
 
 impl Handles {
@@ -87,6 +93,28 @@ impl<'a> Pods<'a> {
             pod: pod_key(namespace, name),
             behaviour: None,
         };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Asks the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules again how
+    /// each pod is to behave. They are asked whenever a pod is written; this is for a closure that
+    /// has changed its mind since.
+    pub async fn refresh(&self) {
+        self.handles.tell_kubelet(KubeletOrder::Refresh).await;
+    }
+
+    /// Adds a rule, which wins over all that there are, for the pods that run as well.
+    pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
+        let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
+        let rule = Box::new(rule);
+        let order = KubeletOrder::AddRule { id, rule };
+        self.handles.tell_kubelet(order).await;
+        id
+    }
+
+    /// Takes a rule away that was added; the pods behave as what is left says.
+    pub async fn remove_rule(&self, id: PodRuleId) {
+        let order = KubeletOrder::RemoveRule { id };
         self.handles.tell_kubelet(order).await;
     }
 

@@ -38,6 +38,11 @@ impl Delay {
         }
     }
 
+    /// This, and never less than `least`.
+    pub(super) fn at_least(self, least: Duration) -> Self {
+        Self::between(self.min.max(least), self.max.max(least))
+    }
+
     /// Whether it never takes any time.
     pub fn is_zero(self) -> bool {
         self.max.is_zero()
@@ -99,7 +104,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Draws from a seed. Each draw has a name, so that one more of them shifts no other.
+/// Draws from a seed. Each draw has a name, so that one more of them shifts no other. Nothing in it
+/// may depend on what others do, as uids do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dice {
     seed: u64,
@@ -110,22 +116,22 @@ impl Dice {
         Self { seed }
     }
 
-    /// How long it takes this time: the `nth` time that `what` happens to the object `uid`.
-    pub(super) fn draw(self, delay: Delay, uid: &str, what: &str, nth: u32) -> Duration {
+    /// How long it takes this time: the `nth` time that `what` happens to the object `whom`.
+    pub(super) fn draw(self, delay: Delay, whom: &str, what: &str, nth: u32) -> Duration {
         let width =
             u64::try_from(delay.max.saturating_sub(delay.min).as_millis()).unwrap_or(u64::MAX);
         if width == 0 {
             return delay.min;
         }
-        let drawn = self.number(uid, what, nth) % width.saturating_add(1);
+        let drawn = self.number(whom, what, nth) % width.saturating_add(1);
         delay.min.saturating_add(Duration::from_millis(drawn))
     }
 
     /// A number that depends on the seed and the name of the draw alone.
-    pub(super) fn number(self, uid: &str, what: &str, nth: u32) -> u64 {
+    pub(super) fn number(self, whom: &str, what: &str, nth: u32) -> u64 {
         // FNV-1a over the name, then the finishing steps of SplitMix64.
         let mut hash = 0xcbf2_9ce4_8422_2325 ^ self.seed;
-        let bytes = [uid.as_bytes(), &[0], what.as_bytes(), &nth.to_le_bytes()].concat();
+        let bytes = [whom.as_bytes(), &[0], what.as_bytes(), &nth.to_le_bytes()].concat();
         for byte in bytes {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -164,11 +170,11 @@ mod tests {
         let dice = Dice::new(7);
         let delay = Delay::between(Duration::from_secs(1), Duration::from_secs(3));
         let draws: Vec<Duration> = (0..50)
-            .map(|nth| dice.draw(delay, "uid", "ready", nth))
+            .map(|nth| dice.draw(delay, "web-0", "ready", nth))
             .collect();
         assert!(draws.iter().all(|d| (1000..=3000).contains(&d.as_millis())));
         assert!(draws.iter().any(|draw| *draw != draws[0]));
-        assert_eq!(dice.draw(delay, "uid", "ready", 3), draws[3]);
-        assert_ne!(Dice::new(8).draw(delay, "uid", "ready", 3), draws[3]);
+        assert_eq!(dice.draw(delay, "web-0", "ready", 3), draws[3]);
+        assert_ne!(Dice::new(8).draw(delay, "web-0", "ready", 3), draws[3]);
     }
 }

@@ -5,6 +5,7 @@
 //! is written when what happens changes it, and not otherwise, so that a test may set conditions
 //! itself.
 
+mod adopting;
 mod annotations;
 mod behaviour;
 mod changing;
@@ -12,9 +13,12 @@ mod container;
 mod ending;
 mod failing;
 mod orders;
+mod readiness;
 mod run;
 mod status;
+mod updating;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -25,7 +29,7 @@ use tokio::time::Instant;
 
 pub use behaviour::{
     BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
-    PodBehaviour, PodRule, Stop,
+    PodBehaviour, PodRule, PodRuleId, ReadinessStep, Stop,
 };
 pub(super) use ending::Ending;
 pub(super) use orders::KubeletOrder;
@@ -35,6 +39,7 @@ use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::Dice;
 use super::events::{Recorder, pod_reference};
+use super::incarnations::{Incarnations, identity};
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::{Actor, Work};
@@ -44,6 +49,10 @@ use run::{Now, PodRun, Stage};
 
 /// The address of a node that doesn't tell one.
 const ADDRESS: &str = "192.0.2.1";
+
+/// The network of the pods, and how many addresses it has for them.
+const FIRST_ADDRESS: u32 = 0x0af4_0000;
+const ADDRESSES: u32 = 0xfffe;
 
 /// The kubelets.
 #[derive(Debug)]
@@ -65,14 +74,17 @@ pub(super) struct Kubelet {
     current: BTreeMap<Key, Box<str>>,
     /// The pods on each node, by uid.
     on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
-    /// How many pods of each name there have been.
-    incarnations: BTreeMap<Key, u32>,
+    incarnations: Incarnations,
     /// What a test wants of a pod, whatever the configuration says.
     wanted: BTreeMap<Key, PodBehaviour>,
+    /// Rules that were added at run time, the newest first.
+    rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
     waiting: Waiters,
     next_address: u32,
     /// None if events are not wanted.
     events: Option<Recorder>,
+    /// How many addresses have been given.
+    starts: u64,
 }
 
 impl Kubelet {
@@ -95,11 +107,13 @@ impl Kubelet {
             runs: BTreeMap::new(),
             current: BTreeMap::new(),
             on_node: BTreeMap::new(),
-            incarnations: BTreeMap::new(),
+            incarnations: Incarnations::default(),
             wanted: BTreeMap::new(),
+            rules: BTreeMap::new(),
             waiting: Waiters::default(),
             next_address: 0,
             events,
+            starts: 0,
         }
     }
 
@@ -116,19 +130,15 @@ impl Kubelet {
         let uid = &object.uid;
         if self.current.get(&object.key) != Some(uid) {
             self.current.insert(object.key.clone(), uid.clone());
-            *self.incarnations.entry(object.key.clone()).or_default() += 1;
             let on_node = self.on_node.entry(node.into()).or_default();
             on_node.insert(uid.clone(), object.key.clone());
         }
+        let nth = self.incarnations.count(object, &self.client);
         if !self.is_served(node) {
             return;
         }
         let pod = object.value();
-        let nth = self.incarnations.get(&object.key).copied().unwrap_or(1);
-        let behaviour = match self.wanted.get(&object.key) {
-            Some(wanted) => wanted.clone(),
-            None => self.config.behaviour(&pod, nth),
-        };
+        let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let mut changed = false;
@@ -138,21 +148,52 @@ impl Kubelet {
         } else {
             let address = self.nodes.get(node).cloned();
             let address = address.unwrap_or_else(|| ADDRESS.to_owned());
-            let identity = (object.key.clone(), uid.clone());
+            let identity = (object.key.clone(), uid.clone(), nth);
             let mut run = PodRun::new(identity, &pod, behaviour, address, now);
             run.adopt(&pod, now);
             self.runs.entry(uid.clone()).or_insert(run)
         };
+        run.complain(complaints);
         if object.deleting {
             let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
             let grace = Duration::from_secs(grace.and_then(Value::as_u64).unwrap_or(0));
             run.begin_to_stop(grace, now);
         }
         let has_news = self.events.is_some() && !run.happened.is_empty();
-        if changed || has_news || run.reported.is_none() || status::has_gates(&pod) {
+        let is_told = |status: &Value| status::is_of(status, &pod);
+        let is_reported = run.reported.as_ref().is_some_and(is_told);
+        if changed || has_news || !is_reported || status::has_gates(&pod) {
             agenda.now(&object.key);
         } else if let Some(due) = run.next_due() {
             agenda.at(&object.key, due);
+        }
+    }
+
+    /// How a pod behaves, which is the `nth` of its name, and what is wrong with its annotations.
+    fn behaviour(&self, key: &Key, pod: &Value, nth: u32) -> (PodBehaviour, Vec<String>) {
+        if let Some(wanted) = self.wanted.get(key) {
+            return (wanted.clone(), Vec::new());
+        }
+        let drawn = self.dice.number(&identity(key, nth), "rule", 0);
+        let added = self.rules.values();
+        self.config.behaviour(pod, nth, added, drawn)
+    }
+
+    /// An address for a pod that starts: its node's, or one that no other pod has.
+    fn new_address(&mut self, pod: &Value, host: &str) -> String {
+        if pod.pointer("/spec/hostNetwork") == Some(&json!(true)) {
+            return host.to_owned();
+        }
+        loop {
+            self.next_address = self.next_address % ADDRESSES + 1;
+            let address = Ipv4Addr::from(FIRST_ADDRESS | self.next_address).to_string();
+            self.starts += 1;
+            let is_taken =
+                |run: &PodRun| run.pod_ip.as_ref() == Some(&address) && run.stage != Stage::Stopped;
+            let may_be_taken = self.starts > u64::from(ADDRESSES);
+            if !may_be_taken || !self.runs.values().any(is_taken) {
+                return address;
+            }
         }
     }
 
@@ -341,22 +382,19 @@ impl Actor for Kubelet {
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
-        let run = self.runs.get_mut(&object.uid).filter(|_| served)?;
+        let run = self.runs.get(&object.uid).filter(|_| served)?;
         let pod = object.value();
-        let unbound = Some(()).filter(|()| self.waits_for_claims && run.is_starting(now.at));
-        if let Some(claim) =
-            unbound.and_then(|()| unbound_claim(&self.client, &pod, &key.namespace))
-        {
+        let starts = run.is_starting(now.at);
+        let claim = (starts && self.waits_for_claims)
+            .then(|| unbound_claim(&self.client, &pod, &key.namespace));
+        if let Some(claim) = claim.flatten() {
             self.waiting.wait(claim, key);
         } else {
-            let next_address = &mut self.next_address;
-            run.go_on(
-                || {
-                    *next_address += 1;
-                    Ipv4Addr::from(0x0af4_0000 | (*next_address & 0xffff)).to_string()
-                },
-                now,
-            );
+            let host = run.host_ip.clone();
+            let address = starts.then(|| self.new_address(&pod, &host));
+            let run = self.runs.get_mut(&object.uid)?;
+            run.go_on(address, now);
+            run.attach(&pod, now);
             if let Some(due) = run.next_due() {
                 agenda.at(key, due);
             }

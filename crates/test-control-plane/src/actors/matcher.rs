@@ -58,6 +58,10 @@ pub struct PodMatcher {
     /// Labels that they have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The stateful set that controls them, by its name. Unlike a pattern such as `web-*` for their
+    /// own names it tells the pods of `web` from those of `web-front`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Pattern>,
     /// Their ordinals: the number in the label `apps.kubernetes.io/pod-index`, or at the end of
     /// the name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -83,6 +87,7 @@ impl PodMatcher {
         let revision = metadata.label("controller-revision-hash");
         fits(&self.namespace, metadata.namespace())
             && fits(&self.name, metadata.name())
+            && (self.set.is_none() || set(metadata).is_some_and(|name| fits(&self.set, name)))
             && fits(&self.revision, revision.unwrap_or_default())
             && self
                 .labels
@@ -93,6 +98,13 @@ impl PodMatcher {
             && (self.image.is_none() || images(pod).any(|image| fits(&self.image, image)))
             && self.first.is_none_or(|first| nth <= first)
     }
+}
+
+/// The stateful set that controls an object.
+fn set(metadata: MetadataRef<'_>) -> Option<&str> {
+    let owners = metadata.0?.get("ownerReferences")?.as_array()?;
+    let controls = |owner: &&Value| owner["controller"] == true && owner["kind"] == "StatefulSet";
+    owners.iter().find(controls)?.get("name")?.as_str()
 }
 
 fn ordinal(metadata: MetadataRef<'_>) -> Option<u64> {
@@ -134,6 +146,23 @@ mod tests {
                 "{pattern} {text}"
             );
         }
+    }
+
+    #[test]
+    fn a_set_is_the_controller_and_no_part_of_a_name() {
+        let pod = |owner: &str, controls: bool| {
+            json!({"metadata": {"name": "web-front-0", "ownerReferences": [
+                {"kind": "StatefulSet", "name": owner, "controller": controls},
+            ]}})
+        };
+        let matcher = |set: &str| PodMatcher {
+            set: Some(set.into()),
+            ..PodMatcher::default()
+        };
+        assert!(matcher("web-front").matches(&pod("web-front", true), 1));
+        assert!(!matcher("web").matches(&pod("web-front", true), 1));
+        assert!(!matcher("web").matches(&pod("web", false), 1));
+        assert!(!matcher("web").matches(&json!({"metadata": {"name": "web-0"}}), 1));
     }
 
     #[test]

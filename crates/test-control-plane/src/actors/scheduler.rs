@@ -18,6 +18,7 @@ use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::{Delay, Dice};
 use super::events::{Happened, Recorder, pod_reference};
+use super::incarnations::{Incarnations, identity};
 use super::matcher::PodMatcher;
 use super::pods::{PodFields, Waiters};
 use super::runner::{Actor, Work};
@@ -73,6 +74,7 @@ pub(super) struct Scheduler {
     /// How volumes are bound; none if pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
     dice: Dice,
+    incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
     /// When each pod that waits for it may be assigned, by uid.
@@ -101,6 +103,7 @@ impl Scheduler {
             config,
             volumes,
             dice: Dice::new(seed),
+            incarnations: Incarnations::default(),
             fields: PodFields::new(),
             cache: Cache::default(),
             due: BTreeMap::new(),
@@ -125,9 +128,10 @@ impl Scheduler {
     /// When a pod may be assigned.
     fn due(&mut self, object: &Object) -> Instant {
         let (dice, delay) = (self.dice, self.config.bind_delay);
+        let nth = self.incarnations.count(object, &self.client);
         *self.due.entry(object.uid.clone()).or_insert_with(|| {
-            let uid = &object.uid;
-            later(Instant::now(), dice.draw(delay, uid, "bind", 0))
+            let whom = identity(&object.key, nth);
+            later(Instant::now(), dice.draw(delay, &whom, "bind", 0))
         })
     }
 

@@ -21,6 +21,7 @@ pub(super) use volume::{SELECTED_NODE, fits};
 use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::Dice;
+use super::incarnations::{Incarnations, identity};
 use super::pods::{PodFields, claim_key, claims_of};
 use super::runner::{Actor, Work};
 use crate::clock::later;
@@ -43,6 +44,7 @@ pub(super) struct VolumeBinder {
     client: ActorClient,
     config: VolumeBinderConfig,
     dice: Dice,
+    incarnations: Incarnations,
     fields: PodFields,
     /// The pods that mount each claim.
     users: BTreeMap<Key, BTreeSet<Key>>,
@@ -59,6 +61,7 @@ impl VolumeBinder {
             client,
             config,
             dice: Dice::new(seed),
+            incarnations: Incarnations::default(),
             fields: PodFields::new(),
             users: BTreeMap::new(),
             free: FreeVolumes::default(),
@@ -99,9 +102,10 @@ impl VolumeBinder {
             return None;
         }
         let (delay, failures) = self.config.fate(&object.key, &claim);
-        let dice = self.dice;
+        let (dice, key) = (self.dice, &object.key);
+        let nth = self.incarnations.count(&object, &self.client);
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
-            let time = dice.draw(delay, &object.uid, "provision", 0);
+            let time = dice.draw(delay, &identity(key, nth), "provision", 0);
             (later(Instant::now(), time), 0)
         });
         if *due > Instant::now() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Plane, pod};
+use crate::support::{Plane, is_ready, pod};
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
     ActorsConfig, Crash, Delay, Flap, KubeletConfig, PodBehaviour,
@@ -80,4 +80,46 @@ async fn the_same_seed_gives_the_same_history() {
     assert!(first.len() > 100, "{}", first.len());
     assert_eq!(first, history(7).await);
     assert_ne!(first, history(8).await);
+}
+
+/// How long each of some pods took to become ready, if something else is created before them.
+async fn times(others: usize) -> Vec<Duration> {
+    let range = Delay::between(Duration::ZERO, Duration::from_secs(3600));
+    let behaviour = PodBehaviour {
+        start_delay: range,
+        ready_delay: range,
+        ..PodBehaviour::default()
+    };
+    let builder = TestControlPlane::builder().seed(7);
+    let plane = builder.kubelet(KubeletConfig::new(behaviour)).start().await;
+    let plane = Plane::new(plane);
+    for i in 0..others {
+        let map = json!({"metadata": {"name": format!("m-{i}")}});
+        let path = "/api/v1/namespaces/default/configmaps";
+        plane.create(path, &map).await;
+        plane.code("/api/v1/pods?watch=1&resourceVersion=0").await;
+    }
+    let path = "/api/v1/namespaces/default/pods";
+    for i in 0..5 {
+        plane.create(path, &pod(&format!("p-{i}"))).await;
+    }
+    let start = tokio::time::Instant::now();
+    let mut times = Vec::new();
+    for i in 0..5 {
+        let path = format!("{path}/p-{i}");
+        let since = loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if is_ready(&plane.get(&path).await) {
+                break start.elapsed();
+            }
+        };
+        times.push(since);
+    }
+    plane.stop().await;
+    times
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_others_shift_no_delay() {
+    assert_eq!(times(0).await, times(3).await);
 }

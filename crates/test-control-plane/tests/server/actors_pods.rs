@@ -1,5 +1,6 @@
 //! How pods behave on their nodes.
 
+mod changing;
 mod ending;
 mod failing;
 mod orders;

@@ -41,6 +41,8 @@ pub enum Cause {
     NodeShutdown,
     /// A critical pod needed the room.
     Preempted,
+    /// It ran for longer than its `activeDeadlineSeconds`.
+    DeadlineExceeded,
 }
 
 /// What a pod's containers do when they are told to stop.
@@ -111,6 +113,16 @@ pub struct Flap {
     pub times: Option<u32>,
 }
 
+/// A step of a pod's readiness, and how long it lasts. The last step of a script lasts for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReadinessStep {
+    /// The pod is ready.
+    Ready(Delay),
+    /// It is not.
+    Unready(Delay),
+}
+
 /// How a pod behaves, stage by stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -131,6 +143,10 @@ pub struct PodBehaviour {
     pub crash: Option<Crash>,
     /// Whether readiness comes and goes.
     pub flap: Option<Flap>,
+    /// How readiness comes and goes step by step, from when the pod would be ready on; wins over
+    /// `flap`. Crashes don't stop it, but a container that was restarted takes part only when it
+    /// would be ready again.
+    pub readiness: Vec<ReadinessStep>,
     /// How long the hook before stopping takes.
     pub pre_stop_delay: Delay,
     /// From being told to stop to having stopped.
@@ -149,7 +165,14 @@ pub struct PodRule {
     pub pods: PodMatcher,
     /// How they behave.
     pub behaviour: PodBehaviour,
+    /// If the first rule that matches has a weight, one is drawn for the pod among all rules that
+    /// match and have one, as often as their weights say.
+    pub weight: u32,
 }
+
+/// A rule that was added to a control plane that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodRuleId(pub(in crate::actors) u64);
 
 /// How long the kubelet waits before it tries again what failed: twice as long each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +203,9 @@ impl BackOff {
 /// Decides on the behaviour of a pod, given as JSON; none leaves it to the rules.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// How the kubelets treat pods. Annotations on a pod win over the closure, the closure over the
-/// rules, the first rule that matches over later ones and over the default.
+/// How the kubelets treat pods. Annotations on a pod win over rules that were added at run time,
+/// those over the closure, the closure over the rules here, the first rule that matches over later
+/// ones and over the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
     /// How pods behave that nothing else is said of.
@@ -215,7 +239,8 @@ impl KubeletConfig {
         }
     }
 
-    /// Asks this rule first.
+    /// Asks this rule first: when a pod is written, and when
+    /// [`Pods::refresh`](crate::actors::Pods::refresh) says so.
     #[must_use]
     pub fn rule(
         mut self,
@@ -228,17 +253,55 @@ impl KubeletConfig {
     /// Pods that match behave so, unless an earlier rule is for them.
     #[must_use]
     pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
-        self.rules.push(PodRule { pods, behaviour });
+        self.rules.push(PodRule {
+            pods,
+            behaviour,
+            weight: 0,
+        });
         self
     }
 
-    /// The behaviour of a pod, which is the `nth` of its name.
-    pub(super) fn behaviour(&self, pod: &Value, nth: u32) -> PodBehaviour {
-        let ruled = self.rule.as_ref().and_then(|rule| rule(pod));
-        let behaviour = ruled.unwrap_or_else(|| {
-            let rule = self.rules.iter().find(|rule| rule.pods.matches(pod, nth));
-            rule.map_or(&self.default, |rule| &rule.behaviour).clone()
+    /// The behaviour of a pod, which is the `nth` of its name, and what is wrong with its
+    /// annotations. The rules that were `added` since win over all others, and `drawn` decides
+    /// between rules with weights.
+    pub(super) fn behaviour<'a>(
+        &'a self,
+        pod: &Value,
+        nth: u32,
+        added: impl Iterator<Item = &'a PodRule>,
+        drawn: u64,
+    ) -> (PodBehaviour, Vec<String>) {
+        let added = choose(added, pod, nth, drawn).cloned();
+        let ruled = || self.rule.as_ref().and_then(|rule| rule(pod));
+        let behaviour = added.or_else(ruled).unwrap_or_else(|| {
+            let chosen = choose(self.rules.iter(), pod, nth, drawn);
+            chosen.unwrap_or(&self.default).clone()
         });
         annotations::overridden(behaviour, pod)
     }
+}
+
+/// The behaviour for a pod, which is the `nth` of its name.
+fn choose<'a>(
+    rules: impl Iterator<Item = &'a PodRule>,
+    pod: &Value,
+    nth: u32,
+    drawn: u64,
+) -> Option<&'a PodBehaviour> {
+    let mut matching = rules.filter(|rule| rule.pods.matches(pod, nth));
+    let first = matching.next()?;
+    if first.weight == 0 {
+        return Some(&first.behaviour);
+    }
+    let mut weighty = vec![first];
+    weighty.extend(matching.filter(|rule| rule.weight > 0));
+    let total: u64 = weighty.iter().map(|rule| u64::from(rule.weight)).sum();
+    let mut left = drawn % total;
+    for rule in weighty {
+        match left.checked_sub(u64::from(rule.weight)) {
+            None => return Some(&rule.behaviour),
+            Some(rest) => left = rest,
+        }
+    }
+    None
 }

@@ -13,6 +13,8 @@ pub(super) enum Role {
     Sidecar,
     /// One of the containers that the pod is about.
     Main,
+    /// Added to a pod that runs, to look into it.
+    Ephemeral,
 }
 
 /// How a container ended.
@@ -47,6 +49,8 @@ pub(super) struct Container {
     pub(super) image: String,
     /// Whether the image is not the one that the pod was created with.
     pub(super) has_other_image: bool,
+    /// The resources that it asks for.
+    pub(super) resources: Value,
     pub(super) role: Role,
     pub(super) state: State,
     /// How the run before ended.
@@ -69,6 +73,7 @@ impl Container {
             name: text(spec, "name").to_owned(),
             image: text(spec, "image").to_owned(),
             has_other_image: false,
+            resources: spec.get("resources").cloned().unwrap_or_default(),
             role,
             state: State::Waiting {
                 reason: waits_for,
@@ -118,10 +123,19 @@ impl Container {
             "imageID": if self.runs > 0 { image_id(&self.image) } else { String::new() },
             "ready": self.ready,
             "restartCount": self.restarts,
-            "started": self.is_running(),
             "state": self.state.value(uid, &self.name),
             "lastState": {},
         });
+        if self.role != Role::Ephemeral {
+            status["started"] = json!(self.is_running());
+        }
+        let asks = self.resources.as_object().is_some_and(|r| !r.is_empty());
+        if asks && self.runs > 0 {
+            status["resources"] = self.resources.clone();
+            if let Some(requests) = self.resources.get("requests") {
+                status["allocatedResources"] = requests.clone();
+            }
+        }
         if let Some(last) = &self.last {
             status["lastState"] = json!({"terminated": last.value(uid, &self.name)});
         }

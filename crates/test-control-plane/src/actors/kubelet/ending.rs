@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::behaviour::{Cause, Outcome, Stop};
-use super::container::{Container, Role, State};
+use super::container::{Container, Role, State, Termination};
 use super::run::{Now, PodRun, Stage, Timer};
 use crate::clock::later;
 
@@ -29,14 +31,23 @@ impl Cause {
                 "Pod was terminated in response to imminent node shutdown.",
             )),
             Self::Preempted => Some(("Preempting", "Preempted in order to admit critical pod")),
+            Self::DeadlineExceeded => Some((
+                "DeadlineExceeded",
+                "Pod was active on the node longer than the specified deadline",
+            )),
         }
+    }
+
+    /// Whether the node took the pod's place away.
+    pub(super) fn is_disruption(self) -> bool {
+        matches!(self, Self::Evicted | Self::NodeShutdown | Self::Preempted)
     }
 
     fn exit_code(self) -> i32 {
         match self {
             Self::Exited => 1,
             Self::NodeShutdown => 143,
-            Self::Evicted | Self::Preempted => 137,
+            Self::Evicted | Self::Preempted | Self::DeadlineExceeded => 137,
         }
     }
 }
@@ -59,6 +70,7 @@ impl PodRun {
         for i in 0..self.containers.len() {
             self.terminate(i, code, None, reason, now);
         }
+        self.detach(code, reason, now);
         self.timers.clear();
         self.stage = Stage::Ended;
         self.ending = Some(ending);
@@ -71,8 +83,11 @@ impl PodRun {
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
         let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
-            if let Some(due) = self.timers.get_mut(&Timer::Stop) {
-                *due = kill.min(*due);
+            let hurries = |(since, old): (Instant, Instant)| (since, kill.min(old));
+            let hurried = self.stopping.map(hurries);
+            if hurried != self.stopping {
+                self.stopping = hurried;
+                self.plan_stop(now);
             }
             return;
         }
@@ -81,30 +96,53 @@ impl PodRun {
         }
         self.timers.clear();
         self.stage = Stage::Stopping;
-        if !self.containers.iter().any(Container::is_running) {
-            self.timers.insert(Timer::Stop, now.at);
-            return;
-        }
+        self.stopping = Some((now.at, kill));
         for i in 0..self.containers.len() {
             if self.containers[i].is_running() {
                 let message = format!("Stopping container {}", self.containers[i].name);
                 self.tell(false, "Killing", message, Some(i));
             }
         }
+        self.plan_stop(now);
+    }
+
+    /// Plans when the containers of a pod that stops have stopped.
+    pub(super) fn plan_stop(&mut self, now: Now<'_>) {
+        self.timers.remove(&Timer::Stop);
+        let (since, kill) = self.stopping.unwrap_or((now.at, now.at));
+        if !self.containers.iter().any(Container::is_running) {
+            self.timers.insert(Timer::Stop, now.at);
+            return;
+        }
         let hook = self.draw(self.behaviour.pre_stop_delay, "pre-stop", 0, now);
         let stop = self.draw(self.behaviour.stop_delay, "stop", 0, now);
-        let time = hook.saturating_add(stop);
+        let stopped = later(since, hook.saturating_add(stop));
         match self.behaviour.stop {
             Stop::Obeys => {
-                self.is_killed = time > grace;
-                self.timers
-                    .insert(Timer::Stop, kill.min(later(now.at, time)));
+                self.is_killed = stopped > kill;
+                self.timers.insert(Timer::Stop, kill.min(stopped));
             }
             Stop::IgnoresSigterm => {
                 self.is_killed = true;
                 self.timers.insert(Timer::Stop, kill);
             }
             Stop::Hangs => {}
+        }
+    }
+
+    /// Ends the ephemeral containers.
+    fn detach(&mut self, exit_code: i32, reason: &str, now: Now<'_>) {
+        for container in &mut self.ephemeral {
+            if let State::Running { since } = &container.state {
+                container.state = State::Terminated(Termination {
+                    exit_code,
+                    signal: None,
+                    reason: reason.to_owned(),
+                    started_at: since.clone(),
+                    finished_at: now.time.to_owned(),
+                    run: container.runs,
+                });
+            }
         }
     }
 
@@ -124,6 +162,7 @@ impl PodRun {
                 container.last = None;
             }
         }
+        self.detach(code, reason, now);
         self.timers.clear();
         self.stage = Stage::Stopped;
     }

@@ -109,7 +109,7 @@ impl PodRun {
     }
 
     /// What follows the end of a container.
-    fn restart_later(&mut self, i: usize, now: Now<'_>) {
+    pub(super) fn restart_later(&mut self, i: usize, now: Now<'_>) {
         let container = &self.containers[i];
         let succeeded = container.succeeded();
         let restarts = match (container.role, self.restart_policy.as_str()) {

@@ -1,8 +1,10 @@
 //! What a test can tell the kubelets to do.
 
+use std::cmp::Reverse;
+
 use tokio::sync::oneshot;
 
-use super::behaviour::{Crash, PodBehaviour};
+use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
 use super::container::Container;
 use super::ending::Ending;
 use super::{Kubelet, now};
@@ -18,6 +20,12 @@ pub(in crate::actors) enum KubeletOrder {
         pod: Key,
         behaviour: Option<Box<PodBehaviour>>,
     },
+    /// Asks all rules again.
+    Refresh,
+    /// There is one more rule, which wins over those before it.
+    AddRule { id: PodRuleId, rule: Box<PodRule> },
+    /// A rule that was added is none any more.
+    RemoveRule { id: PodRuleId },
     /// A container crashes now.
     Crash { pod: Key, crash: Crash },
     /// The containers that run are ready, or not.
@@ -66,6 +74,20 @@ impl Kubelet {
                 let _ = answer.send(self.running());
                 return;
             }
+            KubeletOrder::Refresh => {
+                self.ask_again(agenda);
+                return;
+            }
+            KubeletOrder::AddRule { id, rule } => {
+                self.rules.insert(Reverse(id), *rule);
+                self.ask_again(agenda);
+                return;
+            }
+            KubeletOrder::RemoveRule { id } => {
+                self.rules.remove(&Reverse(id));
+                self.ask_again(agenda);
+                return;
+            }
             KubeletOrder::Behave { pod, behaviour } => {
                 match behaviour {
                     Some(behaviour) => self.wanted.insert(pod.clone(), *behaviour),
@@ -91,6 +113,16 @@ impl Kubelet {
                 RunOrder::End(ending) => run.end_as(ending, now),
             }
             agenda.now(&pod);
+        }
+    }
+
+    /// Asks how each pod is to behave.
+    fn ask_again(&mut self, agenda: &mut Agenda) {
+        let pods: Vec<Key> = self.current.keys().cloned().collect();
+        for pod in pods {
+            if let Some(object) = self.client.get(&pod) {
+                self.note(&object, agenda);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A pod as its node runs it: containers, and what is to happen to them when.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -10,6 +11,7 @@ use super::container::{Container, Role, State};
 use super::ending::Ending;
 use crate::actors::delay::{Delay, Dice};
 use crate::actors::events::Happened;
+use crate::actors::incarnations::identity;
 use crate::clock::later;
 use crate::object::Key;
 
@@ -29,9 +31,11 @@ pub(super) enum Timer {
     /// A container is ready.
     Ready(usize),
     /// Readiness comes or goes.
-    Flap,
+    Readiness,
     /// The pod ends.
     End,
+    /// The pod has run for as long as it may.
+    Deadline,
     /// The containers have stopped because the pod is deleted.
     Stop,
 }
@@ -86,6 +90,8 @@ impl Happening {
 #[derive(Debug)]
 pub(super) struct PodRun {
     pub(super) key: Key,
+    /// What its draws are named by.
+    draws: String,
     pub(super) uid: Box<str>,
     pub(super) node: Box<str>,
     pub(super) behaviour: PodBehaviour,
@@ -94,15 +100,25 @@ pub(super) struct PodRun {
     /// None until there is a sandbox.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
+    /// The same as tokio has it.
+    pub(super) began: Instant,
     pub(super) stage: Stage,
     /// Init containers first.
     pub(super) containers: Vec<Container>,
+    /// Those that were added while it ran.
+    pub(super) ephemeral: Vec<Container>,
     pub(super) ending: Option<Ending>,
+    /// Since when it stops, and when its grace period is over.
+    pub(super) stopping: Option<(Instant, Instant)>,
     /// Whether its containers are killed at the end of the grace period.
     pub(super) is_killed: bool,
     pub(super) timers: BTreeMap<Timer, Instant>,
-    /// How often readiness was lost by flapping.
-    pub(super) flaps: u32,
+    /// When timers were set whose delay may change.
+    pub(super) since: BTreeMap<Timer, Instant>,
+    /// How far the script of its readiness is.
+    pub(super) step: u32,
+    /// What is wrong with its annotations.
+    complaints: Vec<String>,
     /// Since when each condition has its value.
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
     /// The status as it was last written.
@@ -115,7 +131,7 @@ pub(super) struct PodRun {
 impl PodRun {
     /// A pod that has just been bound to its node.
     pub(super) fn new(
-        (key, uid): (Key, Box<str>),
+        (key, uid, nth): (Key, Box<str>, u32),
         pod: &Value,
         behaviour: PodBehaviour,
         host_ip: String,
@@ -123,6 +139,7 @@ impl PodRun {
     ) -> Self {
         let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
         let mut run = Self {
+            draws: identity(&key, nth),
             key,
             uid,
             node: text("/spec/nodeName").unwrap_or_default().into(),
@@ -131,12 +148,17 @@ impl PodRun {
             host_ip,
             pod_ip: None,
             start_time: now.time.to_owned(),
+            began: now.at,
             stage: Stage::Creating,
             containers: containers(pod),
+            ephemeral: Vec::new(),
             ending: None,
+            stopping: None,
             is_killed: false,
             timers: BTreeMap::new(),
-            flaps: 0,
+            since: BTreeMap::new(),
+            step: 0,
+            complaints: Vec::new(),
             transitions: BTreeMap::new(),
             reported: None,
             sent: None,
@@ -145,6 +167,7 @@ impl PodRun {
         if run.behaviour.outcome != Outcome::NeverStarts {
             run.set(Timer::Start, run.behaviour.start_delay, now);
         }
+        run.plan_deadline(pod);
         run
     }
 
@@ -159,11 +182,11 @@ impl PodRun {
     }
 
     /// Lets everything happen that is due.
-    pub(super) fn go_on(&mut self, pod_ip: impl FnOnce() -> String, now: Now<'_>) {
-        let mut pod_ip = Some(pod_ip);
+    pub(super) fn go_on(&mut self, pod_ip: Option<String>, now: Now<'_>) {
+        let mut pod_ip = pod_ip;
         while let Some(timer) = self.take_due(now.at) {
             if timer == Timer::Start {
-                self.pod_ip = pod_ip.take().map(|pod_ip| pod_ip());
+                self.pod_ip = pod_ip.take();
                 self.stage = Stage::Running;
                 self.start_next(now);
                 continue;
@@ -188,8 +211,9 @@ impl PodRun {
             Timer::Crash(i) => self.crash(i, now),
             Timer::Restart(i) => self.restart(i, now),
             Timer::Ready(i) => self.become_ready(i, now),
-            Timer::Flap => self.flap(now),
+            Timer::Readiness => self.next_step(now),
             Timer::End => self.end(now),
+            Timer::Deadline => self.exceed_deadline(now),
             Timer::Stop => self.stop(now),
         }
     }
@@ -229,10 +253,11 @@ impl PodRun {
         match role {
             Role::Init => {
                 let time = self.draw(self.behaviour.init_delay, "init", run, now);
-                self.timers.insert(Timer::Finish(i), later(now.at, time));
+                self.plan(Timer::Finish(i), time, now);
             }
             Role::Sidecar => self.containers[i].ready = true,
             Role::Main => self.plan_readiness(i, now),
+            Role::Ephemeral => {}
         }
         self.plan_crash(i, now);
     }
@@ -240,81 +265,44 @@ impl PodRun {
     /// Plans what becomes of a main container that runs.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
-        let due = later(now.at, self.draw(delay, "ready", run, now));
+        let time = self.draw(delay, "ready", run, now);
         match self.behaviour.outcome {
-            Outcome::Ready => {
-                self.timers.insert(Timer::Ready(i), due);
-            }
+            Outcome::Ready => self.plan(Timer::Ready(i), time, now),
             Outcome::Fails | Outcome::Succeeds => {
-                self.timers.entry(Timer::End).or_insert(due);
+                if !self.timers.contains_key(&Timer::End) {
+                    self.plan(Timer::End, time, now);
+                }
             }
             Outcome::NeverReady => self.tell_unready(i),
             Outcome::NeverStarts => {}
         }
     }
 
-    fn become_ready(&mut self, i: usize, now: Now<'_>) {
-        if !self.containers[i].is_running() {
-            return;
-        }
-        self.containers[i].ready = true;
-        self.plan_flap(now);
-    }
-
-    /// Plans the next change of readiness, if it comes and goes.
-    pub(super) fn plan_flap(&mut self, now: Now<'_>) {
-        let Some(flap) = &self.behaviour.flap else {
-            self.timers.remove(&Timer::Flap);
-            return;
-        };
-        if self.timers.contains_key(&Timer::Flap) || flap.times.is_some_and(|n| self.flaps >= n) {
-            return;
-        }
-        let delay = flap.ready_for;
-        let time = self.draw(delay, "flap", self.flaps, now).max(FLAP_MIN);
-        self.timers.insert(Timer::Flap, later(now.at, time));
-    }
-
-    fn flap(&mut self, now: Now<'_>) {
-        let Some(flap) = self.behaviour.flap.clone() else {
-            return;
-        };
-        let is_ready = self
-            .containers
-            .iter()
-            .any(|c| c.role == Role::Main && c.ready);
-        for i in 0..self.containers.len() {
-            let container = &mut self.containers[i];
-            if container.role == Role::Main && container.is_running() {
-                container.ready = !is_ready;
-                if is_ready {
-                    self.tell_unready(i);
-                }
-            }
-        }
-        if is_ready {
-            self.flaps += 1;
-            let time = self.draw(flap.unready_for, "flap-back", self.flaps, now);
-            let due = later(now.at, time.max(FLAP_MIN));
-            self.timers.insert(Timer::Flap, due);
-        } else {
-            self.plan_flap(now);
-        }
-    }
-
     pub(super) fn set(&mut self, timer: Timer, delay: Delay, now: Now<'_>) {
         let time = self.draw(delay, "once", 0, now);
+        self.plan(timer, time, now);
+    }
+
+    /// Sets a timer whose delay may change while it runs.
+    fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
+        self.since.insert(timer, now.at);
         self.timers.insert(timer, later(now.at, time));
     }
 
-    pub(super) fn draw(
-        &self,
-        delay: Delay,
-        what: &str,
-        nth: u32,
-        now: Now<'_>,
-    ) -> std::time::Duration {
-        now.dice.draw(delay, &self.uid, what, nth)
+    pub(super) fn draw(&self, delay: Delay, what: &str, nth: u32, now: Now<'_>) -> Duration {
+        now.dice.draw(delay, &self.draws, what, nth)
+    }
+
+    /// Says what is wrong with the pod's annotations, unless it has been said.
+    pub(super) fn complain(&mut self, complaints: Vec<String>) {
+        for complaint in &complaints {
+            if !self.complaints.contains(complaint) {
+                let (namespace, pod) = (&*self.key.namespace, &*self.key.name);
+                tracing::warn!(namespace, pod, "{complaint}");
+                self.tell(true, "InvalidAnnotation", complaint.clone(), None);
+            }
+        }
+        self.complaints = complaints;
     }
 
     pub(super) fn tell(
@@ -329,6 +317,7 @@ impl PodRun {
             let list = match container.role {
                 Role::Main => "containers",
                 Role::Init | Role::Sidecar => "initContainers",
+                Role::Ephemeral => "ephemeralContainers",
             };
             format!("spec.{list}{{{}}}", container.name)
         });
@@ -371,9 +360,6 @@ impl PodRun {
         self.tell(false, "Started", "Container started".to_owned(), Some(i));
     }
 }
-
-/// Readiness doesn't come and go faster.
-const FLAP_MIN: std::time::Duration = std::time::Duration::from_millis(100);
 
 fn containers(pod: &Value) -> Vec<Container> {
     let specs = |pointer: &str| {

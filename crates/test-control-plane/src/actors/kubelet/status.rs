@@ -7,7 +7,7 @@ use super::run::{PodRun, Stage};
 use crate::members::list_at;
 
 /// The order in which a kubelet lists the conditions of a pod.
-const CONDITIONS: [&str; 5] = [
+pub(super) const CONDITIONS: [&str; 5] = [
     "PodReadyToStartContainers",
     "Initialized",
     "Ready",
@@ -38,6 +38,11 @@ impl PodRun {
         }
         if self.containers.iter().any(|c| c.role != Role::Main) {
             status["initContainerStatuses"] = self.statuses(|role| role != Role::Main);
+        }
+        if !self.ephemeral.is_empty() {
+            let statuses = self.ephemeral.iter();
+            let statuses = statuses.map(|container| container.status(&self.uid));
+            status["ephemeralContainerStatuses"] = statuses.collect();
         }
         if let Some((reason, message)) = self.ending.and_then(|e| e.cause.explanation()) {
             status["reason"] = json!(reason);
@@ -106,7 +111,7 @@ impl PodRun {
 
     fn is_disrupted(&self) -> bool {
         self.ending
-            .is_some_and(|ending| ending.cause.explanation().is_some())
+            .is_some_and(|ending| ending.cause.is_disruption())
     }
 
     fn condition(
@@ -158,7 +163,7 @@ impl PodRun {
             .containers
             .iter()
             .filter(|container| match container.role {
-                Role::Main => false,
+                Role::Main | Role::Ephemeral => false,
                 Role::Init => !container.succeeded(),
                 Role::Sidecar => matches!(container.state, State::Waiting { .. }),
             })
@@ -190,6 +195,12 @@ pub(super) fn patch(status: &Value, pod: &Value) -> Value {
         }
     }
     patch
+}
+
+/// Whether a status was reported of the pod's spec as it now is.
+pub(super) fn is_of(status: &Value, pod: &Value) -> bool {
+    let generation = pod.pointer("/metadata/generation");
+    generation.is_none_or(|generation| status.get("observedGeneration") == Some(generation))
 }
 
 /// Whether a pod has readiness gates.

@@ -87,6 +87,12 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
         .any(|c| c["type"] == "Ready" && c["status"] == "True")
 }
 
+/// Patches an object, strategically.
+pub(crate) async fn call_patch(plane: &Plane, path: &str, patch: &Value) {
+    let (code, answer) = plane.call(Method::PATCH, path, patch).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
 /// Sends text as it is; the code and the text of the answer.
 pub(crate) async fn raw(
     server: &ApiServer,

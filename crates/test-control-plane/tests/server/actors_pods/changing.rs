@@ -1,0 +1,410 @@
+//! What changes of pods and of their behaviour do to pods that are under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{
+    Delay, ImagePullFailure, KubeletConfig, Outcome, PodBehaviour, PodMatcher, PodRule,
+    ReadinessStep, Stop,
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::{POD, PODS, after, condition, container, plane_with, seconds, started, waiting};
+use crate::support::{Plane, call_patch, eventually, is_ready, pod};
+
+async fn patch(plane: &Plane, patch: Value) {
+    call_patch(plane, POD, &patch).await;
+}
+
+async fn annotate(plane: &Plane, name: &str, value: &str) {
+    let name = format!("kubelet.test-control-plane/{name}");
+    patch(plane, json!({"metadata": {"annotations": {name: value}}})).await;
+}
+
+async fn ready(plane: &Plane) -> bool {
+    is_ready(&plane.get(POD).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn delays_that_run_may_be_changed_and_count_from_their_start() {
+    let hour = Duration::from_secs(3600).into();
+    for (name, behaviour) in [
+        (
+            "start-delay",
+            PodBehaviour {
+                start_delay: hour,
+                ..PodBehaviour::default()
+            },
+        ),
+        (
+            "ready-delay",
+            PodBehaviour {
+                ready_delay: hour,
+                ..PodBehaviour::default()
+            },
+        ),
+    ] {
+        let (plane, start) = started(behaviour.clone()).await;
+        sleep(Duration::from_secs(10)).await;
+        annotate(&plane, name, "25s").await;
+        assert_eq!(after(start, || ready(&plane)).await, 25, "{name}");
+        plane.stop().await;
+
+        let (plane, start) = started(behaviour).await;
+        sleep(Duration::from_secs(10)).await;
+        annotate(&plane, name, "3s").await;
+        assert_eq!(after(start, || ready(&plane)).await, 10, "{name}");
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn init_delays_may_be_changed() {
+    let config = KubeletConfig::new(PodBehaviour {
+        init_delay: Duration::from_secs(3600).into(),
+        ..PodBehaviour::default()
+    });
+    let plane = plane_with(config).await;
+    let mut body = pod("p");
+    body["spec"]["initContainers"] = json!([{"name": "i", "image": "img:1"}]);
+    plane.create(PODS, &body).await;
+    let start = Instant::now();
+    sleep(Duration::from_secs(10)).await;
+    annotate(&plane, "init-delay", "20s").await;
+    assert_eq!(after(start, || ready(&plane)).await, 20);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_can_be_pulled_after_all_is_pulled_at_once() {
+    let (plane, start) = started(PodBehaviour {
+        image_pull_failure: Some(ImagePullFailure::default()),
+        ..PodBehaviour::default()
+    })
+    .await;
+    // By then it is backed off from for five minutes at a time.
+    sleep(Duration::from_secs(1000)).await;
+    assert_eq!(waiting(&plane.get(POD).await), "ImagePullBackOff");
+    annotate(&plane, "image-pull-failure", "{times: 0}").await;
+    assert_eq!(after(start, || ready(&plane)).await, 1000);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_hung_while_it_stopped_has_the_rest_of_its_grace_period() {
+    let (plane, start) = started(PodBehaviour {
+        stop: Stop::Hangs,
+        stop_delay: seconds(8),
+        ..PodBehaviour::default()
+    })
+    .await;
+    eventually(|| ready(&plane)).await;
+    patch(
+        &plane,
+        json!({"metadata": {"finalizers": ["example.com/look"]}}),
+    )
+    .await;
+    plane.call(Method::DELETE, POD, &json!({})).await;
+    sleep(Duration::from_secs(5)).await;
+    annotate(&plane, "stop", "obeys").await;
+    let is_over = || async { plane.get(POD).await["status"]["phase"] == "Succeeded" };
+    assert_eq!(after(start, is_over).await, 8);
+    let pod = plane.get(POD).await;
+    assert_eq!(container(&pod)["state"]["terminated"]["exitCode"], 0);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_runs_may_be_made_shorter_or_longer() {
+    for (delay, gone_after) in [("6s", 6), ("20s", 20), ("1s", 4), ("100s", 30)] {
+        let (plane, _) = started(PodBehaviour {
+            stop_delay: seconds(10),
+            ..PodBehaviour::default()
+        })
+        .await;
+        eventually(|| ready(&plane)).await;
+        plane.call(Method::DELETE, POD, &json!({})).await;
+        let start = Instant::now();
+        sleep(Duration::from_secs(4)).await;
+        annotate(&plane, "stop-delay", delay).await;
+        let is_gone = || async { plane.code(POD).await == 404 };
+        assert_eq!(after(start, is_gone).await, gone_after, "{delay}");
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_that_changes_its_mind_is_asked_again() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&broken);
+    let config = KubeletConfig::default().rule(move |_| {
+        asked.load(Ordering::Relaxed).then(|| PodBehaviour {
+            outcome: Outcome::NeverReady,
+            ..PodBehaviour::default()
+        })
+    });
+    let plane = plane_with(config).await;
+    plane.create(PODS, &pod("p")).await;
+    sleep(Duration::from_secs(60)).await;
+    broken.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(60)).await;
+    assert!(!ready(&plane).await);
+    plane.0.pods().refresh().await;
+    eventually(|| ready(&plane)).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_are_added_and_removed_while_pods_run() {
+    let plane = plane_with(KubeletConfig::default()).await;
+    for (name, revision) in [("web-0", "web-1"), ("web-1", "web-2")] {
+        let mut body = pod(name);
+        body["metadata"]["labels"]["controller-revision-hash"] = json!(revision);
+        plane.create(PODS, &body).await;
+    }
+    let is_ready = |name: &'static str| {
+        let plane = &plane;
+        async move { is_ready(&plane.get(&format!("{PODS}/{name}")).await) }
+    };
+    eventually(|| async { is_ready("web-0").await && is_ready("web-1").await }).await;
+    let pods = plane.0.pods();
+    let rule = PodRule {
+        pods: PodMatcher {
+            revision: Some("web-2".into()),
+            ..PodMatcher::default()
+        },
+        behaviour: PodBehaviour {
+            outcome: Outcome::NeverReady,
+            ..PodBehaviour::default()
+        },
+        weight: 0,
+    };
+    let id = pods.add_rule(rule).await;
+    eventually(|| async { !is_ready("web-1").await }).await;
+    assert!(is_ready("web-0").await);
+    pods.remove_rule(id).await;
+    eventually(|| is_ready("web-1")).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn weights_divide_pods_among_rules() {
+    let rule = |outcome, weight| PodRule {
+        behaviour: PodBehaviour {
+            outcome,
+            ..PodBehaviour::default()
+        },
+        weight,
+        ..PodRule::default()
+    };
+    let config = KubeletConfig {
+        rules: vec![rule(Outcome::Ready, 3), rule(Outcome::NeverReady, 1)],
+        ..KubeletConfig::default()
+    };
+    let builder = TestControlPlane::builder().seed(7).kubelet(config);
+    let plane = Plane::new(builder.start().await);
+    for i in 0..100 {
+        plane.create(PODS, &pod(&format!("p-{i}"))).await;
+    }
+    sleep(Duration::from_secs(10)).await;
+    let list = plane.get(PODS).await;
+    let ready = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|pod| is_ready(pod));
+    let ready = ready.count();
+    assert!((60..90).contains(&ready), "{ready}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_follows_a_script() {
+    let (plane, start) = started(PodBehaviour {
+        ready_delay: seconds(1),
+        readiness: vec![
+            ReadinessStep::Ready(seconds(5)),
+            ReadinessStep::Unready(seconds(2)),
+            ReadinessStep::Ready(seconds(10)),
+            ReadinessStep::Unready(Delay::ZERO),
+        ],
+        ..PodBehaviour::default()
+    })
+    .await;
+    let unready = || async { !ready(&plane).await };
+    let mut times = vec![after(start, || ready(&plane)).await];
+    times.push(after(start, unready).await);
+    times.push(after(start, || ready(&plane)).await);
+    times.push(after(start, unready).await);
+    assert_eq!(times, [1, 6, 8, 18]);
+    sleep(Duration::from_secs(3600)).await;
+    assert!(!ready(&plane).await);
+    // Another script begins from its start.
+    annotate(&plane, "readiness", "[{ready: 3s}, {unready: 0s}]").await;
+    eventually(|| ready(&plane)).await;
+    eventually(unready).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_image_starts_no_container_that_has_done_its_work() {
+    let plane = plane_with(KubeletConfig::default()).await;
+    let mut body = pod("p");
+    body["spec"]["initContainers"] = json!([{"name": "i", "image": "img:1"}]);
+    plane.create(PODS, &body).await;
+    eventually(|| ready(&plane)).await;
+    patch(
+        &plane,
+        json!({"spec": {"initContainers": [{"name": "i", "image": "img:2"}]}}),
+    )
+    .await;
+    sleep(Duration::from_secs(10)).await;
+    let found = plane.get(POD).await;
+    assert_eq!(found["status"]["phase"], "Running");
+    assert_eq!(
+        found["status"]["initContainerStatuses"][0]["restartCount"],
+        0
+    );
+    assert_eq!(condition(&found, "Initialized")["status"], "True");
+    plane.stop().await;
+
+    let plane = plane_with(KubeletConfig::new(PodBehaviour {
+        outcome: Outcome::Succeeds,
+        ..PodBehaviour::default()
+    }))
+    .await;
+    let mut body = pod("p");
+    body["spec"]["restartPolicy"] = json!("Never");
+    plane.create(PODS, &body).await;
+    let phase = || async { plane.get(POD).await["status"]["phase"].clone() };
+    eventually(|| async { phase().await == "Succeeded" }).await;
+    patch(
+        &plane,
+        json!({"spec": {"containers": [{"name": "c", "image": "img:2"}]}}),
+    )
+    .await;
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(phase().await, "Succeeded");
+    assert!(plane.0.pods().running().await.is_empty());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_image_doesnt_keep_a_pod_from_stopping() {
+    let (plane, _) = started(PodBehaviour {
+        stop_delay: seconds(10),
+        ..PodBehaviour::default()
+    })
+    .await;
+    eventually(|| ready(&plane)).await;
+    plane.call(Method::DELETE, POD, &json!({})).await;
+    let start = Instant::now();
+    sleep(Duration::from_secs(2)).await;
+    patch(
+        &plane,
+        json!({"spec": {"containers": [{"name": "c", "image": "img:2"}]}}),
+    )
+    .await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(container(&plane.get(POD).await)["restartCount"], 0);
+    assert_eq!(
+        after(start, || async { plane.code(POD).await == 404 }).await,
+        10
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_tells_which_spec_it_is_of() {
+    let (plane, _) = started(PodBehaviour::default()).await;
+    eventually(|| ready(&plane)).await;
+    assert_eq!(plane.get(POD).await["status"]["observedGeneration"], 1);
+    patch(&plane, json!({"spec": {"activeDeadlineSeconds": 100_000}})).await;
+    eventually(|| async { plane.get(POD).await["status"]["observedGeneration"] == 2 }).await;
+
+    let debugger = json!([{"name": "debugger", "image": "busybox"}]);
+    let path = format!("{POD}/ephemeralcontainers");
+    call_patch(
+        &plane,
+        &path,
+        &json!({"spec": {"ephemeralContainers": debugger}}),
+    )
+    .await;
+    let attached = || async {
+        let pod = plane.get(POD).await;
+        pod["status"]["ephemeralContainerStatuses"][0]["state"]["running"].is_object()
+    };
+    eventually(attached).await;
+
+    let resources = json!({"requests": {"cpu": "2"}});
+    let spec = json!({"containers": [{"name": "c", "resources": resources}]});
+    call_patch(&plane, &format!("{POD}/resize"), &json!({"spec": spec})).await;
+    eventually(|| async { container(&plane.get(POD).await)["resources"] == resources }).await;
+    assert_eq!(container(&plane.get(POD).await)["restartCount"], 0);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_may_run_for_a_limited_time() {
+    let plane = plane_with(KubeletConfig::default()).await;
+    let mut body = pod("p");
+    body["spec"]["activeDeadlineSeconds"] = json!(3600);
+    plane.create(PODS, &body).await;
+    let start = Instant::now();
+    sleep(Duration::from_secs(10)).await;
+    patch(&plane, json!({"spec": {"activeDeadlineSeconds": 40}})).await;
+    let failed = || async { plane.get(POD).await["status"]["reason"] == "DeadlineExceeded" };
+    assert_eq!(after(start, failed).await, 40);
+    let pod = plane.get(POD).await;
+    assert_eq!(pod["status"]["phase"], "Failed");
+    let conditions = pod["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().all(|c| c["type"] != "DisruptionTarget"));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_registered_again_remembers_its_pods() {
+    let (plane, _) = started(PodBehaviour::default()).await;
+    eventually(|| ready(&plane)).await;
+    let crash = kube_test_control_plane::actors::Crash::default();
+    plane.0.pods().crash("default", "p", crash).await;
+    eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
+    eventually(|| ready(&plane)).await;
+    let before = plane.get(POD).await;
+    let node = before["spec"]["nodeName"].as_str().unwrap().to_owned();
+    sleep(Duration::from_secs(100)).await;
+    plane.0.nodes().delete(&node).await.unwrap();
+    plane.0.nodes().add(&node, 10).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    // The next write shows what it knows.
+    plane.0.pods().set_ready("default", "p", false).await;
+    eventually(|| async { !ready(&plane).await }).await;
+    let after = plane.get(POD).await;
+    assert_eq!(after["status"]["startTime"], before["status"]["startTime"]);
+    for member in ["restartCount", "lastState", "state", "containerID"] {
+        assert_eq!(
+            container(&after)[member],
+            container(&before)[member],
+            "{member}"
+        );
+    }
+    let times = |pod: &Value| condition(pod, "Initialized")["lastTransitionTime"].clone();
+    assert_eq!(times(&after), times(&before));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_the_hosts_network_have_its_address() {
+    let plane = plane_with(KubeletConfig::default()).await;
+    let mut body = pod("p");
+    body["spec"]["hostNetwork"] = json!(true);
+    plane.create(PODS, &body).await;
+    eventually(|| ready(&plane)).await;
+    let status = &plane.get(POD).await["status"];
+    assert_eq!(status["podIP"], status["hostIP"]);
+    plane.stop().await;
+}
