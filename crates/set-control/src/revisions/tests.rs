@@ -132,6 +132,7 @@ async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt
     let matches = |set: &StatefulSet, revision: &ControllerRevision| {
         setup.semantic.matches(set, &template, revision)
     };
+    assert!(!matches(&set, &other));
     assert!(!matches(&set, &other), "not remembered");
     assert!(matches(&set, &matching));
     assert!(

@@ -235,15 +235,29 @@ async fn in_order_only_available_pods_are_repaired_in_batches_all() {
     }
 }
 
+/// A set control over a pod control that takes no call but those that are expected.
+fn control_over(pods: MockStatefulPodControl) -> DefaultStatefulSetControl {
+    let status = FakeStatusUpdater::new(Arc::new(Indexer::new()));
+    let history = Arc::new(FakeHistory::default());
+    let gates = FeatureGates::default();
+    DefaultStatefulSetControl::new(Arc::new(pods), Arc::new(status), history, gates)
+}
+
 #[tokio::test]
 async fn retention_that_cant_be_looked_up_counts_as_kept() {
+    let mut pods = MockStatefulPodControl::new();
+    pods.expect_claims_match_retention_policy()
+        .times(1)
+        .returning(|_, _| Err(boom().into()));
     let set = web().replicas(1).claim_template("data");
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0));
-    cluster.objects.get_claim_tracker.fail_after(0, boom);
-    assert_eq!(cluster.step().await, None);
-    assert!(cluster.recorder.is_empty());
-    assert_eq!(cluster.objects.update_pod_tracker.requests(), 0);
+    let claim = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]);
+    let pod = Arc::new(pod(&set, 0).with("spec.volumes", claim).build());
+    let now = "2026-03-01T12:00:00Z".parse().unwrap();
+    let outcome = control_over(pods)
+        .update_stateful_set(&set.build(), &[pod], now)
+        .await;
+    assert!(outcome.error.is_none());
+    assert_eq!(outcome.waiting, None);
 }
 
 #[tokio::test]
@@ -282,15 +296,9 @@ async fn of_a_set_too_large_for_one_sync_the_rest_is_made_by_the_next_before_any
     pods.expect_create_stateful_pod()
         .times(100_000)
         .returning(|_, _, _| Ok(()));
-    let control = DefaultStatefulSetControl::new(
-        Arc::new(pods),
-        Arc::new(FakeStatusUpdater::new(Arc::new(Indexer::new()))),
-        Arc::new(FakeHistory::default()),
-        FeatureGates::default(),
-    );
     let set = web().replicas(100_001).parallel().build();
     let now = "2026-03-01T12:00:00Z".parse().unwrap();
-    let outcome = control.update_stateful_set(&set, &[], now).await;
+    let outcome = control_over(pods).update_stateful_set(&set, &[], now).await;
     assert!(outcome.error.is_none());
     assert_eq!(outcome.waiting, created("web-99999"));
 }
