@@ -12,7 +12,8 @@
 //! | node controller | gives up silent nodes, taints them, drives pods away from taints |
 //! | pod garbage collector | deletes by force the pods of nodes that are gone |
 //! | disruption controller | counts what disruption budgets allow to evict |
-//! | volume binder | binds claims, makes volumes, protects both while they are in use |
+//! | volume binder | binds claims, makes volumes, releases them |
+//! | volume protection | lets deleted claims and volumes go once nobody uses them |
 //! | garbage collector | deletes what has lost its owners |
 //! | namespace controller | empties namespaces that are deleted |
 //!
@@ -20,6 +21,8 @@
 //! and reporters of the real ones: `Scheduled`, `FailedScheduling`, `Pulling`, `Pulled`, `Created`,
 //! `Started`, `Killing`, `BackOff`, `Failed`, `Unhealthy`, `Evicted` and others.
 //!
+//! Volume protection runs beside volume binder, garbage collector and namespace controller, which
+//! would wait for it in vain.
 //! Without the volume binder neither scheduler nor kubelet waits for claims.
 //!
 //! # How pods behave
@@ -80,6 +83,7 @@ mod scheduler;
 mod server;
 mod taints;
 mod volume_binder;
+mod volume_protection;
 
 pub use control::{ActionError, Nodes, Pods};
 pub use delay::{Delay, ParseDelayError, parse_duration};
@@ -134,7 +138,7 @@ pub struct ActorsConfig {
     pub pod_collector: Option<PodCollectorConfig>,
     /// Counts how many pods disruption budgets allow to evict.
     pub disruption_controller: bool,
-    /// Makes volumes for claims, and keeps claims in use from going away.
+    /// Binds claims and makes volumes for them.
     pub volume_binder: Option<VolumeBinderConfig>,
     /// Deletes what has lost its owners.
     pub garbage_collector: Option<GarbageCollectorConfig>,
@@ -222,6 +226,13 @@ pub(crate) async fn start(
         let client = client("disruption-controller");
         let actor = disruption_controller::DisruptionController::new(client);
         spawn("disruption controller", actor, server, tasks);
+    }
+    if volumes.is_some()
+        || config.garbage_collector.is_some()
+        || config.namespace_controller.is_some()
+    {
+        let actor = volume_protection::VolumeProtection::new(client("volume-protection"));
+        spawn("volume protection", actor, server, tasks);
     }
     if let Some(config) = volumes {
         let actor = volume_binder::VolumeBinder::new(client("volume-binder"), config, seed);

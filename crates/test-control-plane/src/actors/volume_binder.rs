@@ -1,5 +1,5 @@
-//! Volumes: claims are bound to volumes that there are, or volumes are made for them; claims and
-//! volumes in use are kept from going away; volumes without their claim are released.
+//! Volumes: claims are bound to volumes that there are, or volumes are made for them; volumes without
+//! their claim are released.
 
 mod binding;
 mod classes;
@@ -22,7 +22,6 @@ use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::Dice;
 use super::incarnations::{Incarnations, identity};
-use super::pods::{PodFields, claim_key, claims_of};
 use super::runner::{Actor, Work};
 use crate::clock::later;
 use crate::members::text_at;
@@ -32,8 +31,8 @@ use binding::Binding;
 use free::FreeVolumes;
 use volume::{Reserved, annotation, reserved};
 
-const CLAIMS: &str = "persistentvolumeclaims";
-const VOLUMES: &str = "persistentvolumes";
+pub(super) const CLAIMS: &str = "persistentvolumeclaims";
+pub(super) const VOLUMES: &str = "persistentvolumes";
 
 /// How long to wait before another try to make a volume.
 const PROVISION_AGAIN: Duration = Duration::from_secs(15);
@@ -45,9 +44,6 @@ pub(super) struct VolumeBinder {
     config: VolumeBinderConfig,
     dice: Dice,
     incarnations: Incarnations,
-    fields: PodFields,
-    /// The pods that mount each claim.
-    users: BTreeMap<Key, BTreeSet<Key>>,
     free: FreeVolumes,
     /// Claims without a volume, by class.
     unbound: BTreeMap<String, BTreeSet<Key>>,
@@ -62,8 +58,6 @@ impl VolumeBinder {
             config,
             dice: Dice::new(seed),
             incarnations: Incarnations::default(),
-            fields: PodFields::new(),
-            users: BTreeMap::new(),
             free: FreeVolumes::default(),
             unbound: BTreeMap::new(),
             making: BTreeMap::new(),
@@ -155,43 +149,13 @@ impl VolumeBinder {
         found.cloned()
     }
 
-    /// Lets a deleted claim go if no pod uses it.
-    fn release(&self, claim: &Object) -> Option<Work<()>> {
-        let is_used = self.is_used(&claim.key);
-        let finalizer = "kubernetes.io/pvc-protection";
-        (!is_used).then(|| self.unprotect(claim, finalizer))?
-    }
-
-    fn unprotect(&self, object: &Object, finalizer: &str) -> Option<Work<()>> {
-        let draft = object.draft();
-        if !draft.metadata().finalizers().contains(&finalizer) {
-            return None;
-        }
-        let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
-        let client = self.client.clone();
-        let (key, uid) = (object.key.clone(), object.uid.clone());
-        Some(async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed())
-    }
-
-    /// Whether a pod that is on a node and hasn't ended mounts a claim.
-    fn is_used(&self, claim: &Key) -> bool {
-        let users = self.users.get(claim).into_iter().flatten();
-        users
-            .filter_map(|key| self.client.get(key))
-            .any(|pod| !self.fields.node(&pod).is_empty() && !self.fields.is_over(&pod))
-    }
-
     /// Looks after a volume.
     fn look_after(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
-        if object.deleting {
-            let in_use = phase == "Bound" && self.has_claim(&volume);
-            return (!in_use).then(|| self.unprotect(object, "kubernetes.io/pv-protection"))?;
-        }
         let is_meant = !text_at(&volume, "/spec/claimRef/uid").is_empty();
         let wanted = match phase {
-            _ if is_meant && !self.has_claim(&volume) => "Released",
+            _ if is_meant && !has_claim(&self.client, &volume) => "Released",
             "Bound" | "Released" => return None,
             _ if is_meant => return None,
             _ => "Available",
@@ -213,40 +177,6 @@ impl VolumeBinder {
             }
             .boxed(),
         )
-    }
-
-    /// Whether the claim is there that a volume is for.
-    fn has_claim(&self, volume: &Value) -> bool {
-        let uid = text_at(volume, "/spec/claimRef/uid");
-        volume::claim_of(volume)
-            .and_then(|claim| self.client.get(&claim))
-            .is_some_and(|claim| *claim.uid == *uid)
-    }
-
-    fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
-        let pod = &entry.object;
-        let gone = entry.change == Change::Deleted;
-        let now_over = self.fields.is_over(pod);
-        if entry.change == Change::Modified && !now_over {
-            return;
-        }
-        let value = pod.value();
-        for name in claims_of(&value) {
-            let claim = claim_key(&pod.key.namespace, &name);
-            let users = self.users.entry(claim.clone()).or_default();
-            if gone {
-                users.remove(&pod.key);
-            } else {
-                users.insert(pod.key.clone());
-            }
-            if users.is_empty() {
-                self.users.remove(&claim);
-            }
-            // It may have been the last user of a claim that is deleted.
-            if (gone || now_over) && self.client.get(&claim).is_some_and(|c| c.deleting) {
-                agenda.now(&claim);
-            }
-        }
     }
 
     fn note_volume(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
@@ -305,19 +235,16 @@ impl Actor for VolumeBinder {
             CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
             CLAIMS => agenda.now(&object.key),
             VOLUMES => self.note_volume(entry, agenda),
-            "pods" => self.note_pod(entry, agenda),
             _ => {}
         }
     }
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
-        let object = self.client.get(key)?;
-        if key.storage != CLAIMS {
-            self.look_after(&object)
-        } else if object.deleting {
-            self.release(&object)
-        } else {
+        let object = self.client.get(key).filter(|object| !object.deleting)?;
+        if key.storage == CLAIMS {
             self.bind(object, agenda)
+        } else {
+            self.look_after(&object)
         }
     }
 
@@ -326,7 +253,6 @@ impl Actor for VolumeBinder {
     }
 
     fn begin_again(&mut self) {
-        self.users.clear();
         self.free.clear();
         self.unbound.clear();
     }
@@ -339,7 +265,15 @@ impl Actor for VolumeBinder {
     }
 }
 
-fn volume_key(name: &str) -> Key {
+/// Whether the claim is there that a volume is for.
+pub(super) fn has_claim(client: &ActorClient, volume: &Value) -> bool {
+    let uid = text_at(volume, "/spec/claimRef/uid");
+    volume::claim_of(volume)
+        .and_then(|claim| client.get(&claim))
+        .is_some_and(|claim| *claim.uid == *uid)
+}
+
+pub(super) fn volume_key(name: &str) -> Key {
     Key {
         storage: VOLUMES,
         namespace: "".into(),

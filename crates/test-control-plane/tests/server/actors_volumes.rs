@@ -324,6 +324,23 @@ async fn claims_and_volumes_in_use_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn claims_are_protected_and_let_go_without_the_volume_binder_too() {
+    let builder = TestControlPlane::builder()
+        .kubelet(KubeletConfig::default())
+        .garbage_collector();
+    let plane = Plane::new(builder.start().await);
+    plane.create(CLAIMS, &claim("data")).await;
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane.call(Method::DELETE, CLAIM, &Value::Null).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(plane.is_deleting(CLAIM).await);
+    plane.call(Method::DELETE, POD, &Value::Null).await;
+    eventually(|| async { plane.code(CLAIM).await == 404 }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_loses_its_volume_says_so() {
     let plane = plane(VolumeBinderConfig::default()).await;
     plane.create(CLAIMS, &claim("data")).await;
