@@ -40,7 +40,7 @@
 //! | `init-delay` | delay | how long each init container runs |
 //! | `ready-delay` | delay | from running to ready, or to the end |
 //! | `outcome` | `ready`, `never-ready`, `never-starts`, `fails`, `succeeds` | what becomes of it |
-//! | `cause` | `exited`, `evicted`, `node-shutdown`, `preempted` | why it fails or succeeds |
+//! | `cause` | `exited`, `evicted`, `node-shutdown`, `preempted`, `node-ports` | why it fails or succeeds |
 //! | `image-pull-failure` | `{times: 3, image: "*:bad", message: no}` | `ErrImagePull`, `ImagePullBackOff` |
 //! | `crash` | `{after: 5s, times: 3, exitCode: 1, signal: 9, reason: OOMKilled, container: c}` | crashes, `CrashLoopBackOff` |
 //! | `flap` | `{readyFor: 10s, unreadyFor: 5s, times: 2}` | readiness that comes and goes |

@@ -9,9 +9,6 @@ use crate::{
     upstream_rows::Row,
 };
 
-/// Homes whose rows are still being ported: what is missing there is counted, not found.
-pub const IN_PROGRESS: [&str; 3] = ["crates/controller", "test/integration", "test/e2e"];
-
 /// How many rows there are, and what became of them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally<'a> {
@@ -86,9 +83,8 @@ fn is_ported(row: &Row<'_>, rows: &[Row<'_>], ports: &[(Vec<String>, TestFunctio
     ports.iter().any(|(path, _)| is_port_of(path, row))
 }
 
-/// Rows without a test in homes that are not `in_progress`, tests without a row, and tests that
-/// carry the same name in one home.
-pub fn check(rows: &[Row<'_>], files: &[SourceFile], in_progress: &[&str]) -> Findings {
+/// Rows without a test, tests without a row, and tests that carry the same name in one home.
+pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     let mut homes: Vec<&str> = rows.iter().map(|row| row.home).collect();
     homes.dedup();
@@ -100,16 +96,14 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile], in_progress: &[&str]) -> Fi
             .filter(|row| !row.has_sub_cases)
             .collect();
         let ports = ports(home, files);
-        if !in_progress.contains(&home) {
-            for row in leaves.iter().filter(|row| row.not_run.is_none()) {
-                if !ports.iter().any(|(path, _)| is_port_of(path, row)) {
-                    findings.push(format!(
-                        "{home}: {} ({}) has no test; write {}",
-                        row.id,
-                        row.name,
-                        row.path.join("::")
-                    ));
-                }
+        for row in leaves.iter().filter(|row| row.not_run.is_none()) {
+            if !ports.iter().any(|(path, _)| is_port_of(path, row)) {
+                findings.push(format!(
+                    "{home}: {} ({}) has no test; write {}",
+                    row.id,
+                    row.name,
+                    row.path.join("::")
+                ));
             }
         }
         let mut seen: BTreeMap<&[String], &str> = BTreeMap::new();
@@ -172,7 +166,7 @@ mod tests {
     }
 
     fn found(files: &[SourceFile]) -> Findings {
-        check(&parse(TABLE).expect("well formed"), files, &[])
+        check(&parse(TABLE).expect("well formed"), files)
     }
 
     #[test]
@@ -206,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_row_of_a_home_in_progress_is_no_finding_but_a_stranger_is() {
-        let rows = parse(TABLE).expect("well formed");
-        let files = [SourceFile::new(
+    fn a_test_under_upstream_without_a_row_and_one_that_cannot_be_run_are_found() {
+        let mut files = whole();
+        files.push(SourceFile::new(
             "test/b/src/upstream.rs",
             "#[test]\nfn something_else() {}\n\n#[test]\nfn test_should_exec() {}\n",
-        )];
+        ));
         assert_eq!(
-            check(&rows, &files, &["crates/a", "test/b"]),
+            found(&files),
             [
                 "test/b/src/upstream.rs: test_should_exec is run, but B-02 says it needs real \
                  containers",

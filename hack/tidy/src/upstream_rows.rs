@@ -98,19 +98,26 @@ fn sub_case_name(name: &str) -> String {
     }
 }
 
-/// An underscore between a small letter or digit and a capital and between an acronym and the next
-/// word; what is no letter or digit is one too, but for apostrophes, which fall away.
+/// An underscore between a small letter or digit and a capital and between an acronym, with its
+/// plural's `s`, and the next word; what is no letter or digit is one too, but for apostrophes,
+/// which fall away.
 fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().filter(|c| *c != '\'').collect();
     let mut words = String::new();
     for (index, c) in chars.iter().enumerate() {
         let before = index.checked_sub(1).map(|at| chars[at]);
         let after = chars.get(index + 1);
+        let is_plural = after == Some(&'s')
+            && !chars
+                .get(index + 2)
+                .is_some_and(|letter| letter.is_alphabetic());
         let starts = c.is_uppercase()
             && before.is_some_and(|before| {
                 before.is_lowercase()
                     || before.is_ascii_digit()
-                    || (before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
+                    || (before.is_uppercase()
+                        && !is_plural
+                        && after.is_some_and(|after| after.is_lowercase()))
             });
         if starts {
             words.push('_');
@@ -146,6 +153,7 @@ mod tests {
                 "test_orphaned_pods_with_pvc_delete_policy",
             ),
             ("Setting .start.ordinal", "test_setting_start_ordinal"),
+            ("should delete PVCs", "test_should_delete_pvcs"),
             ("BenchmarkList", "bench_list"),
         ];
         for (upstream, ported) in tests {

@@ -141,7 +141,7 @@ fn the_status_line_of_the_readme_is_current() {
 fn every_row_of_upstream_has_its_test_and_every_port_its_row() {
     let rows = upstream_rows::parse(upstream_rows::UPSTREAM_TESTS)
         .expect("the table of upstream's tests is well formed");
-    assert_clean(&parity::check(&rows, &rust_files(), &parity::IN_PROGRESS));
+    assert_clean(&parity::check(&rows, &rust_files()));
 }
 
 #[test]

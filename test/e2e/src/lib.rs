@@ -1,6 +1,16 @@
 //! Upstream's e2e tests and the shipped binaries.
 //!
+//! `tests/upstream` holds upstream's tests; the modules here are what they share.
+//!
 //! `tests/binaries` builds the programs as `make run` does and looks at them from outside: their
 //! exit codes, what they print, and what they leave in the API.
 //!
 //! `tests/kubectl` runs sessions of kubectl against them, with the feature `kubectl`.
+
+mod claims;
+mod cluster;
+pub mod manifests;
+mod stateful_set;
+
+pub use cluster::{Cluster, POD_PATIENCE, SET_PATIENCE};
+pub use stateful_set::{Revisions, StatefulSet, is_ready, replicas, revision};

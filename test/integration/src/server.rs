@@ -8,6 +8,7 @@ use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
 use kube_test_control_plane::cluster::{Backend, TestCluster};
+use kube_test_control_plane::config::FeatureGates as ServerGates;
 use statefulset_client::clock::{Clock, SystemClock};
 
 /// The moment at which embedded clusters begin.
@@ -23,7 +24,8 @@ impl Clock for SharedClock {
 }
 
 /// Starts the API server that the environment chooses, with these actors and this policy for fields
-/// that it doesn't know, and the clock that it goes by. Where it is a real one, the test's time runs on from here.
+/// that it doesn't know, and the clock that it goes by. Where it is a real one, the test's time runs
+/// on from here.
 ///
 /// # Panics
 ///
@@ -41,7 +43,15 @@ pub async fn start(
     let plane_clock = Arc::new(clock.clone());
     let cluster = TestCluster::builder()
         .actors(actors)
-        .embedded(|plane| plane.clock(plane_clock).unknown_fields(unknown_fields))
+        .embedded(|plane| {
+            let gates = ServerGates {
+                max_unavailable_stateful_set: true,
+            };
+            let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
+            plane.feature_gates(gates)
+        })
+        // Without it the member is dropped, and no test could say what the controller makes of it.
+        .kube_apiserver_flag("--feature-gates=MaxUnavailableStatefulSet=true")
         .start_on(backend)
         .await
         .unwrap_or_else(|error| panic!("{error}"));

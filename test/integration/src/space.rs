@@ -40,6 +40,16 @@ pub enum Patch {
     Strategic,
 }
 
+impl Patch {
+    /// How it is named in a request.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+        }
+    }
+}
+
 /// One namespace of a cluster, whatever its API server is.
 #[derive(Clone)]
 pub struct Space {
@@ -61,6 +71,12 @@ impl Space {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Another namespace of the same cluster; the empty name is that of what stands in none.
+    #[must_use]
+    pub fn elsewhere(&self, name: &str) -> Self {
+        Self::new(self.client.clone(), name)
     }
 
     /// Asks for anything.
@@ -167,10 +183,7 @@ impl Space {
         patch: &Value,
     ) -> Value {
         let path = self.object_path(resource, name, subresource);
-        let content_type = match kind {
-            Patch::Merge => "application/merge-patch+json",
-            Patch::Strategic => "application/strategic-merge-patch+json",
-        };
+        let content_type = kind.content_type();
         let patched = self.ask(Method::PATCH, &path, content_type, patch).await;
         patched.unwrap_or_else(|refused| panic!("{refused}"))
     }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_test_control_plane::TestControlPlane;
-use kube_test_control_plane::actors::ActorsConfig;
-use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
-use serde_json::{Value, json};
+use kube_test_control_plane::UnknownFields;
+use kube_test_control_plane::actors::{ActorsConfig, Pods};
+use kube_test_control_plane::cluster::TestCluster;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
-use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
@@ -18,33 +16,15 @@ use statefulset_controller::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::server;
 use crate::space::Space;
-
-/// The moment at which embedded clusters begin.
-const BEGIN: &str = "2026-03-01T12:00:00Z";
-/// Namespaces.
-const NAMESPACES: Resource = Resource {
-    group: "",
-    version: "v1",
-    plural: "namespaces",
-    kind: "Namespace",
-};
 
 /// A cluster in which the test acts.
 pub struct World {
-    plane: TestControlPlane,
+    server: TestCluster,
     clock: Arc<dyn Clock>,
     gates: FeatureGates,
     controllers: JoinSet<()>,
-}
-
-/// The control plane's clock, as the controller takes it.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
 }
 
 #[expect(
@@ -72,15 +52,10 @@ impl World {
     }
 
     async fn start(actors: ActorsConfig, gates: FeatureGates) -> Self {
-        let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
-        let plane = TestControlPlane::builder()
-            .actors(actors)
-            .clock(Arc::new(clock.clone()))
-            .start()
-            .await;
+        let (server, clock) = server::start(actors, UnknownFields::default()).await;
         Self {
-            plane,
-            clock: Arc::new(SharedClock(clock)),
+            server,
+            clock,
             gates,
             controllers: JoinSet::new(),
         }
@@ -105,12 +80,13 @@ impl World {
 
     /// A client with every right.
     pub fn client(&self) -> kube::Client {
-        self.plane.client()
+        self.server.client()
     }
 
-    /// The embedded control plane.
-    pub fn plane(&self) -> &TestControlPlane {
-        &self.plane
+    /// Acts on pods, as their kubelet.
+    pub fn pods(&self) -> Pods<'_> {
+        let pods = self.server.pods();
+        pods.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// The time of day.
@@ -118,11 +94,10 @@ impl World {
         self.clock.now()
     }
 
-    /// Creates a namespace.
-    pub async fn namespace(&self, name: &str) -> Space {
-        let nowhere = Space::new(self.client(), "");
-        let namespace: Value = json!({"metadata": {"name": name}});
-        nowhere.create(&NAMESPACES, &namespace).await;
-        Space::new(self.client(), name)
+    /// Creates a namespace, whose name begins so.
+    pub async fn namespace(&self, prefix: &str) -> Space {
+        let created = self.server.create_namespace(prefix).await;
+        let name = created.unwrap_or_else(|error| panic!("{error}"));
+        Space::new(self.client(), &name)
     }
 }

@@ -13,6 +13,7 @@ mod container;
 mod ending;
 mod failing;
 mod orders;
+mod ports;
 mod readiness;
 mod run;
 mod status;
@@ -382,6 +383,7 @@ impl Actor for Kubelet {
         let time = self.client.server.now_text();
         let now = now(self.dice, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
+        let port_is_taken = ports::are_taken(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;
         let pod = object.value();
         let starts = run.is_starting(now.at);
@@ -393,6 +395,9 @@ impl Actor for Kubelet {
             let host = run.host_ip.clone();
             let address = starts.then(|| self.new_address(&pod, &host));
             let run = self.runs.get_mut(&object.uid)?;
+            if starts && port_is_taken {
+                run.end_as(Ending::without_ports(), now);
+            }
             run.go_on(address, now);
             run.attach(&pod, now);
             if let Some(due) = run.next_due() {

@@ -43,6 +43,8 @@ pub enum Cause {
     Preempted,
     /// It ran for longer than its `activeDeadlineSeconds`.
     DeadlineExceeded,
+    /// Another pod has a port of the node that it needs: it never ran.
+    NodePorts,
 }
 
 /// What a pod's containers do when they are told to stop.

@@ -35,6 +35,11 @@ impl Cause {
                 "DeadlineExceeded",
                 "Pod was active on the node longer than the specified deadline",
             )),
+            Self::NodePorts => Some((
+                "NodePorts",
+                "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for \
+                 the requested pod ports",
+            )),
         }
     }
 
@@ -45,10 +50,18 @@ impl Cause {
 
     fn exit_code(self) -> i32 {
         match self {
-            Self::Exited => 1,
+            Self::Exited | Self::NodePorts => 1,
             Self::NodeShutdown => 143,
             Self::Evicted | Self::Preempted | Self::DeadlineExceeded => 137,
         }
+    }
+}
+
+impl Ending {
+    /// The pod was turned away because another one has a port of the node that it needs.
+    pub(super) fn without_ports() -> Self {
+        let (failed, cause) = (true, Cause::NodePorts);
+        Self { failed, cause }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A pod as its node runs it: containers, and what is to happen to them when.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
+use super::ports::{self, HostPort};
 use crate::actors::delay::{Delay, Dice};
 use crate::actors::events::Happened;
 use crate::actors::incarnations::identity;
@@ -103,6 +104,8 @@ pub(super) struct PodRun {
     /// The same as tokio has it.
     pub(super) began: Instant,
     pub(super) stage: Stage,
+    /// The ports of its node that it needs.
+    pub(super) host_ports: BTreeSet<HostPort>,
     /// Init containers first.
     pub(super) containers: Vec<Container>,
     /// Those that were added while it ran.
@@ -150,6 +153,7 @@ impl PodRun {
             start_time: now.time.to_owned(),
             began: now.at,
             stage: Stage::Creating,
+            host_ports: ports::host_ports(pod),
             containers: containers(pod),
             ephemeral: Vec::new(),
             ending: None,

@@ -173,3 +173,38 @@ async fn a_restart_policy_decides_what_follows_an_exit() {
         plane.stop().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_port_is_taken_on_its_node_is_turned_away() {
+    let plane = plane(PodBehaviour::default()).await;
+    let with_port = |name: &str, node: &str, protocol: &str| {
+        let mut pod = crate::support::pod(name);
+        let port = json!({"containerPort": 80, "hostPort": 8080, "protocol": protocol});
+        pod["spec"]["nodeName"] = node.into();
+        pod["spec"]["containers"][0]["ports"] = json!([port]);
+        pod
+    };
+    let phase = async |name: &str, wanted: &str| {
+        let path = format!("{PODS}/{name}");
+        eventually(|| async { plane.get(&path).await["status"]["phase"] == wanted }).await;
+        plane.get(&path).await["status"].clone()
+    };
+    plane.create(PODS, &with_port("a", "node-0", "TCP")).await;
+    phase("a", "Running").await;
+    for (name, node, protocol) in [("other-node", "node-1", "TCP"), ("udp", "node-0", "UDP")] {
+        plane.create(PODS, &with_port(name, node, protocol)).await;
+        phase(name, "Running").await;
+    }
+    plane.create(PODS, &with_port("b", "node-0", "TCP")).await;
+    let status = phase("b", "Failed").await;
+    assert_eq!(status["reason"], "NodePorts");
+    let conditions = status["conditions"].as_array().unwrap();
+    assert!(conditions.iter().all(|c| c["type"] != "DisruptionTarget"));
+
+    let path = format!("{PODS}/a");
+    plane.call(Method::DELETE, &path, &json!({})).await;
+    eventually(|| async { plane.code(&path).await == 404 }).await;
+    plane.create(PODS, &with_port("c", "node-0", "TCP")).await;
+    phase("c", "Running").await;
+    plane.stop().await;
+}

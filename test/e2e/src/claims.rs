@@ -1,0 +1,106 @@
+//! The claims of a set and who owns them.
+
+use integration::stateful_sets::uid;
+use serde_json::{Value, json};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
+
+use crate::cluster::SET_PATIENCE;
+use crate::stateful_set::StatefulSet;
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
+impl StatefulSet<'_> {
+    /// The name of a pod's claim.
+    pub fn claim_name(&self, ordinal: usize) -> String {
+        format!("datadir-{}-{ordinal}", self.name)
+    }
+
+    /// The owners of a claim.
+    pub async fn owners(&self, ordinal: usize) -> Vec<Value> {
+        let space = self.cluster.space();
+        let claim = self.claim_name(ordinal);
+        let claim = space.get(&PERSISTENT_VOLUME_CLAIMS, &claim).await;
+        let owners = claim["metadata"]["ownerReferences"].as_array();
+        owners.cloned().unwrap_or_default()
+    }
+
+    /// Changes a claim.
+    pub async fn change_claim(&self, ordinal: usize, change: impl Fn(&mut Value)) {
+        let space = self.cluster.space();
+        let claim = self.claim_name(ordinal);
+        space
+            .change(&PERSISTENT_VOLUME_CLAIMS, &claim, "", change)
+            .await;
+    }
+
+    /// Sets what becomes of the claims.
+    pub async fn set_retention(&self, policy: &Value) {
+        self.change(|set| {
+            set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy.clone();
+        })
+        .await;
+    }
+
+    /// Waits until there are claims for exactly these ordinals.
+    ///
+    /// Upstream: `verifyStatefulSetPVCsExist`.
+    pub async fn until_claims(&self, ordinals: &[usize]) {
+        let mut wanted: Vec<String> = ordinals
+            .iter()
+            .map(|ordinal| self.claim_name(*ordinal))
+            .collect();
+        wanted.sort();
+        let space = self.cluster.space();
+        let as_wanted = async || {
+            let claims = space.list(&PERSISTENT_VOLUME_CLAIMS, "").await;
+            let names = claims.iter().map(integration::stateful_sets::name);
+            names.eq(wanted.iter().map(String::as_str)).then_some(())
+        };
+        let what = format!("the claims are {wanted:?}");
+        SET_PATIENCE.until(&what, as_wanted).await;
+    }
+
+    /// Waits until the claims of these ordinals are all there are, each owned by the set, or not,
+    /// and by its pod, or not.
+    ///
+    /// Upstream: `verifyStatefulSetPVCsExistWithOwnerRefs`.
+    pub async fn until_owned(&self, ordinals: &[usize], by_set: bool, by_pod: bool) {
+        self.until_claims(ordinals).await;
+        let set = self.get().await;
+        let as_wanted = async || {
+            for ordinal in ordinals {
+                let owners = self.owners(*ordinal).await;
+                let owns = |kind: &str, uid: &str| {
+                    let mut owners = owners.iter();
+                    owners.any(|owner| owner["kind"] == kind && owner["uid"] == uid)
+                };
+                let pod = self.pod_name(*ordinal);
+                let pod = self.cluster.space().find(&PODS, &pod, "").await;
+                let pod_owns = pod.is_some_and(|pod| owns("Pod", uid(&pod)));
+                if owns("StatefulSet", uid(&set)) != by_set || pod_owns != by_pod {
+                    return None;
+                }
+            }
+            Some(())
+        };
+        let what = format!("of {ordinals:?}, set owns: {by_set}, pods own: {by_pod}");
+        SET_PATIENCE.until(&what, as_wanted).await;
+    }
+
+    /// Waits until a claim has exactly these owners, in this order.
+    pub async fn until_owners_are(&self, ordinal: usize, wanted: &[Value]) {
+        let as_wanted = async || (self.owners(ordinal).await == wanted).then_some(());
+        let what = format!("{} is owned by {wanted:?}", self.claim_name(ordinal));
+        SET_PATIENCE.until(&what, as_wanted).await;
+    }
+
+    /// The reference by which the set controls what it owns.
+    pub async fn reference(&self) -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "name": self.name,
+            "uid": uid(&self.get().await), "controller": true, "blockOwnerDeletion": true,
+        })
+    }
+}

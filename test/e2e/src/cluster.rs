@@ -1,0 +1,110 @@
+//! A cluster whose nodes run pods, and what a test does to these: what upstream's tests do inside
+//! the containers.
+
+use std::time::Duration;
+
+use integration::World;
+use integration::poll::Patience;
+use integration::space::{Patch, Space};
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::resource::{Resource, STATEFUL_SETS};
+
+use crate::stateful_set::StatefulSet;
+
+/// How long a test waits for a whole set.
+pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));
+/// How long a test waits for a pod.
+pub const POD_PATIENCE: Patience = Patience(Duration::from_secs(300));
+/// What every stage of a pod's life takes. Where nothing took any time, a pod that fails at once
+/// would be made again at once, for ever.
+const STAGE: Duration = Duration::from_millis(200);
+
+/// Nodes.
+const NODES: Resource = Resource {
+    group: "",
+    version: "v1",
+    plural: "nodes",
+    kind: "Node",
+};
+
+/// A cluster, the controller, and a namespace of the test's own.
+pub struct Cluster {
+    world: World,
+    space: Space,
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
+impl Cluster {
+    /// Starts a cluster with everything that runs beside an API server, and the controller.
+    pub async fn start(namespace: &str) -> Self {
+        Self::with_gates(namespace, FeatureGates::default()).await
+    }
+
+    /// The same with other feature gates.
+    pub async fn with_gates(namespace: &str, gates: FeatureGates) -> Self {
+        let actors = ActorsConfig {
+            kubelet: Some(KubeletConfig::new(behaviour())),
+            ..ActorsConfig::all()
+        };
+        let world = World::with_nodes(actors, gates).await;
+        let space = world.namespace(namespace).await;
+        Self { world, space }
+    }
+
+    /// The namespace of the test.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Creates a set.
+    pub async fn create(&self, set: &Value) -> StatefulSet<'_> {
+        let created = self.space.create(&STATEFUL_SETS, set).await;
+        StatefulSet::new(self, &created)
+    }
+
+    /// Makes the probe of a pod that runs succeed or fail from now on.
+    pub async fn set_probe(&self, pod: &str, succeeds: bool) {
+        let pods = self.world.pods();
+        pods.set_ready(self.space.name(), pod, succeeds).await;
+    }
+
+    /// Lets a paused pod become ready, and those that come after it under its name: what resumes it
+    /// is a file on its volume.
+    ///
+    /// Upstream: `ResumeNextPod`.
+    pub async fn resume(&self, pod: &str) {
+        let pods = self.world.pods();
+        pods.behave(self.space.name(), pod, behaviour()).await;
+    }
+
+    /// Makes the containers of a pod exit with an error when they are told to stop.
+    pub async fn fail_on_stop(&self, pod: &str) {
+        let failing = PodBehaviour {
+            stop_exit_code: 1,
+            ..behaviour()
+        };
+        let pods = self.world.pods();
+        pods.behave(self.space.name(), pod, failing).await;
+    }
+
+    /// Lets a node take new pods, or not.
+    pub async fn set_schedulable(&self, node: &str, schedulable: bool) {
+        let patch = json!({"spec": {"unschedulable": !schedulable}});
+        let cluster = self.space.elsewhere("");
+        cluster.patch(&NODES, node, "", Patch::Merge, &patch).await;
+    }
+}
+
+fn behaviour() -> PodBehaviour {
+    PodBehaviour {
+        start_delay: STAGE.into(),
+        ready_delay: STAGE.into(),
+        stop_delay: STAGE.into(),
+        ..PodBehaviour::default()
+    }
+}

@@ -1,0 +1,121 @@
+//! The sets of upstream's e2e tests.
+
+use serde_json::{Map, Value, json};
+
+/// The image of every container.
+pub const OLD_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.55";
+/// The image that it is updated to.
+pub const NEW_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
+/// The service that governs the pods.
+pub const SERVICE: &str = "test";
+/// The labels of the pods of most tests.
+pub const LABELS: [(&str, &str); 2] = [("foo", "bar"), ("baz", "blah")];
+/// What keeps a deleted pod from going away.
+pub const FINALIZER: &str = "example.com/test-finalizer";
+
+/// A set without claims, with the usual labels.
+pub fn plain(name: &str, replicas: u32) -> Value {
+    stateful_set(name, replicas, &[], &[], &LABELS)
+}
+
+/// The set that most tests share: a claim and a folder of the host for each pod.
+pub fn with_claims(name: &str, replicas: u32) -> Value {
+    let (claims, folders) = ([("datadir", "/data/")], [("home", "/home")]);
+    stateful_set(name, replicas, &claims, &folders, &LABELS)
+}
+
+/// A set with these labels, a claim template for each mount of the first kind, and a folder of the
+/// host for each of the second.
+///
+/// Upstream: `NewStatefulSet`.
+pub fn stateful_set(
+    name: &str,
+    replicas: u32,
+    claims: &[(&str, &str)],
+    folders: &[(&str, &str)],
+    labels: &[(&str, &str)],
+) -> Value {
+    let mount = |(name, path): &(&str, &str)| json!({"name": name, "mountPath": path});
+    let mounts: Vec<Value> = claims.iter().chain(folders).map(mount).collect();
+    let volume = |(name, _): &(&str, &str)| {
+        let path = format!("/tmp/{name}");
+        json!({"name": name, "hostPath": {"path": path}})
+    };
+    let volumes: Vec<Value> = folders.iter().map(volume).collect();
+    let template = |(name, _): &(&str, &str)| {
+        json!({
+            "metadata": {"name": name},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "10Gi"}},
+            },
+        })
+    };
+    let templates: Vec<Value> = claims.iter().map(template).collect();
+    let label = |(key, value): &(&str, &str)| ((*key).to_owned(), json!(value));
+    let labels: Map<String, Value> = labels.iter().map(label).collect();
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "serviceName": SERVICE,
+            "template": {
+                "metadata": {"labels": labels, "annotations": {}},
+                "spec": {
+                    "containers": [{
+                        "name": "webserver", "image": OLD_IMAGE, "args": ["test-webserver"],
+                        "volumeMounts": mounts,
+                    }],
+                    "volumes": volumes,
+                },
+            },
+            "updateStrategy": {"type": "RollingUpdate"},
+            "volumeClaimTemplates": templates,
+        },
+    })
+}
+
+/// Has pods answer for their readiness over HTTP. The simulated kubelet looks at no file; a test
+/// tells it what the probe finds.
+///
+/// Upstream: `setHTTPProbe`.
+#[must_use]
+pub fn probed(mut set: Value) -> Value {
+    set["spec"]["template"]["spec"]["containers"][0]["readinessProbe"] = json!({
+        "httpGet": {"path": "/localhost.crt", "port": 80},
+        "periodSeconds": 1, "successThreshold": 1, "failureThreshold": 1,
+    });
+    set
+}
+
+/// Has every new pod wait, unready, until it is resumed.
+///
+/// Upstream: `PauseNewPods`.
+#[must_use]
+pub fn paused(mut set: Value) -> Value {
+    let template = &mut set["spec"]["template"];
+    template["spec"]["containers"][0]["readinessProbe"] = json!({
+        "exec": {"command": ["test", "-f", "/data/statefulset-continue"]},
+        "periodSeconds": 1, "successThreshold": 1, "failureThreshold": 1,
+    });
+    template["metadata"]["annotations"]["kubelet.test-control-plane/outcome"] =
+        "never-ready".into();
+    set
+}
+
+/// What becomes of the claims.
+#[must_use]
+pub fn retaining(mut set: Value, policy: Value) -> Value {
+    set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy;
+    set
+}
+
+/// Where the ordinals begin.
+#[must_use]
+pub fn starting_at(mut set: Value, ordinal: u32) -> Value {
+    set["spec"]["ordinals"] = json!({"start": ordinal});
+    set
+}

@@ -1,0 +1,332 @@
+//! A set that a test has created: what the test does to it and waits for.
+
+use std::time::Duration;
+
+use integration::poll::Patience;
+use integration::stateful_sets::{count, name, phase};
+use serde_json::{Value, json};
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
+
+use crate::cluster::{Cluster, POD_PATIENCE, SET_PATIENCE};
+
+/// A set in the namespace of its test.
+pub struct StatefulSet<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) name: String,
+    selector: String,
+}
+
+/// The revisions that a status names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revisions {
+    /// The one that pods have before they are updated.
+    pub current: String,
+    /// The one that pods are updated to.
+    pub update: String,
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
+impl<'a> StatefulSet<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, created: &Value) -> Self {
+        let labels = created["spec"]["selector"]["matchLabels"].as_object();
+        let labels = labels.expect("the sets of these tests select by labels");
+        let pairs: Vec<String> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+            .collect();
+        Self {
+            cluster,
+            name: name(created).to_owned(),
+            selector: pairs.join(","),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The labels of its pods, as a selector.
+    pub fn selector(&self) -> &str {
+        &self.selector
+    }
+
+    /// The set as it is.
+    pub async fn get(&self) -> Value {
+        self.cluster.space().get(&STATEFUL_SETS, &self.name).await
+    }
+
+    /// The pods that it selects, in order of their names.
+    pub async fn pods(&self) -> Vec<Value> {
+        self.cluster.space().list(&PODS, &self.selector).await
+    }
+
+    /// The name of a pod.
+    pub fn pod_name(&self, ordinal: usize) -> String {
+        format!("{}-{ordinal}", self.name)
+    }
+
+    /// A pod that must be there.
+    pub async fn pod(&self, ordinal: usize) -> Value {
+        let space = self.cluster.space();
+        space.get(&PODS, &self.pod_name(ordinal)).await
+    }
+
+    /// Changes the set.
+    ///
+    /// Upstream: `updateStatefulSetWithRetries`.
+    pub async fn change(&self, change: impl Fn(&mut Value)) -> Value {
+        let space = self.cluster.space();
+        space.change(&STATEFUL_SETS, &self.name, "", change).await
+    }
+
+    /// Gives the first container another image.
+    pub async fn set_image(&self, image: &str) {
+        let set = |set: &mut Value| {
+            set["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
+        };
+        self.change(set).await;
+    }
+
+    /// Sets the lowest index that is updated.
+    pub async fn set_partition(&self, index: usize) {
+        let partition = |set: &mut Value| {
+            set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": index});
+        };
+        self.change(partition).await;
+    }
+
+    /// Asks for another number of pods.
+    ///
+    /// Upstream: `UpdateReplicas`.
+    pub async fn update_replicas(&self, replicas: usize) {
+        self.change(|set| set["spec"]["replicas"] = replicas.into())
+            .await;
+    }
+
+    /// Asks for another number of pods and waits until as many are there.
+    ///
+    /// Upstream: `Scale`.
+    pub async fn scale(&self, replicas: usize) {
+        self.update_replicas(replicas).await;
+        let scaled = async || (self.pods().await.len() == replicas).then_some(());
+        let what = format!("{} pods of {}", replicas, self.name);
+        SET_PATIENCE.until(&what, scaled).await;
+    }
+
+    /// Deletes a pod at once.
+    ///
+    /// Upstream: `deleteStatefulPodAtIndex`.
+    pub async fn delete_pod(&self, ordinal: usize) {
+        let pod = self.pod_name(ordinal);
+        self.cluster.space().delete(&PODS, &pod, Some(0)).await;
+    }
+
+    /// Makes the probe of a pod succeed or fail, and waits until the pod shows it.
+    ///
+    /// Upstream: `breakPodHTTPProbe`, `restorePodHTTPProbe`.
+    pub async fn set_probe(&self, ordinal: usize, succeeds: bool) {
+        let pod = self.pod_name(ordinal);
+        self.cluster.set_probe(&pod, succeeds).await;
+        let shown = async || (is_ready(&self.pod(ordinal).await) == succeeds).then_some(());
+        let what = format!("{pod} is ready: {succeeds}");
+        POD_PATIENCE.until(&what, shown).await;
+    }
+
+    /// The same for every pod that is there, without waiting.
+    ///
+    /// Upstream: `breakHTTPProbe`, `restoreHTTPProbe`.
+    pub async fn set_probes(&self, succeed: bool) {
+        for pod in self.pods().await {
+            self.cluster.set_probe(name(&pod), succeed).await;
+        }
+    }
+
+    /// Waits until exactly `running` pods run, and of these the lowest `ready` are ready and the
+    /// others are not. More pods than that end the test.
+    ///
+    /// Upstream: `WaitForRunning`.
+    pub async fn until_running(&self, running: usize, ready: usize) {
+        let as_wanted = async || {
+            let pods = self.pods().await;
+            assert!(
+                pods.len() <= running,
+                "{} has {} pods, and {running} at most are due",
+                self.name,
+                pods.len()
+            );
+            let all_run = pods.iter().all(|pod| phase(pod) == "Running");
+            let readiness = pods.iter().map(is_ready);
+            let wanted = (0..running).map(|ordinal| ordinal < ready);
+            (all_run && readiness.eq(wanted)).then_some(())
+        };
+        let what = format!("{running} pods of {} run, {ready} ready", self.name);
+        SET_PATIENCE.until(&what, as_wanted).await;
+    }
+
+    /// Waits until exactly so many pods run and are ready.
+    ///
+    /// Upstream: `WaitForRunningAndReady`.
+    pub async fn until_ready(&self, pods: usize) {
+        self.until_running(pods, pods).await;
+    }
+
+    /// Waits until the controller has seen the set as it is now, and returns it.
+    ///
+    /// Upstream: `waitForStatus`.
+    pub async fn observed(&self) -> Value {
+        let generation = generation(&self.get().await);
+        let seen = async || {
+            let set = self.get().await;
+            (count(&set, "observedGeneration") >= generation).then_some(set)
+        };
+        let what = format!("the controller sees {}", self.name);
+        SET_PATIENCE.until(&what, seen).await
+    }
+
+    /// Waits until the status is of this generation and has these counts.
+    ///
+    /// Upstream: `WaitForStatusReplicas` and its likes.
+    pub async fn until_counts(&self, wanted: &[(&str, usize)]) -> Value {
+        let as_wanted = async || {
+            let set = self.get().await;
+            let seen = count(&set, "observedGeneration") >= generation(&set);
+            let is = |(member, wanted): &(&str, usize)| {
+                usize::try_from(count(&set, member)) == Ok(*wanted)
+            };
+            let all = wanted.iter().all(is);
+            (seen && all).then_some(set)
+        };
+        let what = format!("the status of {} has {wanted:?}", self.name);
+        SET_PATIENCE.until(&what, as_wanted).await
+    }
+
+    /// The revisions in the status once the controller has seen the set as it is now.
+    pub async fn revisions(&self) -> Revisions {
+        revisions_of(&self.observed().await)
+    }
+
+    /// Waits until every pod has been updated.
+    ///
+    /// Upstream: `waitForRollingUpdate`.
+    pub async fn until_updated(&self) -> Revisions {
+        let updated = async || {
+            let set = self.get().await;
+            let revisions = revisions_of(&set);
+            let all_there = self.pods().await.len() >= replicas(&set);
+            (all_there && revisions.current == revisions.update).then_some(revisions)
+        };
+        let what = format!("{} is updated", self.name);
+        SET_PATIENCE.until(&what, updated).await
+    }
+
+    /// Waits until the pods from the partition on have been updated.
+    ///
+    /// Upstream: `waitForPartitionedRollingUpdate`.
+    pub async fn until_updated_down_to(&self, partition: usize) {
+        let updated = async || {
+            let set = self.get().await;
+            let (revisions, pods) = (revisions_of(&set), self.pods().await);
+            let complete = partition > 0 || revisions.current == revisions.update;
+            let mut above = pods.iter().skip(partition);
+            let all = above.all(|pod| revision(pod) == revisions.update);
+            (complete && all && pods.len() >= replicas(&set)).then_some(())
+        };
+        let what = format!("{} is updated down to {partition}", self.name);
+        SET_PATIENCE.until(&what, updated).await;
+    }
+
+    /// Checks the image and the revision of every pod.
+    pub async fn assert_pods(&self, image: &str, revision: &str) {
+        self.assert_partitioned(0, ("", ""), (image, revision))
+            .await;
+    }
+
+    /// Checks images and revisions: those of the pods below an index, and of the others.
+    pub async fn assert_partitioned(
+        &self,
+        partition: usize,
+        below: (&str, &str),
+        others: (&str, &str),
+    ) {
+        let pods = self.pods().await;
+        assert_eq!(pods.len(), replicas(&self.get().await), "pods");
+        for (index, pod) in pods.iter().enumerate() {
+            let wanted = if index < partition { below } else { others };
+            let image = pod["spec"]["containers"][0]["image"].as_str();
+            let found = (image.unwrap_or_default(), revision(pod));
+            assert_eq!(found, wanted, "image and revision of {}", name(pod));
+        }
+    }
+
+    /// Checks for ten seconds that exactly so many pods are there.
+    ///
+    /// Upstream: `confirmStatefulPodCount`.
+    pub async fn stays_at(&self, pods: usize) {
+        let look = async || assert_eq!(self.pods().await.len(), pods, "pods of {}", self.name);
+        Patience(Duration::from_secs(10)).throughout(look).await;
+    }
+
+    /// Waits until the pods that are neither over nor on their way out bear these names.
+    ///
+    /// Upstream: `waitForPodNames`.
+    pub async fn until_named(&self, ordinals: &[u32]) {
+        let wanted: Vec<String> = ordinals
+            .iter()
+            .map(|ordinal| format!("{}-{ordinal}", self.name))
+            .collect();
+        let named = async || {
+            let pods = self.pods().await;
+            let active = pods.iter().filter(|pod| is_active(pod)).map(name);
+            active.eq(wanted.iter().map(String::as_str)).then_some(())
+        };
+        let what = format!("the pods are {wanted:?}");
+        SET_PATIENCE.until(&what, named).await;
+    }
+}
+
+/// The number of pods that a set asks for.
+pub fn replicas(set: &Value) -> usize {
+    let replicas = set["spec"]["replicas"].as_u64();
+    replicas
+        .and_then(|replicas| usize::try_from(replicas).ok())
+        .unwrap_or(1)
+}
+
+fn generation(set: &Value) -> i64 {
+    set["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+fn revisions_of(set: &Value) -> Revisions {
+    let text = |member: &str| {
+        set["status"][member]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Revisions {
+        current: text("currentRevision"),
+        update: text("updateRevision"),
+    }
+}
+
+/// The revision that a pod was made from.
+pub fn revision(pod: &Value) -> &str {
+    let label = &pod["metadata"]["labels"]["controller-revision-hash"];
+    label.as_str().unwrap_or_default()
+}
+
+/// Whether a pod's Ready condition is true.
+pub fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn is_active(pod: &Value) -> bool {
+    let is_over = ["Failed", "Succeeded"].contains(&phase(pod));
+    !is_over && pod["metadata"]["deletionTimestamp"].is_null()
+}

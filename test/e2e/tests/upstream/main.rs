@@ -1,0 +1,15 @@
+//! Upstream's e2e tests, under upstream's names, with a simulated kubelet: the controller in a whole
+//! cluster, in process and in paused time. What upstream does inside a container, a test here tells
+//! the kubelet.
+//!
+//! Upstream: `test/e2e/apps/statefulset.go`.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod api;
+mod availability;
+mod claim_retention;
+mod identity;
+mod ordinals;
+mod scaling;
+mod updates;

@@ -1,0 +1,216 @@
+//! Pods move to another revision, all or some, and back.
+
+use e2e::manifests::{FINALIZER, NEW_IMAGE, OLD_IMAGE, plain, probed, with_claims};
+use e2e::{Cluster, is_ready, revision};
+use integration::poll::Patience;
+use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::resource::PODS;
+use std::time::Duration;
+
+/// Updates a set while one of its pods isn't ready, and goes back in the same way: the first
+/// revision is used again.
+async fn rolls_back(namespace: &str, set: Value) {
+    let cluster = Cluster::start(namespace).await;
+    let ss = cluster.create(&probed(set)).await;
+    ss.until_ready(3).await;
+    let first = ss.revisions().await;
+    assert_eq!(first.current, first.update);
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+
+    ss.set_probe(1, false).await;
+    ss.set_image(NEW_IMAGE).await;
+    let second = ss.revisions().await;
+    assert_ne!(second.current, second.update);
+    assert_eq!(second.current, first.current);
+    ss.set_probe(1, true).await;
+    assert_eq!(ss.until_updated().await.current, second.update);
+    ss.until_ready(3).await;
+    ss.assert_pods(NEW_IMAGE, &second.update).await;
+
+    ss.set_probe(1, false).await;
+    ss.set_image(OLD_IMAGE).await;
+    let back = ss.revisions().await;
+    assert_eq!(back.update, first.current);
+    assert_ne!(back.current, back.update);
+    ss.set_probe(1, true).await;
+    assert_eq!(ss.until_updated().await.current, first.current);
+    ss.until_ready(3).await;
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_rolling_updates_and_roll_backs_of_template_modifications_with_pvcs() {
+    rolls_back("roll-back-claims", with_claims("ss", 3)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_rolling_updates_and_roll_backs_of_template_modifications() {
+    rolls_back("roll-back", plain("ss2", 3)).await;
+}
+
+/// Upstream looks, after the image has changed, at pods that it had listed before; here they are
+/// listed anew.
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications() {
+    let cluster = Cluster::start("canary").await;
+    let mut set = probed(plain("ss2", 3));
+    set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": 3});
+    let ss = cluster.create(&set).await;
+    ss.until_ready(3).await;
+    let first = ss.revisions().await;
+    assert_eq!(first.current, first.update);
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+
+    ss.set_image(NEW_IMAGE).await;
+    let second = ss.revisions().await;
+    assert_ne!(second.current, second.update);
+    ss.stays_at(3).await;
+    ss.assert_pods(OLD_IMAGE, &second.current).await;
+
+    let (old, new) = ((OLD_IMAGE, &*second.current), (NEW_IMAGE, &*second.update));
+    ss.set_partition(2).await;
+    ss.until_updated_down_to(2).await;
+    ss.assert_partitioned(2, old, new).await;
+
+    ss.delete_pod(0).await;
+    ss.delete_pod(2).await;
+    ss.until_ready(3).await;
+    ss.assert_partitioned(2, old, new).await;
+
+    for partition in [1, 0] {
+        ss.set_partition(partition).await;
+        ss.until_updated_down_to(partition).await;
+        ss.assert_partitioned(partition, old, new).await;
+    }
+    let last = ss.revisions().await;
+    assert_eq!(
+        (&last.current, &last.update),
+        (&second.update, &second.update)
+    );
+}
+
+/// Updates the image of all pods but the first, which a partition protects, and deletes that while
+/// a finalizer holds it: it comes back as it was.
+async fn keeps_the_first(namespace: &str, set: Value, fails_on_stop: bool) {
+    let cluster = Cluster::start(namespace).await;
+    let mut set = probed(set);
+    set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": 1});
+    let ss = cluster.create(&set).await;
+    ss.until_ready(3).await;
+    let first = ss.revisions().await;
+    assert_eq!(first.current, first.update);
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+    let (space, pod) = (cluster.space(), ss.pod_name(0));
+    if fails_on_stop {
+        cluster.fail_on_stop(&pod).await;
+    }
+
+    space.set_finalizers(&pod, &[FINALIZER]).await;
+    ss.set_image(NEW_IMAGE).await;
+    let second = ss.revisions().await;
+    assert_ne!(second.current, second.update);
+    let counts = [
+        ("updatedReplicas", 2),
+        ("replicas", 3),
+        ("readyReplicas", 3),
+    ];
+    ss.until_counts(&counts).await;
+    let (old, new) = ((OLD_IMAGE, &*second.current), (NEW_IMAGE, &*second.update));
+    ss.assert_partitioned(1, old, new).await;
+
+    ss.delete_pod(0).await;
+    ss.until_counts(&[("readyReplicas", 2)]).await;
+    if fails_on_stop {
+        let held = async || {
+            let held = ss.pod(0).await;
+            (held["status"]["phase"] == "Failed").then_some(())
+        };
+        let patience = Patience(Duration::from_secs(60));
+        patience.until("the first pod has failed", held).await;
+    }
+    space.set_finalizers(&pod, &[]).await;
+    ss.until_counts(&[("readyReplicas", 3)]).await;
+    ss.assert_partitioned(1, old, new).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications_for_partiton1_and_delete_pod_0_without_failing_container()
+ {
+    keeps_the_first("partition-1", plain("ss2", 3), false).await;
+}
+
+/// Upstream's second container exits with an error when it is told to stop; here the kubelet is
+/// told that it does.
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications_for_partiton1_and_delete_pod_0_with_failing_container()
+ {
+    let mut set = plain("ss3", 3);
+    let containers = set["spec"]["template"]["spec"]["containers"].as_array_mut();
+    let sleeper = json!({"name": "sleep-exit-with-1", "image": OLD_IMAGE, "args": ["pause"]});
+    containers.unwrap().push(sleeper);
+    keeps_the_first("partition-1-failing", set, true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_should_perform_rolling_updates_with_max_unavailable() {
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default()
+    };
+    let cluster = Cluster::with_gates("max-unavailable", gates).await;
+    let mut set = probed(plain("ss-maxunavailable", 5));
+    set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"maxUnavailable": 2});
+    let ss = cluster.create(&set).await;
+    ss.until_ready(5).await;
+    let first = ss.revisions().await;
+    assert_eq!(first.current, first.update);
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+
+    ss.set_image(NEW_IMAGE).await;
+    let mut most = 0;
+    let updated = async || {
+        let pods = ss.pods().await;
+        let unready = pods.iter().filter(|pod| !is_ready(pod)).count() + 5 - pods.len();
+        assert!(unready <= 2, "{unready} pods are not ready");
+        most = most.max(unready);
+        let revisions = ss.revisions().await;
+        (pods.len() == 5 && revisions.current == revisions.update).then_some(revisions)
+    };
+    let patience = e2e::SET_PATIENCE;
+    let last = patience.until("the set is updated", updated).await;
+    assert_eq!(most, 2, "two pods were updated at once");
+    assert_ne!(last.current, first.current);
+    ss.until_counts(&[("updatedReplicas", 5)]).await;
+    ss.assert_pods(NEW_IMAGE, &last.current).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_should_implement_legacy_replacement_when_the_update_strategy_is_on_delete() {
+    let cluster = Cluster::start("on-delete").await;
+    let mut set = probed(plain("ss2", 3));
+    set["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
+    let ss = cluster.create(&set).await;
+    ss.until_ready(3).await;
+    let first = ss.revisions().await;
+    assert_eq!(first.current, first.update);
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+    let delete_all = async || {
+        for ordinal in 0..3 {
+            ss.delete_pod(ordinal).await;
+        }
+        ss.until_ready(3).await;
+    };
+    delete_all().await;
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+
+    ss.set_image(NEW_IMAGE).await;
+    let second = ss.revisions().await;
+    assert_ne!(second.current, second.update);
+    // Nothing happens until the user deletes pods.
+    ss.stays_at(3).await;
+    let pods = cluster.space().list(&PODS, ss.selector()).await;
+    assert!(pods.iter().all(|pod| revision(pod) == second.current));
+    delete_all().await;
+    ss.assert_pods(NEW_IMAGE, &second.update).await;
+}
