@@ -159,7 +159,7 @@ pub(super) async fn start(
     loop {
         match try_start(assets).await? {
             Ok((config, binaries)) => {
-                let origin = Origin::Binaries(binaries);
+                let origin = Origin::Binaries(Box::new(binaries));
                 return RealControlPlane::start(config, origin, actors).await;
             }
             Err(failure) if failure.port_taken && attempt < ATTEMPTS_MAX => {

@@ -55,7 +55,7 @@ impl TestClusterBuilder {
     /// The environment says something that can't be used, or the cluster can't be started or
     /// reached. There is no second choice.
     pub async fn start(self) -> Result<TestCluster, ClusterError> {
-        self.start_on(Backend::from_env()?).await
+        Box::pin(self.start_on(Backend::from_env()?)).await
     }
 
     /// Starts this backend. Must be called inside a tokio runtime; a real server needs one whose
@@ -81,11 +81,11 @@ impl TestClusterBuilder {
             }
             Backend::Binaries(assets) => {
                 let assets: Assets = assets.kube_apiserver_flags(flags);
-                let real = binaries::start(&assets, actors.unwrap_or_default()).await?;
+                let real = Box::pin(binaries::start(&assets, actors.unwrap_or_default())).await?;
                 Ok(TestCluster::Real(Box::new(real)))
             }
             Backend::Existing => {
-                let real = existing::find(actors.unwrap_or_default()).await?;
+                let real = Box::pin(existing::find(actors.unwrap_or_default())).await?;
                 Ok(TestCluster::Real(Box::new(real)))
             }
         }
@@ -97,7 +97,7 @@ impl TestClusterBuilder {
     ///
     /// The cluster can't be reached.
     pub async fn connect(self, config: kube::Config) -> Result<TestCluster, ClusterError> {
-        let real = existing::connect(config, self.actors.unwrap_or_default()).await?;
+        let real = Box::pin(existing::connect(config, self.actors.unwrap_or_default())).await?;
         Ok(TestCluster::Real(Box::new(real)))
     }
 }

@@ -17,7 +17,7 @@ pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, Clust
     let config = Config::infer()
         .await
         .map_err(|err| unreachable("of USE_EXISTING_CLUSTER=true", in_one_line(&err)))?;
-    connect(config, actors).await
+    Box::pin(connect(config, actors)).await
 }
 
 /// Makes sure that a cluster answers, and that it lets us in.

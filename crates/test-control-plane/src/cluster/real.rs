@@ -20,7 +20,7 @@ use crate::auth::Identity;
 #[derive(Debug)]
 pub(super) enum Origin {
     /// It was started for the test.
-    Binaries(Binaries),
+    Binaries(Box<Binaries>),
     /// It was there before.
     Existing,
     /// It is over.
