@@ -1,6 +1,7 @@
 //! Reading request bodies: JSON, YAML and protobuf, and which kind they claim to be.
 
 pub(crate) mod protobuf;
+mod yaml;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ use crate::kinds::{self, Kind};
 use crate::negotiate::MEDIA_TYPES;
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
+
+pub(crate) use self::yaml::{as_warnings, read as yaml, repeated_keys};
 
 /// The formats of objects in bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,19 +127,6 @@ pub(crate) fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
             protobuf::value(body).map_err(|err| ApiError::bad_request(err.to_string()))
         }
     }
-}
-
-/// Reads YAML; of a key that is set twice the last value counts.
-///
-/// # Errors
-///
-/// What is wrong with the text.
-pub(crate) fn yaml(body: &[u8]) -> Result<Value, String> {
-    let text = String::from_utf8_lossy(body);
-    let options = serde_saphyr::options! {
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
-    };
-    serde_saphyr::from_str_with_options(&text, options).map_err(|err| format!("yaml: {err}"))
 }
 
 /// Checks kind and apiVersion of a body, and fills them in if missing.

@@ -2,6 +2,7 @@
 
 mod others;
 mod pods;
+mod priority;
 mod services;
 mod workloads;
 
@@ -12,6 +13,7 @@ use crate::config::FeatureGates;
 use crate::events;
 use crate::kinds::Kind;
 use crate::object::{Draft, object_mut};
+use crate::status::{ApiError, ApiResult};
 
 pub(crate) use services::keep_allocated;
 pub(crate) use workloads::count_templates;
@@ -100,9 +102,19 @@ fn default_number(map: &mut Map<String, Value>, member: &str, default: i64) {
 }
 
 /// What admission adds to objects that are created.
-pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
+///
+/// # Errors
+///
+/// 403 for what it refuses.
+pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     match kind.storage {
-        "pods" => pods::admit_pod(&mut draft.value),
+        "pods" => {
+            priority::admit(&mut draft.value).map_err(|why| {
+                let metadata = draft.metadata();
+                ApiError::forbidden(kind, metadata.name(), &why)
+            })?;
+            pods::admit_pod(&mut draft.value);
+        }
         "persistentvolumeclaims" => {
             add_finalizer(draft, "kubernetes.io/pvc-protection");
         }
@@ -120,6 +132,7 @@ pub(crate) fn admit_create(kind: &Kind, draft: &mut Draft) {
         }
         _ => {}
     }
+    Ok(())
 }
 
 /// What the server adds to objects that are updated.

@@ -46,6 +46,7 @@ mod query;
 mod represent;
 mod selectors;
 mod strict;
+mod struct_order;
 mod table;
 mod tracking;
 mod transport;

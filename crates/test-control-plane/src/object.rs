@@ -257,7 +257,8 @@ impl<'a> MetadataRef<'a> {
         self.0?.get("annotations")?.get(key)?.as_str()
     }
 
-    fn list(self, member: &str) -> impl Iterator<Item = &'a Value> {
+    /// The elements of a member that is a list.
+    pub fn list(self, member: &str) -> impl Iterator<Item = &'a Value> {
         self.0
             .and_then(|m| m.get(member))
             .and_then(Value::as_array)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
+use crate::managed_fields::SCALE;
 use crate::negotiate;
 use crate::status::ApiResult;
 use crate::table::{self, IncludeObject};
@@ -55,9 +56,8 @@ impl Representation {
         let items = items.filter(|_| shown.strip_suffix("List") == Some(kind.kind));
         let form = match (self, items) {
             (Self::Whole, _) => return Ok(body),
-            // A scale has no columns here.
-            (Self::Table { .. }, _) if shown == "Scale" && kind.kind != shown => return Ok(body),
             (Self::Table { version, include }, _) => {
+                let kind = if shown == SCALE.kind { &SCALE } else { kind };
                 let mut table = table::table(kind, &value, include, now);
                 table["apiVersion"] = json!(version);
                 table

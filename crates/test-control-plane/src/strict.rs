@@ -5,15 +5,18 @@ mod walk;
 use serde_json::{Value, json};
 
 use crate::config::UnknownFields;
+use crate::decode::as_warnings;
 use crate::events;
 use crate::go_format;
 use crate::kinds::Kind;
+use crate::normalize::type_of;
 use crate::object::Draft;
 use crate::options::FieldValidation;
 use crate::patch::Patch;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
+use crate::struct_order;
 use crate::validation::FieldError;
 
 pub(crate) use self::walk::has_repeated;
@@ -21,7 +24,8 @@ use self::walk::{Finding, walk};
 
 impl ApiServer {
     /// Looks for repeated members of a POST or PUT and for those that the schema doesn't know:
-    /// warnings, or an error if the client wants to be strict.
+    /// warnings, or an error if the client wants to be strict. `in_yaml` tells what was repeated in
+    /// the YAML that the text was made of.
     ///
     /// # Errors
     ///
@@ -30,19 +34,20 @@ impl ApiServer {
         &self,
         kind: &Kind,
         text: &str,
+        in_yaml: Option<String>,
         validation: FieldValidation,
     ) -> ApiResult<Vec<String>> {
         if validation == FieldValidation::Ignore {
             return Ok(Vec::new());
         }
         let reports_unknown = self.reports_unknown(validation);
-        let found: Vec<String> = walk(kind, text)
+        let found = walk(kind, text)
             .into_iter()
             .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
-            .map(|finding| finding.to_string())
-            .collect();
+            .map(|finding| finding.to_string());
+        let found: Vec<String> = in_yaml.into_iter().chain(found).collect();
         if validation != FieldValidation::Strict || found.is_empty() {
-            return Ok(found);
+            return Ok(found.iter().flat_map(|told| as_warnings(told)).collect());
         }
         Err(ApiError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {}",
@@ -95,7 +100,13 @@ impl ApiServer {
         }
         let value = match (patch, &patched) {
             (Patch::Strategic(patch), _) => go_format::value(patch),
-            (_, Some((_, new))) => new.to_string(),
+            (Patch::Merge(patch), Some((_, new))) => {
+                struct_order::patched(type_of(request.kind), new, Some(patch))
+            }
+            (Patch::Json(operations), Some((_, new))) => {
+                let reached = reached(operations);
+                struct_order::patched(type_of(request.kind), new, Some(&reached))
+            }
             (_, None) => text.to_owned(),
         };
         let value = json!(value).to_string();
@@ -122,6 +133,29 @@ impl ApiServer {
             FieldValidation::Ignore => false,
         }
     }
+}
+
+/// The members that the operations of a JSON patch reach into.
+fn reached(operations: &[Value]) -> Value {
+    let mut reached = json!({});
+    for operation in operations {
+        for member in ["path", "from"] {
+            let Some(path) = operation.get(member).and_then(Value::as_str) else {
+                continue;
+            };
+            let steps: Vec<&str> = path.split('/').skip(1).collect();
+            let mut at = &mut reached;
+            // The last step is what is put there, and not gone into.
+            for step in steps.iter().take(steps.len().saturating_sub(1)) {
+                let step = step.replace("~1", "/").replace("~0", "~");
+                at = &mut at[step];
+                if at.is_null() {
+                    *at = json!({});
+                }
+            }
+        }
+    }
+    reached
 }
 
 fn strict_error(found: &[String]) -> String {

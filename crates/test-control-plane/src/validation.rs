@@ -5,6 +5,7 @@ mod config;
 mod events;
 mod field_error;
 mod inner;
+mod label_selector;
 mod line_diff;
 mod metadata;
 mod names;

@@ -50,7 +50,7 @@ const SERVICE_ADDRESS: &str = "10.96.0.1";
 /// The port on which kube-apiserver listens if it isn't told another one.
 const DEFAULT_PORT: u16 = 6443;
 
-const BOOTSTRAP: &str = "test-control-plane/bootstrap";
+const BOOTSTRAP: &str = "kube-apiserver/v1.36.2";
 
 impl TestControlPlaneBuilder {
     /// Sets all of the server's behaviour.

@@ -73,15 +73,12 @@ fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Va
         .filter_map(Value::as_object_mut)
 }
 
-/// Priority, tolerations, the quality-of-service class, and whether gates keep it from being
+/// Tolerations, the quality-of-service class, and whether gates keep it from being
 /// scheduled.
 pub(super) fn admit_pod(value: &mut Value) {
     let qos = qos_class(value);
     let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
     let spec = object_mut(value, "spec");
-    spec.entry("priority").or_insert(json!(0));
-    spec.entry("preemptionPolicy")
-        .or_insert(json!("PreemptLowerPriority"));
     let tolerations = spec.entry("tolerations").or_insert(json!([]));
     if let Some(list) = tolerations.as_array_mut() {
         for key in [

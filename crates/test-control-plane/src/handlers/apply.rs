@@ -7,6 +7,7 @@ use super::apply_body::Configuration;
 use super::scale::ScaleSource;
 use super::update::Outcome;
 use crate::config::UnknownFields;
+use crate::decode::as_warnings;
 use crate::defaults;
 use crate::events;
 use crate::kinds::Subresource;
@@ -30,12 +31,7 @@ impl ApiServer {
     ) -> ApiResult<Reply> {
         let config = Configuration::parse(body)?;
         let warning = config.warning(options.field_validation)?;
-        // A warning per line, without the one that says what the others are.
-        let lines = warning.into_iter().flat_map(str::lines).map(str::trim);
-        let warnings: Vec<String> = lines
-            .filter(|line| !line.ends_with("unmarshal errors:"))
-            .map(str::to_owned)
-            .collect();
+        let warnings: Vec<String> = warning.into_iter().flat_map(as_warnings).collect();
         let reply = self.apply_configuration(request, &config, options);
         reply::with_warnings(reply, &warnings)
     }

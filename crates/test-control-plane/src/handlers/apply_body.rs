@@ -1,8 +1,8 @@
 //! The body of an apply: a configuration in YAML, of which JSON is a part.
 
 use serde_json::Value;
-use serde_saphyr::{DuplicateKeyPolicy, Error};
 
+use crate::decode;
 use crate::options::FieldValidation;
 use crate::status::{ApiError, ApiResult};
 use crate::strict::has_repeated;
@@ -33,17 +33,9 @@ impl Configuration {
                 repeated: None,
             });
         }
-        let (value, repeated) = match serde_saphyr::from_str(&text) {
-            Ok(value) => (value, None),
-            Err(err) => {
-                let repeated = repeated(&err).ok_or_else(|| invalid(&err.to_string()))?;
-                let options =
-                    serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
-                let value = serde_saphyr::from_str_with_options(&text, options)
-                    .map_err(|err| invalid(&err.to_string()))?;
-                (value, Some(repeated))
-            }
-        };
+        let unconverted = |why: String| format!("error converting YAML to JSON: {why}");
+        let value = decode::yaml(body).map_err(|why| invalid(&unconverted(why)))?;
+        let repeated = decode::repeated_keys(&text).map(unconverted);
         match value {
             Value::Object(_) | Value::Null => Ok(Self { value, repeated }),
             other => Err(invalid(&format!(
@@ -69,18 +61,6 @@ impl Configuration {
             (Some(why), FieldValidation::Warn | FieldValidation::Unasked) => Ok(Some(why)),
         }
     }
-}
-
-/// What Go's YAML reader says of a member that occurs twice.
-fn repeated(err: &Error) -> Option<String> {
-    let Error::DuplicateMappingKey { key, location } = err.without_snippet() else {
-        return None;
-    };
-    let (line, key) = (location.line(), key.as_deref().unwrap_or_default());
-    Some(format!(
-        "error converting YAML to JSON: yaml: unmarshal errors:\n  line {line}: key {key:?} \
-         already set in map"
-    ))
 }
 
 fn json_type(value: &Value) -> &'static str {

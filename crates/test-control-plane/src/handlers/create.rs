@@ -63,7 +63,7 @@ impl ApiServer {
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
         self.track(request, options, None, &mut draft);
-        defaults::admit_create(kind, &mut draft);
+        defaults::admit_create(kind, &mut draft)?;
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;
         if self.review_write(request, None, &mut draft, options.dry_run)? {

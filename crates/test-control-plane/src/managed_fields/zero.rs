@@ -7,11 +7,11 @@ use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
 use super::scale::SCALE;
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::{KINDS, Kind, TOKEN_REQUEST};
 
 /// What is there before an object is created: the members that Go's types always have.
 static ZEROS: LazyLock<BTreeMap<(&str, &str, &str), Value>> = LazyLock::new(|| {
-    let kinds = KINDS.iter().chain([&SCALE]);
+    let kinds = KINDS.iter().chain([&SCALE, &TOKEN_REQUEST]);
     kinds.map(|kind| (key(kind), make(kind))).collect()
 });
 

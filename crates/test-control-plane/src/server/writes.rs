@@ -117,13 +117,17 @@ impl ApiServer {
         let kind = request.kind;
         let format = incoming.format()?;
         let draft = decode::object(kind, format, &incoming.body)?;
-        let text = match format {
-            BodyFormat::Json => String::from_utf8_lossy(&incoming.body),
-            BodyFormat::Yaml => draft.to_value().to_string().into(),
+        let sent = String::from_utf8_lossy(&incoming.body);
+        let (text, in_yaml) = match format {
+            BodyFormat::Yaml => {
+                let text = draft.to_value().to_string();
+                (text.into(), decode::repeated_keys(&sent))
+            }
+            BodyFormat::Json => (sent, None),
             // Numbers that no field has are not unknown members.
             BodyFormat::Protobuf => return Ok((draft, Vec::new())),
         };
-        let warnings = self.check_fields(kind, &text, options.field_validation)?;
+        let warnings = self.check_fields(kind, &text, in_yaml, options.field_validation)?;
         Ok((draft, warnings))
     }
 }

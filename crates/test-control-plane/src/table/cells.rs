@@ -24,6 +24,12 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
             json!(created),
         ],
         "events" => event(object, now),
+        "scales" => vec![
+            name,
+            json!(number(object, "/spec/replicas")),
+            json!(number(object, "/status/replicas")),
+            json!(created),
+        ],
         "leases" => vec![
             name,
             json!(text(object, "/spec/holderIdentity")),

@@ -112,6 +112,16 @@ fn columns(kind: &Kind) -> &'static [Column] {
                 ]
             }
         }
+        "scales" => {
+            const {
+                &[
+                    text("Name"),
+                    number("Desired"),
+                    number("Available"),
+                    text("Age"),
+                ]
+            }
+        }
         "leases" => const { &[text("Name"), text("Holder"), text("Age")] },
         "namespaces" => const { &[text("Name"), text("Status"), text("Age")] },
         "services" => {

@@ -9,20 +9,13 @@ use crate::kinds::Kind;
 
 /// Upstream: `printPod`.
 pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
-    let containers = list(pod, "/spec/containers").count();
-    let statuses: Vec<&Value> = list(pod, "/status/containerStatuses").collect();
-    let ready = statuses.iter().filter(|s| is_ready_and_running(s)).count();
-    let restarts: i64 = statuses
-        .iter()
-        .filter_map(|s| s.get("restartCount")?.as_i64())
-        .sum();
-    let last_restart = statuses
-        .iter()
-        .filter_map(|s| s.pointer("/lastState/terminated/finishedAt")?.as_str())
-        .max();
-    let restarts = match last_restart {
-        Some(time) if restarts > 0 => format!("{restarts} ({} ago)", age(time, now)),
-        _ => restarts.to_string(),
+    let found = Containers::of(pod);
+    let restarts = match found.restarts {
+        Restarts {
+            count,
+            last: Some(time),
+        } if count > 0 => format!("{count} ({} ago)", age(time, now)),
+        Restarts { count, .. } => count.to_string(),
     };
     let gates: Vec<&str> = list(pod, "/spec/readinessGates")
         .filter_map(|gate| gate.get("conditionType")?.as_str())
@@ -35,8 +28,8 @@ pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
     };
     vec![
         json!(text(pod, "/metadata/name")),
-        json!(format!("{ready}/{containers}")),
-        json!(status(pod, &statuses)),
+        json!(format!("{}/{}", found.ready, found.total)),
+        json!(status(pod, found.reason)),
         json!(restarts),
         json!(created),
         json!(or_none(text(pod, "/status/podIP"))),
@@ -46,8 +39,128 @@ pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-fn is_ready_and_running(status: &Value) -> bool {
-    status.get("ready") == Some(&Value::Bool(true)) && status.pointer("/state/running").is_some()
+/// What a pod's containers add up to.
+struct Containers<'a> {
+    /// How many are ready.
+    ready: usize,
+    /// How many there are that run beside each other: init containers only if they are sidecars.
+    total: usize,
+    restarts: Restarts<'a>,
+    /// What the containers say of the pod's status, if anything.
+    reason: Option<String>,
+}
+
+impl<'a> Containers<'a> {
+    fn of(pod: &'a Value) -> Self {
+        let init = Init::of(pod);
+        let total = list(pod, "/spec/containers").count() + init.sidecars;
+        if let Some(reason) = init.reason
+            && !is_true(pod, "Initialized")
+        {
+            return Self {
+                ready: init.ready,
+                total,
+                restarts: init.restarts,
+                reason: Some(reason),
+            };
+        }
+        let (mut ready, mut reason) = (init.ready, None);
+        let (mut restarts, mut has_running) = (init.sidecar_restarts, false);
+        for status in list(pod, "/status/containerStatuses") {
+            restarts.add(status);
+            let found = container_reason(status);
+            if found.is_none() && is_ready(status) && status.pointer("/state/running").is_some() {
+                has_running = true;
+                ready += 1;
+            }
+            // The first container has the first word.
+            reason = reason.or(found);
+        }
+        if has_running && reason.as_deref() == Some("Completed") {
+            let shown = if is_true(pod, "Ready") {
+                "Running"
+            } else {
+                "NotReady"
+            };
+            reason = Some(shown.to_owned());
+        }
+        Self {
+            ready,
+            total,
+            restarts,
+            reason,
+        }
+    }
+}
+
+/// What a pod's init containers add up to.
+#[derive(Default)]
+struct Init<'a> {
+    /// How many sidecars there are, which go on running beside the containers.
+    sidecars: usize,
+    /// How many sidecars are ready.
+    ready: usize,
+    restarts: Restarts<'a>,
+    sidecar_restarts: Restarts<'a>,
+    /// How far the pod got, if it isn't initialized.
+    reason: Option<String>,
+}
+
+impl<'a> Init<'a> {
+    fn of(pod: &'a Value) -> Self {
+        let sidecars: Vec<&str> = list(pod, "/spec/initContainers")
+            .filter(|container| text(container, "/restartPolicy") == "Always")
+            .map(|container| text(container, "/name"))
+            .collect();
+        let mut found = Self {
+            sidecars: sidecars.len(),
+            ..Self::default()
+        };
+        for (i, status) in list(pod, "/status/initContainerStatuses").enumerate() {
+            found.restarts.add(status);
+            let is_sidecar = sidecars.contains(&text(status, "/name"));
+            if is_sidecar {
+                found.sidecar_restarts.add(status);
+            }
+            if number(status, "/state/terminated/exitCode") == Some(0) {
+                continue;
+            }
+            if is_sidecar && status.get("started") == Some(&Value::Bool(true)) {
+                found.ready += usize::from(is_ready(status));
+                continue;
+            }
+            let reason = container_reason(status).filter(|reason| reason != "PodInitializing");
+            let count = list(pod, "/spec/initContainers").count();
+            let reached = reason.unwrap_or_else(|| format!("{i}/{count}"));
+            found.reason = Some(format!("Init:{reached}"));
+            break;
+        }
+        found
+    }
+}
+
+/// How often containers were restarted, and when last.
+#[derive(Default)]
+struct Restarts<'a> {
+    count: i64,
+    last: Option<&'a str>,
+}
+
+impl<'a> Restarts<'a> {
+    fn add(&mut self, status: &'a Value) {
+        self.count += number(status, "/restartCount").unwrap_or(0);
+        let ended = status.pointer("/lastState/terminated/finishedAt");
+        // Times of one form, of which the later one is the greater text.
+        self.last = self.last.max(ended.and_then(Value::as_str));
+    }
+}
+
+fn number(value: &Value, pointer: &str) -> Option<i64> {
+    value.pointer(pointer)?.as_i64()
+}
+
+fn is_ready(status: &Value) -> bool {
+    status.get("ready") == Some(&Value::Bool(true))
 }
 
 fn is_true(pod: &Value, condition: &str) -> bool {
@@ -55,53 +168,45 @@ fn is_true(pod: &Value, condition: &str) -> bool {
         .any(|c| text(c, "/type") == condition && text(c, "/status") == "True")
 }
 
-fn status(pod: &Value, statuses: &[&Value]) -> String {
+fn status(pod: &Value, of_containers: Option<String>) -> String {
     let phase = text(pod, "/status/phase");
     let reported = text(pod, "/status/reason");
-    let mut reason = if reported.is_empty() { phase } else { reported }.to_owned();
-    let gated = list(pod, "/status/conditions")
-        .any(|c| text(c, "/type") == "PodScheduled" && text(c, "/reason") == "SchedulingGated");
-    if gated {
-        "SchedulingGated".clone_into(&mut reason);
-    }
-    // The first container has the last word.
-    for status in statuses.iter().rev() {
-        if let Some(found) = container_reason(status) {
-            reason = found;
+    if !text(pod, "/metadata/deletionTimestamp").is_empty() {
+        if reported == "NodeLost" {
+            return "Unknown".to_owned();
+        }
+        if !matches!(phase, "Succeeded" | "Failed") {
+            return "Terminating".to_owned();
         }
     }
-    if reason == "Completed" && statuses.iter().any(|s| is_ready_and_running(s)) {
-        let shown = if is_true(pod, "Ready") {
-            "Running"
-        } else {
-            "NotReady"
-        };
-        shown.clone_into(&mut reason);
+    if let Some(reason) = of_containers {
+        return reason;
     }
-    if text(pod, "/metadata/deletionTimestamp").is_empty() {
-        reason
-    } else if reported == "NodeLost" {
-        "Unknown".to_owned()
-    } else if matches!(phase, "Succeeded" | "Failed") {
-        reason
-    } else {
-        "Terminating".to_owned()
-    }
+    let is_gated = list(pod, "/status/conditions")
+        .any(|c| text(c, "/type") == "PodScheduled" && text(c, "/reason") == "SchedulingGated");
+    let shown = match (is_gated, reported) {
+        (true, _) => "SchedulingGated",
+        (false, "") => phase,
+        (false, reported) => reported,
+    };
+    shown.to_owned()
 }
 
+/// What a container waits for or how it ended; none if it runs, or if nothing is known.
 fn container_reason(status: &Value) -> Option<String> {
     let waiting = text(status, "/state/waiting/reason");
     if !waiting.is_empty() {
         return Some(waiting.to_owned());
     }
-    let terminated = status.pointer("/state/terminated")?;
+    let terminated = status
+        .pointer("/state/terminated")
+        .filter(|t| !t.is_null())?;
     let reason = text(terminated, "/reason");
     if !reason.is_empty() {
         return Some(reason.to_owned());
     }
-    let number = |member: &str| terminated.get(member).and_then(Value::as_i64).unwrap_or(0);
-    Some(match number("signal") {
-        0 => format!("ExitCode:{}", number("exitCode")),
+    Some(match number(terminated, "/signal").unwrap_or(0) {
+        0 => format!("ExitCode:{}", number(terminated, "/exitCode").unwrap_or(0)),
         signal => format!("Signal:{signal}"),
     })
 }
@@ -122,4 +227,111 @@ pub(super) fn row_conditions(kind: &Kind, object: &Value) -> Option<Value> {
         "reason": reason,
         "message": message,
     }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cells Ready, Status and Restarts of a pod with two init containers, `a` and the sidecar
+    /// `b`, and the container `c`.
+    fn shown(status: &Value) -> [String; 3] {
+        let pod = json!({
+            "spec": {
+                "initContainers": [{"name": "a"}, {"name": "b", "restartPolicy": "Always"}],
+                "containers": [{"name": "c"}],
+            },
+            "status": status,
+        });
+        let now = "2026-01-01T00:01:00Z".parse().unwrap();
+        let cells = cells(&pod, "", now);
+        [1, 2, 3].map(|i| cells[i].as_str().unwrap().to_owned())
+    }
+
+    fn of(name: &str, state: &Value) -> Value {
+        json!({"name": name, "state": state})
+    }
+
+    #[test]
+    fn a_pod_shows_how_far_its_init_containers_got() {
+        let running = json!({"running": {}});
+        let waiting = |reason: &str| json!({"waiting": {"reason": reason}});
+        let ended = |code: i64| json!({"terminated": {"exitCode": code}});
+        for (a, b, reason) in [
+            (&running, &waiting("PodInitializing"), "Init:0/2"),
+            (&waiting("PodInitializing"), &running, "Init:0/2"),
+            (
+                &waiting("CrashLoopBackOff"),
+                &running,
+                "Init:CrashLoopBackOff",
+            ),
+            (&ended(3), &running, "Init:ExitCode:3"),
+            (
+                &json!({"terminated": {"signal": 9, "exitCode": 137}}),
+                &running,
+                "Init:Signal:9",
+            ),
+            (&ended(0), &running, "Init:1/2"),
+        ] {
+            let status = json!({
+                "phase": "Pending",
+                "initContainerStatuses": [of("a", a), of("b", b)],
+                "containerStatuses": [of("c", &waiting("PodInitializing"))],
+            });
+            assert_eq!(shown(&status), ["0/2", reason, "0"], "{status}");
+        }
+    }
+
+    #[test]
+    fn sidecars_count_as_containers() {
+        let restarted = |count: i64, at: &str| {
+            let last = json!({"terminated": {"finishedAt": format!("2026-01-01T00:00:{at}Z")}});
+            (count, last)
+        };
+        let status = |name: &str, state: &Value, (count, last): (i64, Value)| {
+            let mut status = of(name, state);
+            status["ready"] = json!(true);
+            status["started"] = json!(true);
+            status["restartCount"] = json!(count);
+            status["lastState"] = last;
+            status
+        };
+        let running = json!({"running": {}});
+        let done = json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
+        let pod = json!({
+            "phase": "Running",
+            "initContainerStatuses": [
+                status("a", &done, restarted(5, "50")),
+                status("b", &running, restarted(1, "30")),
+            ],
+            "containerStatuses": [status("c", &running, restarted(2, "10"))],
+        });
+        assert_eq!(shown(&pod), ["2/2", "Running", "3 (30s ago)"]);
+        // Before the pod is initialized its containers have no say.
+        let mut early = pod.clone();
+        early["initContainerStatuses"][1]["started"] = json!(false);
+        assert_eq!(shown(&early), ["0/2", "Init:1/2", "6 (10s ago)"]);
+    }
+
+    #[test]
+    fn the_first_container_that_does_not_run_has_the_word() {
+        let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
+        let mut running = of("c", &json!({"running": {}}));
+        running["ready"] = json!(true);
+        let mut pod = json!({"phase": "Running", "containerStatuses": [of("d", &ended), running]});
+        assert_eq!(shown(&pod)[..2], ["1/2", "NotReady"]);
+        pod["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+        assert_eq!(shown(&pod)[1], "Running");
+        pod["containerStatuses"][1] = of("c", &json!({"waiting": {"reason": "ErrImagePull"}}));
+        assert_eq!(shown(&pod)[..2], ["0/2", "Completed"]);
+    }
+
+    #[test]
+    fn gates_and_reasons_show_where_no_container_says_more() {
+        let gated = json!({"type": "PodScheduled", "reason": "SchedulingGated"});
+        let pod = json!({"phase": "Pending", "conditions": [gated]});
+        assert_eq!(shown(&pod)[1], "SchedulingGated");
+        let pod = json!({"phase": "Failed", "reason": "Evicted"});
+        assert_eq!(shown(&pod)[1], "Evicted");
+    }
 }

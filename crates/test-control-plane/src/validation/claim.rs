@@ -3,7 +3,7 @@
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::{FieldError, Subject, at, inner};
+use super::{FieldError, Subject, at, inner, label_selector, names};
 use crate::route::Target;
 
 const IMMUTABLE: &str = "spec is immutable after creation except resources.requests and \
@@ -31,6 +31,9 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
 
 /// The rules of a claim's spec, also inside a claim template.
 pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    if let Some(selector) = at(spec, "/selector") {
+        label_selector::validate(selector, &format!("{path}.selector"), errors);
+    }
     let modes = at(spec, "/accessModes").and_then(Value::as_array);
     if modes.is_none_or(Vec::is_empty) {
         errors.push(FieldError::required(
@@ -44,11 +47,20 @@ pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldErro
             errors.push(FieldError::not_supported(field, mode, &ACCESS_MODES));
         }
     }
-    if at(spec, "/resources/requests/storage").is_none() {
-        errors.push(FieldError::required(
-            format!("{path}.resources[storage]"),
-            "",
-        ));
+    let only = "ReadWriteOncePod";
+    let modes = modes.map_or(&[][..], Vec::as_slice);
+    if modes.iter().any(|mode| mode == only) && modes.iter().any(|mode| mode != only) {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(format!("{path}.accessModes"), detail));
+    }
+    storage(spec, &format!("{path}.resources[storage]"), errors);
+    if let Some(class) = at(spec, "/storageClassName")
+        && let Some(name) = class.as_str().filter(|name| !name.is_empty())
+    {
+        for message in names::dns_subdomain(name) {
+            let field = format!("{path}.storageClassName");
+            errors.push(FieldError::invalid(field, class, message));
+        }
     }
     if let Some(mode) = at(spec, "/volumeMode")
         && mode != "Block"
@@ -59,6 +71,22 @@ pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldErro
             field,
             mode,
             &["Block", "Filesystem"],
+        ));
+    }
+}
+
+/// The size that is asked for.
+fn storage(spec: &Value, field: &str, errors: &mut Vec<FieldError>) {
+    let Some(size) = at(spec, "/resources/requests/storage") else {
+        errors.push(FieldError::required(field, ""));
+        return;
+    };
+    let parsed = size.as_str().and_then(|size| size.parse::<Quantity>().ok());
+    if parsed.is_some_and(|size| size <= Quantity::default()) {
+        errors.push(FieldError::invalid(
+            field,
+            size,
+            "must be greater than zero",
         ));
     }
 }

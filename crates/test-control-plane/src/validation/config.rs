@@ -4,15 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{FieldError, Subject, at};
+use super::{FieldError, Subject, at, names};
+use crate::go_json;
 
 /// The largest sum of the sizes of values, in bytes.
 const SIZE_MAX: usize = 1024 * 1024;
-
-/// What clients are told about keys.
-const KEY_MESSAGE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
-     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
-     '[-._a-zA-Z0-9]+')";
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
@@ -78,8 +74,14 @@ pub(super) fn secret(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
                 ));
             }
         }
-        "kubernetes.io/dockercfg" => require(".dockercfg"),
-        "kubernetes.io/dockerconfigjson" => require(".dockerconfigjson"),
+        "kubernetes.io/dockercfg" => {
+            require(".dockercfg");
+            errors.extend(not_json(data, ".dockercfg"));
+        }
+        "kubernetes.io/dockerconfigjson" => {
+            require(".dockerconfigjson");
+            errors.extend(not_json(data, ".dockerconfigjson"));
+        }
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             require("username");
             require("password");
@@ -91,6 +93,21 @@ pub(super) fn secret(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
         }
         _ => {}
     }
+}
+
+/// What is wrong with a value that must be a JSON object.
+fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> {
+    let text = STANDARD.decode(data?.get(key)?.as_str()?).ok()?;
+    let detail = match serde_json::from_slice::<Value>(&text) {
+        Ok(Value::Object(_) | Value::Null) => return None,
+        Ok(other) => format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_json::type_name(&other.to_string())
+        ),
+        Err(err) => go_json::syntax_error(&text).unwrap_or_else(|| err.to_string()),
+    };
+    let (field, value) = (format!("data[{key}]"), "\"<secret contents redacted>\"");
+    Some(FieldError::invalid_text(field, value, &detail))
 }
 
 /// What is sealed can't change, nor be unsealed.
@@ -118,26 +135,9 @@ fn members<'a>(value: &'a Value, member: &str) -> Option<&'a Map<String, Value>>
 }
 
 fn keys(member: &str, key: &str, errors: &mut Vec<FieldError>) {
-    let mut found = Vec::new();
-    if key.len() > 253 {
-        found.push("must be no more than 253 characters");
-    }
-    let is_key = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    if key.is_empty() || !key.bytes().all(is_key) {
-        found.push(KEY_MESSAGE);
-    }
-    match key {
-        "." => found.push("must not be '.'"),
-        ".." => found.push("must not be '..'"),
-        _ if key.starts_with("..") => found.push("must not start with '..'"),
-        _ => {}
-    }
-    for message in found {
-        errors.push(FieldError::invalid(
-            format!("{member}[{key}]"),
-            &json!(key),
-            message,
-        ));
+    for message in names::config_key(key) {
+        let field = format!("{member}[{key}]");
+        errors.push(FieldError::invalid(field, &json!(key), message));
     }
 }
 

@@ -33,6 +33,11 @@ impl FieldError {
 
     /// A value outside an enumeration.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        Self::not_supported_text(field, &value.to_string(), supported)
+    }
+
+    /// A value outside an enumeration, printed by the caller.
+    pub fn not_supported_text(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
         let list: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
         let list = list.join(", ");
         let message = format!("Unsupported value: {value}: supported values: {list}");

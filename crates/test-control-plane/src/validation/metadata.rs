@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::label_selector::labels;
 use super::{FieldError, Subject, names};
 use crate::kinds::{Kind, NameRule};
+use crate::managed_fields::check_field_manager;
 use crate::object::MetadataRef;
 
 /// The largest sum of the sizes of annotation keys and values, in bytes.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
+
+/// The longest name of a subresource in a manager's entry, in bytes.
+const SUBRESOURCE_NAME_MAX: usize = 256;
 
 /// Finalizers without a domain that are allowed.
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
@@ -105,10 +110,36 @@ fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec
             "not allowed on this type",
         ));
     }
-    labels(metadata, errors);
-    annotations(metadata, errors);
+    labels_and_annotations(metadata, errors);
     owner_references(metadata, errors);
     finalizers(metadata, errors);
+    managers(metadata, errors);
+}
+
+/// The names of managers, of which only tracking changes anything else.
+///
+/// Upstream: `ValidateManagedFields`.
+fn managers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+    for (i, entry) in metadata.list("managedFields").enumerate() {
+        let text = |member: &str| {
+            entry
+                .get(member)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let field = format!("metadata.managedFields[{i}]");
+        errors.extend(check_field_manager(
+            &format!("{field}.manager"),
+            text("manager"),
+        ));
+        if text("subresource").len() > SUBRESOURCE_NAME_MAX {
+            let detail = format!("may not be more than {SUBRESOURCE_NAME_MAX} bytes");
+            errors.push(FieldError::too_long(
+                format!("{field}.subresource"),
+                &detail,
+            ));
+        }
+    }
 }
 
 fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
@@ -120,50 +151,25 @@ fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
     }
 }
 
-fn entries<'a>(
-    metadata: MetadataRef<'a>,
-    member: &str,
-) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    metadata
-        .0
-        .and_then(|m| m.get(member))
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
+fn labels_and_annotations(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+    let member = |name: &str| metadata.0.and_then(|metadata| metadata.get(name));
+    labels(member("labels"), "metadata.labels", errors);
+    annotations(member("annotations"), "metadata.annotations", errors);
 }
 
-fn labels(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    for (key, value) in entries(metadata, "labels") {
-        for message in names::qualified_name(key) {
-            errors.push(FieldError::invalid(
-                "metadata.labels",
-                &json!(key),
-                &message,
-            ));
-        }
-        for message in names::label_value(value.as_str().unwrap_or_default()) {
-            errors.push(FieldError::invalid("metadata.labels", value, message));
-        }
-    }
-}
-
-fn annotations(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+/// Upstream: `ValidateAnnotations`.
+pub(super) fn annotations(found: Option<&Value>, field: &str, errors: &mut Vec<FieldError>) {
     let mut size = 0;
-    for (key, value) in entries(metadata, "annotations") {
+    let found = found.and_then(Value::as_object);
+    for (key, value) in found.into_iter().flatten() {
         for message in names::qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(
-                "metadata.annotations",
-                &json!(key),
-                &message,
-            ));
+            errors.push(FieldError::invalid(field, &json!(key), &message));
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_SIZE_MAX {
-        errors.push(FieldError::too_long(
-            "metadata.annotations",
-            &format!("may not be more than {ANNOTATIONS_SIZE_MAX} bytes"),
-        ));
+        let detail = format!("may not be more than {ANNOTATIONS_SIZE_MAX} bytes");
+        errors.push(FieldError::too_long(field, &detail));
     }
 }
 
@@ -314,7 +320,6 @@ fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldErro
             errors.push(FieldError::invalid(field, &value, "field is immutable"));
         }
     }
-    labels(new, errors);
-    annotations(new, errors);
+    labels_and_annotations(new, errors);
     owner_references(new, errors);
 }

@@ -28,6 +28,11 @@ const VALUE_MESSAGE: &str = "a valid label must be an empty string or consist of
      'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9]\
      [-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+/// What clients are told about keys.
+const KEY_MESSAGE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
+     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+     '[-._a-zA-Z0-9]+')";
+
 fn is_lower_alphanumeric(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit()
 }
@@ -141,6 +146,46 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
     }
     if !is_qualified_part(name) {
         found.push(QUALIFIED_MESSAGE.to_owned());
+    }
+    found
+}
+
+/// What is wrong with a key of a `ConfigMap` or a `Secret`.
+pub(super) fn config_key(key: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if key.len() > 253 {
+        found.push("must be no more than 253 characters");
+    }
+    let is_key = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    if key.is_empty() || !key.bytes().all(is_key) {
+        found.push(KEY_MESSAGE);
+    }
+    match key {
+        "." => found.push("must not be '.'"),
+        ".." => found.push("must not be '..'"),
+        _ if key.starts_with("..") => found.push("must not start with '..'"),
+        _ => {}
+    }
+    found
+}
+
+/// What is wrong with the name of a port.
+pub(super) fn port_name(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 15 {
+        found.push("must be no more than 15 characters");
+    }
+    if !text.bytes().all(|b| is_lower_alphanumeric(b) || b == b'-') || text.is_empty() {
+        found.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+    }
+    if !text.bytes().any(|b| b.is_ascii_lowercase()) {
+        found.push("must contain at least one letter (a-z)");
+    }
+    if text.contains("--") {
+        found.push("must not contain consecutive hyphens");
+    }
+    if text.starts_with('-') || text.ends_with('-') {
+        found.push("must not begin or end with a hyphen");
     }
     found
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FieldError, Subject, at, not_negative};
+use super::{FieldError, Subject, at, label_selector, not_negative};
 use crate::object::compact;
 
 pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
@@ -71,6 +71,9 @@ pub(super) fn pod_disruption_budget(subject: Subject<'_>, errors: &mut Vec<Field
         if let Some(value) = at(spec, &format!("/{member}")) {
             count_or_percent(value, &format!("spec.{member}"), errors);
         }
+    }
+    if let Some(selector) = at(spec, "/selector") {
+        label_selector::validate(selector, "spec.selector", errors);
     }
     let policy = at(spec, "/unhealthyPodEvictionPolicy");
     let known = ["IfHealthyBudget", "AlwaysAllow"];

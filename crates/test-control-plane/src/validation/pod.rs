@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{FieldError, Subject, at, inner, names, pod_template};
+use super::{FieldError, Subject, inner, pod_template};
 use crate::members::list;
 use crate::route::Target;
 
@@ -20,15 +20,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let null = Value::Null;
     let spec = subject.new.value.get("spec").unwrap_or(&null);
     pod_template::validate_spec(spec, "spec", &BTreeSet::new(), errors);
-    for member in ["hostname", "subdomain"] {
-        if let Some(name) = at(spec, &format!("/{member}"))
-            && let Some(text) = name.as_str().filter(|text| !text.is_empty())
-        {
-            for message in names::dns_label(text) {
-                errors.push(FieldError::invalid(format!("spec.{member}"), name, message));
-            }
-        }
-    }
+    pod_template::validate_images(spec, errors);
     if let Some(old) = subject.old {
         update(spec, old.value.get("spec").unwrap_or(&null), errors);
     }

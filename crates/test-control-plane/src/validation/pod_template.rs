@@ -1,11 +1,34 @@
 //! Rules of a pod's spec, alone or inside a template.
+//!
+//! Upstream: `ValidatePodSpec`. What is wrong comes in the order in which the reference finds it.
+
+mod affinity;
+mod container;
+mod env;
+mod probe;
+mod resources;
+mod scheduling;
+mod volumes;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use self::container::Containers;
+use super::label_selector::label_name as qualified;
 use super::{FieldError, at, names};
 use crate::members::{list, text};
+
+/// What is wrong so far.
+pub(super) type Errors = Vec<FieldError>;
+
+const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
+
+const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+
+const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
+
+const OPERATING_SYSTEMS: [&str; 2] = ["linux", "windows"];
 
 /// Validates the spec of a pod. `extra_volumes` are volumes that exist although the spec doesn't
 /// list them (those of claim templates).
@@ -13,96 +36,149 @@ pub(super) fn validate_spec(
     spec: &Value,
     path: &str,
     extra_volumes: &BTreeSet<&str>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
 ) {
-    let mut volumes = extra_volumes.clone();
-    let mut seen = BTreeSet::new();
-    for (i, volume) in list(spec, "volumes").enumerate() {
-        let field = format!("{path}.volumes[{i}].name");
-        let name = text(volume, "name");
-        named(name, &field, &mut seen, errors);
-        volumes.insert(name);
+    let mut volumes = volumes::validate(spec, path, errors);
+    volumes.extend(extra_volumes);
+    Containers::new(&volumes).validate(spec, path, errors);
+    host_network(spec, path, errors);
+    one_of(spec, "restartPolicy", &RESTART_POLICIES, path, errors);
+    one_of(spec, "dnsPolicy", &DNS_POLICIES, path, errors);
+    scheduling::node_selector(spec, path, errors);
+    security_context(spec, path, errors);
+    affinity::validate(spec, path, errors);
+    scheduling::gates(spec, path, errors);
+    scheduling::spread_constraints(spec, path, errors);
+    for member in ["serviceAccountName", "nodeName"] {
+        subdomain(spec, member, path, errors);
     }
-    if list(spec, "containers").next().is_none() {
-        errors.push(FieldError::required(format!("{path}.containers"), ""));
+    let seconds = number(spec, "activeDeadlineSeconds");
+    if let Some(seconds) = seconds.filter(|s| !(1..=i64::from(i32::MAX)).contains(s)) {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        let field = format!("{path}.activeDeadlineSeconds");
+        errors.push(FieldError::invalid(field, &json!(seconds), detail));
     }
-    let mut seen = BTreeSet::new();
+    for member in ["hostname", "subdomain"] {
+        let name = text(spec, member);
+        if !name.is_empty() {
+            label(name, &format!("{path}.{member}"), errors);
+        }
+    }
+    scheduling::tolerations(spec, path, errors);
+    subdomain(spec, "priorityClassName", path, errors);
+    subdomain(spec, "runtimeClassName", path, errors);
+    one_of(spec, "preemptionPolicy", &PREEMPTION_POLICIES, path, errors);
+    if let Some(os) = at(spec, "/os") {
+        match text(os, "name") {
+            "" => errors.push(FieldError::required(
+                format!("{path}.os.name"),
+                "cannot be empty",
+            )),
+            name if OPERATING_SYSTEMS.contains(&name) => {}
+            name => {
+                let field = format!("{path}.os");
+                errors.push(FieldError::not_supported(
+                    field,
+                    &json!(name),
+                    &OPERATING_SYSTEMS,
+                ));
+            }
+        }
+    }
+}
+
+/// What holds for the images of pods, but not for those of templates.
+///
+/// Upstream: `validateContainersOnlyForPod`.
+pub(super) fn validate_images(spec: &Value, errors: &mut Errors) {
     for member in ["containers", "initContainers"] {
         for (i, container) in list(spec, member).enumerate() {
-            let field = format!("{path}.{member}[{i}]");
-            validate_container(container, &field, &volumes, &mut seen, errors);
-        }
-    }
-    if let Some(policy) = at(spec, "/restartPolicy") {
-        let known = ["Always", "OnFailure", "Never"];
-        if !known.iter().any(|k| policy == k) {
-            let field = format!("{path}.restartPolicy");
-            errors.push(FieldError::not_supported(field, policy, &known));
+            let image = text(container, "image");
+            if image != image.trim() {
+                let field = format!("spec.{member}[{i}].image");
+                let detail = "must not have leading or trailing whitespace";
+                errors.push(FieldError::invalid(field, &json!(image), detail));
+            }
         }
     }
 }
 
-fn validate_container<'a>(
-    container: &'a Value,
-    path: &str,
-    volumes: &BTreeSet<&str>,
-    seen: &mut BTreeSet<&'a str>,
-    errors: &mut Vec<FieldError>,
-) {
-    let field = format!("{path}.name");
-    named(text(container, "name"), &field, seen, errors);
-    if text(container, "image").is_empty() {
-        errors.push(FieldError::required(format!("{path}.image"), ""));
-    }
-    for (i, port) in list(container, "ports").enumerate() {
-        let number = port
-            .get("containerPort")
-            .and_then(Value::as_i64)
-            .unwrap_or(0);
-        let field = format!("{path}.ports[{i}].containerPort");
-        if number == 0 {
-            errors.push(FieldError::required(field, ""));
-        } else if !(1..=65535).contains(&number) {
-            let detail = "must be between 1 and 65535, inclusive";
-            errors.push(FieldError::invalid(field, &json!(number), detail));
-        }
-    }
-    let mut paths = BTreeSet::new();
-    for (i, mount) in list(container, "volumeMounts").enumerate() {
-        let name = text(mount, "name");
-        let field = format!("{path}.volumeMounts[{i}]");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{field}.name"), ""));
-        } else if !volumes.contains(name) {
-            errors.push(FieldError::not_found(format!("{field}.name"), &json!(name)));
-        }
-        let mount_path = text(mount, "mountPath");
-        if mount_path.is_empty() {
-            errors.push(FieldError::required(format!("{field}.mountPath"), ""));
-        } else if !paths.insert(mount_path) {
-            errors.push(FieldError::invalid(
-                format!("{field}.mountPath"),
-                &json!(mount_path),
-                "must be unique",
-            ));
-        }
-    }
-}
-
-fn named<'a>(
-    name: &'a str,
-    field: &str,
-    seen: &mut BTreeSet<&'a str>,
-    errors: &mut Vec<FieldError>,
-) {
-    if name.is_empty() {
-        errors.push(FieldError::required(field, ""));
+/// Upstream: `validatePodHostNetworkDeps`.
+fn host_network(spec: &Value, path: &str, errors: &mut Errors) {
+    if spec.get("hostNetwork") != Some(&Value::Bool(true)) {
         return;
     }
+    for (i, container) in list(spec, "containers").enumerate() {
+        for (j, port) in list(container, "ports").enumerate() {
+            let of = |member: &str| number(port, member).unwrap_or(0);
+            if of("hostPort") != of("containerPort") {
+                let field = format!("{path}.containers[{i}].ports[{j}].containerPort");
+                let detail = "must match `hostPort` when `hostNetwork` is true";
+                errors.push(FieldError::invalid(
+                    field,
+                    &json!(of("containerPort")),
+                    detail,
+                ));
+            }
+        }
+    }
+}
+
+fn security_context(spec: &Value, path: &str, errors: &mut Errors) {
+    if let Some(context) = at(spec, "/securityContext") {
+        let path = format!("{path}.securityContext");
+        for member in ["fsGroup", "runAsUser", "runAsGroup"] {
+            identifier(context, member, &path, errors);
+        }
+    }
+}
+
+/// A user or a group.
+fn identifier(context: &Value, member: &str, path: &str, errors: &mut Errors) {
+    let id = number(context, member);
+    if let Some(id) = id.filter(|id| !(0..=i64::from(i32::MAX)).contains(id)) {
+        let detail = "must be between 0 and 2147483647, inclusive";
+        errors.push(FieldError::invalid(
+            format!("{path}.{member}"),
+            &json!(id),
+            detail,
+        ));
+    }
+}
+
+fn one_of(spec: &Value, member: &str, known: &[&str], path: &str, errors: &mut Errors) {
+    let value = text(spec, member);
+    if !value.is_empty() && !known.contains(&value) {
+        let field = format!("{path}.{member}");
+        errors.push(FieldError::not_supported(field, &json!(value), known));
+    }
+}
+
+fn label(name: &str, field: &str, errors: &mut Errors) {
     for message in names::dns_label(name) {
         errors.push(FieldError::invalid(field, &json!(name), message));
     }
-    if !seen.insert(name) {
-        errors.push(FieldError::duplicate(field, &json!(name)));
+}
+
+fn subdomain(spec: &Value, member: &str, path: &str, errors: &mut Errors) {
+    let name = text(spec, member);
+    if !name.is_empty() {
+        for message in names::dns_subdomain(name) {
+            let field = format!("{path}.{member}");
+            errors.push(FieldError::invalid(field, &json!(name), message));
+        }
     }
 }
+
+fn required(value: &Value, member: &str, path: &str, errors: &mut Errors) {
+    if text(value, member).is_empty() {
+        errors.push(FieldError::required(format!("{path}.{member}"), ""));
+    }
+}
+
+fn number(value: &Value, member: &str) -> Option<i64> {
+    value.get(member)?.as_i64()
+}
+
+#[cfg(test)]
+mod tests;

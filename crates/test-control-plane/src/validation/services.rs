@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::{FieldError, Subject, at, names};
+use super::{FieldError, Subject, at, label_selector, names};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -46,6 +46,7 @@ pub(super) fn service(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
         address(text("clusterIP"), errors);
     }
     validate_ports(ports.map_or(&[], Vec::as_slice), is_headless, errors);
+    label_selector::labels(spec.get("selector"), "spec.selector", errors);
     let affinity = text("sessionAffinity");
     if affinity != "None" && affinity != "ClientIP" {
         let known = ["ClientIP", "None"];
@@ -54,6 +55,24 @@ pub(super) fn service(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             "spec.sessionAffinity",
             &value,
             &known,
+        ));
+    }
+    for (i, port) in ports.into_iter().flatten().enumerate() {
+        if service_type == "ClusterIP" && port.get("nodePort").is_some_and(|n| *n != 0) {
+            let field = format!("spec.ports[{i}].nodePort");
+            let detail = "may not be used when `type` is 'ClusterIP'";
+            errors.push(FieldError::forbidden(field, detail));
+        }
+    }
+    if let Some(policy) = at(spec, "/internalTrafficPolicy")
+        && policy != "Cluster"
+        && policy != "Local"
+    {
+        let field = "spec.internalTrafficPolicy";
+        errors.push(FieldError::not_supported(
+            field,
+            policy,
+            &["Cluster", "Local"],
         ));
     }
     if let Some(old) = subject.old {
@@ -106,6 +125,7 @@ fn validate_ports(ports: &[Value], is_headless: bool, errors: &mut Vec<FieldErro
                 &PROTOCOLS,
             ));
         }
+        target(port, &path, errors);
         if is_headless
             && port
                 .get("targetPort")
@@ -123,6 +143,23 @@ fn validate_ports(ports: &[Value], is_headless: bool, errors: &mut Vec<FieldErro
                 ),
             ));
         }
+    }
+}
+
+/// The number or the name of the port that pods listen on.
+fn target(port: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let field = format!("{path}.targetPort");
+    match port.get("targetPort") {
+        Some(Value::String(name)) => {
+            for message in names::port_name(name) {
+                errors.push(FieldError::invalid(field.as_str(), &json!(name), message));
+            }
+        }
+        Some(number) if number.as_i64().is_some_and(|n| !(1..=65535).contains(&n)) => {
+            let detail = "must be between 1 and 65535, inclusive";
+            errors.push(FieldError::invalid(field, number, detail));
+        }
+        _ => {}
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
-use super::{FieldError, Subject, at, claim, names, not_negative, pod_template};
+use super::{
+    FieldError, Subject, at, claim, label_selector, metadata, names, not_negative, pod_template,
+};
 use crate::kinds::Subresource;
 use crate::object::Draft;
 use crate::route::Target;
@@ -200,6 +202,9 @@ pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut 
     let given = at(spec, "/template/metadata/labels").and_then(Value::as_object);
     let labels = given.filter(|labels| !labels.is_empty());
     let raw = at(spec, "/selector");
+    if let Some(raw) = raw.filter(|_| !owner.selects_by_map) {
+        label_selector::validate(raw, "spec.selector", errors);
+    }
     let parsed = raw.map(|raw| {
         let raw = if owner.selects_by_map {
             json!({"matchLabels": raw})
@@ -216,11 +221,12 @@ pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut 
         }
         Some(None) => {
             let raw = raw.unwrap_or(&Value::Null);
-            errors.push(FieldError::invalid(
-                "spec.selector",
-                raw,
-                "invalid label selector",
-            ));
+            // Of all kinds, stateful sets alone say no more.
+            let detail = match owner.kind {
+                "StatefulSet" => "",
+                _ => "invalid label selector",
+            };
+            errors.push(FieldError::invalid("spec.selector", raw, detail));
             None
         }
         Some(Some(selector)) => {
@@ -245,6 +251,10 @@ pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut 
         ));
     }
     let null = Value::Null;
+    let labels = spec.pointer("/template/metadata/labels");
+    label_selector::labels(labels, "spec.template.labels", errors);
+    let annotations = spec.pointer("/template/metadata/annotations");
+    metadata::annotations(annotations, "spec.template.annotations", errors);
     let pod_spec = at(spec, "/template/spec").unwrap_or(&null);
     let claims: BTreeSet<&str> = claim_templates(spec)
         .filter_map(|t| t.pointer("/metadata/name")?.as_str())

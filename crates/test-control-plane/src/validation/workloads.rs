@@ -119,11 +119,15 @@ fn daemon_set(spec: &Value, errors: &mut Vec<FieldError>) {
                 Some(rolling) => rolling_update(rolling, path, errors),
             }
         }
-        _ => errors.push(FieldError::not_supported(
-            "spec.updateStrategy",
-            &json!({"Type": kind, "RollingUpdate": at(spec, "/updateStrategy/rollingUpdate")}),
-            &["RollingUpdate", "OnDelete"],
-        )),
+        _ => {
+            // As the reference prints its inner type.
+            let rolling = at(spec, "/updateStrategy/rollingUpdate").unwrap_or(&Value::Null);
+            errors.push(FieldError::not_supported_text(
+                "spec.updateStrategy",
+                &format!("{{\"Type\":{kind},\"RollingUpdate\":{rolling}}}"),
+                &["RollingUpdate", "OnDelete"],
+            ));
+        }
     }
 }
 

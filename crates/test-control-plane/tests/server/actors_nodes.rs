@@ -179,8 +179,7 @@ async fn two_pods_of_one_name_run_only_after_a_forced_deletion() {
 async fn a_taint_drives_away_who_does_not_tolerate_it() {
     let plane = cluster().await;
     let mut tolerant = crate::support::pod("tolerant");
-    tolerant["spec"]["tolerations"] =
-        json!([{"key": "gone", "operator": "Exists", "tolerationSeconds": 20}]);
+    tolerant["spec"]["tolerations"] = json!([{"key": "gone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}]);
     plane.create(PODS, &tolerant).await;
     let tolerant = format!("{PODS}/tolerant");
     eventually(|| async { is_ready(&plane.get(&tolerant).await) }).await;

@@ -20,6 +20,7 @@ mod actors_volumes;
 mod admission;
 mod apply;
 mod audit;
+mod bad_bodies;
 mod client;
 mod client_go;
 mod deletions;

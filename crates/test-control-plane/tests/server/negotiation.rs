@@ -249,3 +249,24 @@ async fn watched_metadata_is_of_one_object_at_a_time() {
     assert!(started.elapsed() < std::time::Duration::from_secs(1));
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn a_scale_has_columns_of_its_own() {
+    let plane = with_map().await;
+    let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3, "serviceName": "web",
+        "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    let sets = "/apis/apps/v1/namespaces/default/statefulsets";
+    plane.create(sets, &set).await;
+    let answer = get_as(plane.0.server(), &format!("{sets}/web/scale"), TABLE).await;
+    let table = answer.json();
+    let names: Vec<&Value> = table["columnDefinitions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| &column["name"])
+        .collect();
+    assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+    assert_eq!(table["rows"][0]["cells"], json!(["web", 3, 0, "0s"]));
+    plane.stop().await;
+}

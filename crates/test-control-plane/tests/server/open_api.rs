@@ -180,6 +180,11 @@ async fn members_tell_how_they_merge_and_what_they_mean() {
     assert!(template["description"].as_str().unwrap().contains("pod"));
     let policy = member("io.k8s.api.apps.v1.StatefulSetSpec", "podManagementPolicy");
     assert_eq!(policy["enum"], json!(["OrderedReady", "Parallel"]));
+    let meanings = policy["description"].as_str().unwrap();
+    let (_, meanings) = meanings.split_once("\n\nPossible enum values:\n").unwrap();
+    let first = " - `\"OrderedReady\"` will create pods in strictly increasing order";
+    assert!(meanings.starts_with(first), "{meanings}");
+    assert!(meanings.contains("\n - `\"Parallel\"` will create and delete pods"));
     assert_eq!(
         schemas["io.k8s.api.core.v1.LabelSelector"],
         Value::Null,

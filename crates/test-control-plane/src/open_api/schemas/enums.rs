@@ -69,7 +69,6 @@ const ENUMS: &[(&str, &[&str])] = &[
         &["Delete", "Recycle", "Retain"],
     ),
     ("PodFSGroupChangePolicy", &["Always", "OnRootMismatch"]),
-    ("PodManagementPolicyType", &["OrderedReady", "Parallel"]),
     (
         "PodPhase",
         &["Failed", "Pending", "Running", "Succeeded", "Unknown"],
@@ -91,10 +90,6 @@ const ENUMS: &[(&str, &[&str])] = &[
         "ServiceType",
         &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
     ),
-    (
-        "StatefulSetUpdateStrategyType",
-        &["OnDelete", "RollingUpdate"],
-    ),
     ("SupplementalGroupsPolicy", &["Merge", "Strict"]),
     (
         "TaintEffect",
@@ -115,9 +110,71 @@ const ENUMS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The types whose values the served documentation explains, and what it says of each.
+const EXPLAINED: &[(&str, &[(&str, &str)])] = &[
+    (
+        "PodManagementPolicyType",
+        &[
+            (
+                "OrderedReady",
+                "will create pods in strictly increasing order on scale up and strictly \
+                 decreasing order on scale down, progressing only when the previous pod is ready \
+                 or terminated. At most one pod will be changed at any time.",
+            ),
+            (
+                "Parallel",
+                "will create and delete pods as soon as the stateful set replica count is \
+                 changed, and will not wait for pods to be ready or complete termination.",
+            ),
+        ],
+    ),
+    (
+        "StatefulSetUpdateStrategyType",
+        &[
+            (
+                "OnDelete",
+                "triggers the legacy behavior. Version tracking and ordered rolling restarts are \
+                 disabled. Pods are recreated from the StatefulSetSpec when they are manually \
+                 deleted. When a scale operation is performed with this strategy,specification \
+                 version indicated by the StatefulSet's currentRevision.",
+            ),
+            (
+                "RollingUpdate",
+                "indicates that update will be applied to all Pods in the StatefulSet with \
+                 respect to the StatefulSet ordering constraints. When a scale operation is \
+                 performed with this strategy, new Pods will be created from the specification \
+                 version indicated by the StatefulSet's updateRevision.",
+            ),
+        ],
+    ),
+];
+
+/// A value that members of a type can have.
+pub(super) struct EnumValue {
+    /// The value.
+    pub(super) name: &'static str,
+    /// What it means; empty where the documentation doesn't say.
+    pub(super) meaning: &'static str,
+}
+
 /// The values of a type, named with its package; none if any text is one.
-pub(super) fn values(go_type: &str) -> Option<&'static [&'static str]> {
-    let name = go_type.rsplit('.').next()?;
-    let found = ENUMS.iter().find(|(known, _)| *known == name);
-    found.map(|(_, values)| *values)
+pub(super) fn values(go_type: &str) -> Option<Vec<EnumValue>> {
+    let of = go_type.rsplit('.').next()?;
+    let explained = EXPLAINED.iter().find(|(known, _)| *known == of);
+    if let Some((_, values)) = explained {
+        let values = values.iter();
+        return Some(
+            values
+                .map(|&(name, meaning)| EnumValue { name, meaning })
+                .collect(),
+        );
+    }
+    let (_, names) = ENUMS.iter().find(|(known, _)| *known == of)?;
+    let meaning = "";
+    Some(
+        names
+            .iter()
+            .map(|name| EnumValue { name, meaning })
+            .collect(),
+    )
 }

@@ -4,7 +4,7 @@
 use kube_apimachinery::schema::{Field, Kind, PatchStrategy, Shape, Topology, Type, find_type};
 use serde_json::{Map, Value, json};
 
-use super::enums;
+use super::enums::{self, EnumValue};
 
 /// Adds it to every type.
 pub(super) fn apply(schemas: &mut Map<String, Value>) {
@@ -117,7 +117,7 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field) {
     if let Kind::String(go_type) = field.kind
         && let Some(values) = enums::values(go_type)
     {
-        name_values(property, values);
+        name_values(property, &values);
     }
     let element = match field.shape {
         Shape::List => property.get_mut("items"),
@@ -136,8 +136,12 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field) {
 }
 
 /// Lists the values that the member, or an element of it, can have.
-fn name_values(property: &mut Map<String, Value>, values: &[&str]) {
-    let lines: Vec<String> = values.iter().map(|v| format!("\n - `{v:?}`")).collect();
+fn name_values(property: &mut Map<String, Value>, values: &[EnumValue]) {
+    let line = |value: &EnumValue| match (value.name, value.meaning) {
+        (name, "") => format!("\n - `{name:?}`"),
+        (name, meaning) => format!("\n - `{name:?}` {meaning}"),
+    };
+    let lines: Vec<String> = values.iter().map(line).collect();
     let suffix = format!("\n\nPossible enum values:{}", lines.concat());
     if let Some(Value::String(description)) = property.get_mut("description") {
         description.push_str(&suffix);
@@ -146,7 +150,8 @@ fn name_values(property: &mut Map<String, Value>, values: &[&str]) {
         Some(items) => items,
         None => property,
     };
-    holder.insert("enum".to_owned(), json!(values));
+    let names: Vec<&str> = values.iter().map(|value| value.name).collect();
+    holder.insert("enum".to_owned(), json!(names));
 }
 
 /// What stands for the member where it is missing.

@@ -1,0 +1,129 @@
+//! JSON text with the members of objects in the order in which Go declares them, as messages quote
+//! it.
+
+use kube_apimachinery::schema::{Field, Shape, Type};
+use serde_json::{Map, Value};
+
+/// The text of an object of the type `of` after a patch. What the patch reaches into was taken
+/// apart, and has its members in the order of their names; `None` is a patch that reaches nothing.
+pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: Option<&Value>) -> String {
+    let mut text = String::new();
+    let patch = patch.and_then(Value::as_object);
+    write(&Known::of(of), object, patch, &mut text);
+    text
+}
+
+/// What is known about a value.
+enum Known<'a> {
+    /// Nothing, or that it has no members of its own.
+    Nothing,
+    /// It is an object of this type.
+    Object(&'a Type),
+    /// It is what this member holds.
+    Member(&'a Field),
+}
+
+impl<'a> Known<'a> {
+    fn of(found: Option<&'a Type>) -> Self {
+        found.map_or(Self::Nothing, Self::Object)
+    }
+
+    /// What is known about the member `name`.
+    fn member(&self, name: &str) -> Self {
+        match self {
+            Self::Object(found) => found.field(name).map_or(Self::Nothing, Known::in_field),
+            // The values of a map.
+            Self::Member(field) => Self::of(field.object_type()),
+            Self::Nothing => Self::Nothing,
+        }
+    }
+
+    fn in_field(field: &'a Field) -> Self {
+        match field.shape {
+            Shape::Plain | Shape::Pointer => Self::of(field.object_type()),
+            Shape::List | Shape::Map => Self::Member(field),
+        }
+    }
+
+    /// What is known about each element.
+    fn element(&self) -> Self {
+        match self {
+            Self::Member(field) => Self::of(field.object_type()),
+            Self::Object(_) | Self::Nothing => Self::Nothing,
+        }
+    }
+}
+
+fn write(known: &Known<'_>, value: &Value, patch: Option<&Map<String, Value>>, text: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let names = names(known, members, patch.is_some());
+            for (i, name) in names.into_iter().enumerate() {
+                text.push(if i == 0 { '{' } else { ',' });
+                text.push_str(&Value::from(name).to_string());
+                text.push(':');
+                let inner = patch.and_then(|patch| patch.get(name)?.as_object());
+                write(&known.member(name), &members[name], inner, text);
+            }
+            text.push_str(if members.is_empty() { "{}" } else { "}" });
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    text.push(',');
+                }
+                write(&known.element(), item, None, text);
+            }
+            text.push(']');
+        }
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+/// The names of an object's members: those of a type as it declares them, then those that it
+/// doesn't know.
+fn names<'a>(known: &Known<'_>, members: &'a Map<String, Value>, by_name: bool) -> Vec<&'a str> {
+    let mut names: Vec<&str> = members.keys().map(String::as_str).collect();
+    if let Known::Object(found) = known
+        && !by_name
+    {
+        let declared = |name: &str| found.fields.iter().position(|field| field.name == name);
+        names.sort_by_key(|name| declared(name).unwrap_or(usize::MAX));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_apimachinery::schema;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_come_as_go_declares_them_but_where_the_patch_reaches_in_by_name() {
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"uid": "u", "name": "p", "labels": {"b": "1", "a": "2"}},
+            "spec": {"volumes": [], "containers": [{"image": "i", "name": "c"}]},
+            "zzz": {"b": 1, "a": {}},
+        });
+        let of = schema::type_of_kind("v1", "Pod");
+        let declared = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p\",\
+                        \"uid\":\"u\",\"labels\":{\"a\":\"2\",\"b\":\"1\"}},\
+                        \"spec\":{\"volumes\":[],\"containers\":[{\"name\":\"c\",\
+                        \"image\":\"i\"}]},\"zzz\":{\"a\":{},\"b\":1}}";
+        assert_eq!(patched(of, &pod, None), declared);
+        let patch = json!({"metadata": {"labels": {"a": "2"}}});
+        let text = patched(of, &pod, Some(&patch));
+        let start = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"a\":\"2\",\
+                     \"b\":\"1\"},\"name\":\"p\",\"uid\":\"u\"},\"spec\":{\"volumes\":[],";
+        assert!(text.starts_with(start), "{text}");
+        assert_eq!(
+            patched(None, &json!([{"b": 1, "a": [1, 2]}]), None),
+            "[{\"a\":[1,2],\"b\":1}]"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Bodies that say nothing, or nothing that can be: what the reference answers to each.
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+
+use crate::support::{Plane, exchange, raw};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const YAML: &str = "application/yaml";
+
+async fn started() -> Plane {
+    Plane::new(TestControlPlane::builder().start().await)
+}
+
+/// The code and the message of the answer to a POST.
+async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
+    let server = plane.0.server();
+    let (code, text) = raw(server, Method::POST, MAPS, content_type, body.to_owned()).await;
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    (
+        code,
+        answer["message"].as_str().unwrap_or_default().to_owned(),
+    )
+}
+
+#[tokio::test]
+async fn yaml_that_is_none_is_told_in_one_line() {
+    let plane = started().await;
+    for (body, why) in [
+        (
+            "a: b: c\n",
+            "yaml: mapping values are not allowed in this context (613a20623a20630a)",
+        ),
+        (
+            "a: b\n\tc: d\n",
+            "yaml: line 2: found a tab character that violates indentation",
+        ),
+        (
+            "kind: [ConfigMap\n",
+            "yaml: line 1: did not find expected ',' or ']'",
+        ),
+    ] {
+        let (code, message) = post(&plane, YAML, body).await;
+        assert_eq!(code, 400);
+        let start = "the object provided is unrecognized (must be of type ConfigMap): ";
+        assert!(message.starts_with(&format!("{start}{why}")), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_set_twice_in_yaml_is_told() {
+    let plane = started().await;
+    let body = "metadata: {name: m}\ndata:\n  a: first\n  a: last\n";
+    let path = format!("{MAPS}?fieldValidation=Strict");
+    let headers = [("Content-Type", YAML)];
+    let answer = exchange(plane.0.server(), Method::POST, &path, &headers, body).await;
+    assert_eq!(answer.code, 400);
+    assert_eq!(
+        answer.json()["message"],
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
+         yaml: unmarshal errors:\n  line 4: key \"a\" already set in map"
+    );
+    let answer = exchange(plane.0.server(), Method::POST, MAPS, &headers, body).await;
+    assert_eq!(
+        (answer.code, answer.json()["data"]["a"].as_str()),
+        (201, Some("last"))
+    );
+    assert!(
+        answer
+            .header("warning")
+            .contains("key \\\"a\\\" already set in map")
+    );
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn numbers_in_yaml_are_those_of_yaml_1_1() {
+    let plane = started().await;
+    let body = "metadata: {name: p}\nspec:\n  terminationGracePeriodSeconds: 010\n  \
+                containers: [{name: c, image: i, ports: [{containerPort: 80.0}]}]\n";
+    let headers = [("Content-Type", YAML)];
+    let answer = exchange(plane.0.server(), Method::POST, PODS, &headers, body).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    let spec = &answer.json()["spec"];
+    assert_eq!(spec["terminationGracePeriodSeconds"], 8);
+    assert_eq!(spec["containers"][0]["ports"][0]["containerPort"], 80);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_strict_merge_patch_shows_the_object_as_go_prints_it() {
+    let plane = started().await;
+    let map = json!({"metadata": {"name": "m", "labels": {"a": "b"}}, "data": {"k": "v"}});
+    plane.create(MAPS, &map).await;
+    let path = format!("{MAPS}/m?fieldValidation=Strict");
+    for (content_type, body) in [
+        ("application/merge-patch+json", r#"{"dat":{}}"#),
+        (
+            "application/json-patch+json",
+            r#"[{"op":"add","path":"/dat","value":{}}]"#,
+        ),
+    ] {
+        let headers = [("Content-Type", content_type)];
+        let answer = exchange(plane.0.server(), Method::PATCH, &path, &headers, body).await;
+        assert_eq!(answer.code, 422);
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        let shown = "\"{\\\"apiVersion\\\":\\\"v1\\\",\\\"dat\\\":{},\\\"data\\\":{\\\"k\\\":\\\"v\\\"},\
+                     \\\"kind\\\":\\\"ConfigMap\\\",\\\"metadata\\\":{\\\"name\\\":\\\"m\\\",\
+                     \\\"namespace\\\":\\\"default\\\",\\\"uid\\\":";
+        assert!(message.contains(shown), "{message}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn names_of_managers_that_clients_send_are_checked() {
+    let plane = started().await;
+    let entry = |manager: &str| {
+        json!({"manager": manager, "operation": "Update", "apiVersion": "v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}})
+    };
+    let map = |manager: &str| json!({"metadata": {"name": "m", "managedFields": [entry(manager)]}, "data": {"k": "v"}});
+    plane.create(MAPS, &map("me")).await;
+    let path = format!("{MAPS}/m");
+    let (code, answer) = plane.call(Method::PUT, &path, &map(&"x".repeat(129))).await;
+    assert_eq!(code, 422);
+    let cause = &answer["details"]["causes"][0];
+    assert_eq!(cause["field"], "metadata.managedFields[0].manager");
+    assert_eq!(cause["reason"], "FieldValueTooLong");
+    plane.stop().await;
+}
