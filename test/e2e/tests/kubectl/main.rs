@@ -29,6 +29,7 @@ sessions! {
     deleting,
     draining,
     reading,
+    refusing,
     rollouts,
 }
 
