@@ -14,7 +14,7 @@ CRATES := $(wildcard crates/*)
 empty = echo 'make $@: $(1)' >&2; exit 1
 
 .PHONY: help run build test test-integration test-e2e lint check-crates check-embedding bench \
-	simulate fuzz fmt
+	simulate fuzz mutants fmt
 
 help: ## Show what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -78,6 +78,11 @@ endif
 
 fuzz: ## Send the test control plane what no client would, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
+
+# Takes hours: the sample needs cargo-mutants.
+mutants: ## Make mistakes on purpose and tell which ones the tests don't notice
+	@CARGO='$(CARGO)' hack/mutants.sh made
+	@CARGO='$(CARGO)' hack/mutants.sh sample
 
 fmt: ## Format the code, rewrite the README's status line and the upstream map
 	@$(CARGO) fmt --all

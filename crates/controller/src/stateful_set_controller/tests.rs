@@ -11,7 +11,7 @@ use statefulset_controller_util::consistency::{
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::pod_control::fake::FakePodControl;
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
-use statefulset_controller_util::testing::upstream;
+use statefulset_controller_util::testing::{WriteLog, upstream};
 use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, SyncOutcome};
 use tokio::time::advance;
 
@@ -167,7 +167,9 @@ async fn a_set_whose_cache_is_behind_is_tried_again_like_a_failure_and_not_touch
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_gone_or_whose_selector_is_broken_is_left_at_that() {
-    let gone = worker(failure, always_consistent);
+    let written = Arc::new(WriteLog::default());
+    let store: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&written);
+    let gone = worker(failure, |_| store);
     gone.caches.sets.remove(upstream::NAMESPACE, "foo");
     let broken = worker(failure, always_consistent);
     let selector = serde_json::json!({"matchExpressions": [{"key": "a", "operator": "Like"}]});
@@ -179,6 +181,8 @@ async fn a_set_that_is_gone_or_whose_selector_is_broken_is_left_at_that() {
         advance(Duration::from_secs(3600)).await;
         assert_eq!(worker.queue.len(), 0);
     }
+    let forgotten = ["default/foo cleared"];
+    assert_eq!(written.take(), forgotten, "of the set that is gone alone");
 }
 
 #[tokio::test(start_paused = true)]
