@@ -69,6 +69,7 @@ mod disruption_controller;
 mod events;
 mod garbage_collector;
 mod incarnations;
+mod invariants;
 mod kubelet;
 mod matcher;
 #[cfg(feature = "client")]
@@ -85,9 +86,10 @@ mod taints;
 mod volume_binder;
 mod volume_protection;
 
-pub use control::{ActionError, Nodes, Pods};
+pub use control::{ActionError, Leases, Nodes, Pods};
 pub use delay::{Delay, ParseDelayError, parse_duration};
 pub use garbage_collector::GarbageCollectorConfig;
+pub use invariants::{Invariants, Violation};
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
     PodBehaviour, PodRule, PodRuleId, ReadinessStep, RunningPod, Stop,
@@ -95,9 +97,9 @@ pub use kubelet::{
 pub use matcher::{Pattern, PodMatcher};
 pub use namespaces::NamespaceControllerConfig;
 pub use node_controller::NodeControllerConfig;
-pub use nodes::NodesConfig;
 #[cfg(feature = "client")]
 pub(crate) use nodes::OS_IMAGE;
+pub use nodes::{NodeConfig, NodeTaint, NodesConfig};
 pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
 pub use volume_binder::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};
@@ -210,7 +212,8 @@ pub(crate) async fn start(
     if let Some(config) = config.kubelet {
         let waits_for_claims = volumes.is_some();
         let (client, events) = (client("kubelet"), recorder("kubelet"));
-        let actor = kubelet::Kubelet::new(client, config, waits_for_claims, events, seed);
+        let mut actor = kubelet::Kubelet::new(client, config, waits_for_claims, events, seed);
+        actor.invariants = handles.invariants.clone();
         handles.kubelet = Some(spawn("kubelet", actor, server, tasks));
     }
     if let Some(config) = config.node_controller {

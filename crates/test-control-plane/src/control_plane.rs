@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 pub use access::AccessError;
 pub use builder::{StartError, TestControlPlaneBuilder};
 
-use crate::actors::{ActorServer, Handles, Nodes, Pods};
+use crate::actors::{ActorServer, Handles, Invariants, Leases, Nodes, Pods};
 use crate::certificates::TlsMaterial;
 use crate::server::ApiServer;
 
@@ -59,6 +59,16 @@ impl TestControlPlane {
     /// Acts on pods: makes them crash, end or behave otherwise.
     pub fn pods(&self) -> Pods<'_> {
         Pods::new(&ActorServer::Embedded(self.service()), &self.actors)
+    }
+
+    /// Acts on leases: takes them from their holders.
+    pub fn leases(&self) -> Leases {
+        Leases::new(&ActorServer::Embedded(self.service()))
+    }
+
+    /// What has happened that must never happen.
+    pub fn invariants(&self) -> &Invariants {
+        &self.actors.invariants
     }
 
     /// A client of this control plane, without sockets, in the namespace `default`.

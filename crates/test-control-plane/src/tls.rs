@@ -102,12 +102,13 @@ pub(crate) async fn listen(
     };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let opened = listener.local_addr().map_err(failed)?;
-    tasks.spawn(accept(listener, acceptor, server, stopping));
+    tasks.spawn(accept(listener, opened, acceptor, server, stopping));
     Ok(opened)
 }
 
 async fn accept(
-    listener: TcpListener,
+    mut listener: TcpListener,
+    address: SocketAddr,
     acceptor: TlsAcceptor,
     server: ApiServer,
     stopping: CancellationToken,
@@ -118,9 +119,21 @@ async fn accept(
             biased;
             () = stopping.cancelled() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            // The system refuses what nobody listens for.
+            () = server.faults().outage().begun() => {
+                drop(listener);
+                let opened = tokio::select! {
+                    () = stopping.cancelled() => None,
+                    opened = open_again(&server, address) => Some(opened),
+                };
+                match opened {
+                    Some(opened) => listener = opened,
+                    None => break,
+                }
+            }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    // An outage closes the connection before a byte is read.
+                    // One that came in just before an outage is closed before a byte is read.
                     if let Some(broken) = server.faults().outage().connect() {
                         let acceptor = acceptor.clone();
                         let stopping = stopping.clone();
@@ -137,6 +150,20 @@ async fn accept(
         }
     }
     while connections.join_next().await.is_some() {}
+}
+
+/// Opens the port again once an outage is over.
+async fn open_again(server: &ApiServer, address: SocketAddr) -> TcpListener {
+    loop {
+        server.faults().outage().over().await;
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(err) => {
+                tracing::warn!(%err, %address, "opening the port after an outage failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
 }
 
 /// Serves a connection until it or the server ends.

@@ -1,5 +1,6 @@
 //! What a test does to the pods and nodes of a running control plane.
 
+mod leases;
 mod nodes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::client::{ActorClient, path};
+use super::invariants::Invariants;
 use super::kubelet::{
     Cause, Crash, Ending, KubeletOrder, PodBehaviour, PodRule, PodRuleId, RunningPod,
 };
@@ -17,7 +19,11 @@ use super::runner::Orders;
 use super::scheduler::SchedulerOrder;
 use super::server::ActorServer;
 use crate::object::Key;
+pub use leases::Leases;
 pub use nodes::Nodes;
+
+/// How often a change of an object is tried while others change it.
+const TRIES: u32 = 5;
 
 /// The ways to the actors that run.
 #[derive(Debug, Default)]
@@ -25,6 +31,8 @@ pub(crate) struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
+    /// What has happened that must not.
+    pub(crate) invariants: Invariants,
     /// How many rules have been added.
     rules: AtomicU64,
 }
@@ -231,6 +239,30 @@ async fn request(
         code,
         message: message.unwrap_or("the connection was dropped").to_owned(),
     })
+}
+
+/// Changes an object as it now is.
+async fn change(
+    client: &ActorClient,
+    action: String,
+    key: &Key,
+    set: impl Fn(&mut Value),
+) -> Result<(), ActionError> {
+    let path = path(key);
+    let mut tries = 0;
+    loop {
+        let mut object = match client.get(key) {
+            Some(object) => object.value(),
+            None => json!({"metadata": {"name": *key.name}}),
+        };
+        set(&mut object);
+        let answer = request(client, action.clone(), Method::PUT, &path, &object).await;
+        tries += 1;
+        match answer {
+            Err(err) if err.code == 409 && tries < TRIES => {}
+            other => return other,
+        }
+    }
 }
 
 fn pod_key(namespace: &str, name: &str) -> Key {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use http::Method;
+use kube_apimachinery::labels::Labels;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use kube_apimachinery::time;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ use super::client::ActorClient;
 use super::node_controller::ready;
 use super::runner::{Actor, Work};
 use crate::kinds;
+use crate::members::{list_at, text, text_at};
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
 
@@ -29,8 +31,51 @@ const EVICTION_COUNTS: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct DisruptionController {
     client: ActorClient,
-    /// The budgets of each namespace.
-    budgets: BTreeMap<Arc<str>, BTreeSet<Key>>,
+    /// The budgets of each namespace, with their selectors.
+    budgets: BTreeMap<Arc<str>, BTreeMap<Key, Option<Selector>>>,
+    /// What counts of the pods in namespaces that have budgets.
+    pods: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Pod>>,
+}
+
+/// What counts of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pod {
+    labels: Labels,
+    deleting: bool,
+    ready: bool,
+    controller: Option<Controller>,
+}
+
+/// What controls an object, by which it is found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Controller {
+    api_version: String,
+    kind: String,
+    name: String,
+}
+
+impl Controller {
+    fn of(object: &Value) -> Option<Self> {
+        let mut owners = list_at(object, "/metadata/ownerReferences");
+        let owner = owners.find(|owner| owner["controller"] == true)?;
+        Some(Self {
+            api_version: text(owner, "apiVersion").to_owned(),
+            kind: text(owner, "kind").to_owned(),
+            name: text(owner, "name").to_owned(),
+        })
+    }
+}
+
+impl Pod {
+    fn of(object: &Object) -> Self {
+        let pod = object.value();
+        Self {
+            labels: object.labels.clone(),
+            deleting: object.deleting,
+            ready: ready(&pod) == "True",
+            controller: Controller::of(&pod),
+        }
+    }
 }
 
 /// What is counted for a budget.
@@ -46,52 +91,122 @@ impl DisruptionController {
         Self {
             client,
             budgets: BTreeMap::new(),
+            pods: BTreeMap::new(),
         }
     }
 
-    /// The pods that a budget is about.
-    fn pods(&self, key: &Key, budget: &Value) -> Vec<Arc<Object>> {
-        let selector = budget.pointer("/spec/selector").filter(|s| !s.is_null());
-        let selector = selector
-            .and_then(|selector| serde_json::from_value::<LabelSelector>(selector.clone()).ok())
-            .and_then(|selector| Selector::from_label_selector(Some(&selector)).ok());
-        let mut pods = self.client.list("pods", &key.namespace);
-        pods.retain(|pod| selector.as_ref().is_some_and(|s| s.matches(&pod.labels)));
-        pods
+    /// The pods that a budget is about, by name.
+    fn pods(&self, key: &Key) -> BTreeMap<&str, &Pod> {
+        let budgets = self.budgets.get(&key.namespace);
+        let selector = budgets.and_then(|budgets| budgets.get(key)?.as_ref());
+        let pods = self.pods.get(&key.namespace).into_iter().flatten();
+        pods.filter(|(_, pod)| selector.is_some_and(|s| s.matches(&pod.labels)))
+            .map(|(name, pod)| (&**name, pod))
+            .collect()
     }
 
     /// How many pods there should be: the sum of what their controllers want.
-    fn expected(&self, namespace: &str, pods: &[Value]) -> i64 {
-        let mut controllers: BTreeMap<String, i64> = BTreeMap::new();
-        for pod in pods {
-            let Some((uid, scale)) = self.controller(namespace, pod) else {
-                continue;
-            };
-            controllers.insert(uid, scale);
-        }
-        let scales = controllers.into_values();
-        scales.fold(0, i64::saturating_add)
+    fn expected(&self, namespace: &str, pods: &BTreeMap<&str, &Pod>) -> i64 {
+        let controllers: BTreeSet<&Controller> = pods
+            .values()
+            .filter_map(|pod| pod.controller.as_ref())
+            .collect();
+        let scales: BTreeMap<String, i64> = controllers
+            .into_iter()
+            .filter_map(|controller| self.scale(namespace, controller))
+            .collect();
+        scales.into_values().fold(0, i64::saturating_add)
     }
 
-    /// The controller of an object that says how many there are to be: its uid and the number.
-    fn controller(&self, namespace: &str, object: &Value) -> Option<(String, i64)> {
-        let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
-        let owner = owners.iter().find(|owner| owner["controller"] == true)?;
-        let text = |member: &str| owner.get(member).and_then(Value::as_str);
-        let kind = kinds::by_kind(text("apiVersion")?, text("kind")?)?;
-        let key = Key::new(kind, namespace, text("name")?);
+    /// The uid of what says how many there are to be, and the number.
+    fn scale(&self, namespace: &str, controller: &Controller) -> Option<(String, i64)> {
+        let kind = kinds::by_kind(&controller.api_version, &controller.kind)?;
+        let key = Key::new(kind, namespace, &controller.name);
         let owner = self.client.get(&key)?.value();
         // The replica sets of a deployment come and go; the deployment tells.
-        if let Some(above) = self.controller(namespace, &owner) {
+        let above = Controller::of(&owner);
+        if let Some(above) = above.and_then(|above| self.scale(namespace, &above)) {
             return Some(above);
         }
         let replicas = owner.pointer("/spec/replicas")?.as_i64()?;
-        let uid = owner.pointer("/metadata/uid")?.as_str()?;
-        Some((uid.to_owned(), replicas))
+        Some((text_at(&owner, "/metadata/uid").to_owned(), replicas))
+    }
+
+    /// Takes note of a budget; the pods of its namespace count from now on.
+    fn note_budget(&mut self, budget: &Object) {
+        let namespace = &budget.key.namespace;
+        if !self.budgets.contains_key(namespace) {
+            let pods = self.client.list("pods", namespace);
+            let pods = pods
+                .iter()
+                .map(|pod| (Arc::clone(&pod.key.name), Pod::of(pod)));
+            self.pods.insert(Arc::clone(namespace), pods.collect());
+        }
+        let selector = budget.value();
+        let selector = selector.pointer("/spec/selector").filter(|s| !s.is_null());
+        let selector = selector
+            .and_then(|selector| serde_json::from_value::<LabelSelector>(selector.clone()).ok())
+            .and_then(|selector| Selector::from_label_selector(Some(&selector)).ok());
+        let budgets = self.budgets.entry(Arc::clone(namespace)).or_default();
+        budgets.insert(budget.key.clone(), selector);
+    }
+
+    fn forget_budget(&mut self, key: &Key) {
+        let budgets = self.budgets.get_mut(&key.namespace);
+        let is_last = budgets.is_some_and(|budgets| {
+            budgets.remove(key);
+            budgets.is_empty()
+        });
+        if is_last {
+            self.budgets.remove(&key.namespace);
+            self.pods.remove(&key.namespace);
+        }
+    }
+
+    /// Takes note of a pod; the budgets that it counts for are counted again if that matters.
+    fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let key = &entry.object.key;
+        let (Some(budgets), Some(pods)) = (
+            self.budgets.get(&key.namespace),
+            self.pods.get_mut(&key.namespace),
+        ) else {
+            return;
+        };
+        let after = (entry.change != Change::Deleted).then(|| Pod::of(&entry.object));
+        let before = match after.clone() {
+            Some(pod) => pods.insert(Arc::clone(&key.name), pod),
+            None => pods.remove(&key.name),
+        };
+        if before == after {
+            return;
+        }
+        for (budget, selector) in budgets {
+            let is_meant = |pod: &Pod| selector.as_ref().is_some_and(|s| s.matches(&pod.labels));
+            if before.iter().chain(&after).any(is_meant) {
+                agenda.now(budget);
+            }
+        }
+    }
+
+    /// Takes note of what controls pods; it matters if it wants another number of them.
+    fn note_controller(&self, entry: &LogEntry, agenda: &mut Agenda) {
+        let key = &entry.object.key;
+        let Some(budgets) = self.budgets.get(&key.namespace) else {
+            return;
+        };
+        let replicas = |object: &Object| object.value().pointer("/spec/replicas").cloned();
+        let before = entry.previous.as_ref().map(|previous| replicas(previous));
+        let is_same = entry.change == Change::Modified
+            && before.is_some_and(|before| before == replicas(&entry.object));
+        if !is_same {
+            for budget in budgets.keys() {
+                agenda.now(budget);
+            }
+        }
     }
 
     /// The pods that were evicted and are not yet being deleted.
-    fn disrupted(&self, budget: &Value, pods: &[Value]) -> Map<String, Value> {
+    fn disrupted(&self, budget: &Value, pods: &BTreeMap<&str, &Pod>) -> Map<String, Value> {
         let noted = budget.pointer("/status/disruptedPods");
         let mut noted = noted
             .and_then(Value::as_object)
@@ -99,10 +214,7 @@ impl DisruptionController {
             .unwrap_or_default();
         let now = self.client.server.now();
         noted.retain(|name, since| {
-            let is_there = pods.iter().any(|pod| {
-                pod["metadata"]["name"] == **name
-                    && pod.pointer("/metadata/deletionTimestamp").is_none()
-            });
+            let is_there = pods.get(&**name).is_some_and(|pod| !pod.deleting);
             let since = since.as_str().and_then(|since| time::parse(since).ok());
             let recent =
                 since.is_some_and(|s| now.duration_since(s).unsigned_abs() < EVICTION_COUNTS);
@@ -112,14 +224,10 @@ impl DisruptionController {
     }
 
     fn status(&self, key: &Key, budget: &Value) -> Value {
-        let objects = self.pods(key, budget);
-        let pods: Vec<Value> = objects.iter().map(|pod| pod.value()).collect();
+        let pods = self.pods(key);
         let disrupted = self.disrupted(budget, &pods);
-        let is_healthy = |pod: &&Value| {
-            let name = pod.pointer("/metadata/name").and_then(Value::as_str);
-            pod.pointer("/metadata/deletionTimestamp").is_none()
-                && ready(pod) == "True"
-                && name.is_none_or(|name| !disrupted.contains_key(name))
+        let is_healthy = |(name, pod): &(&&str, &&Pod)| {
+            !pod.deleting && pod.ready && !disrupted.contains_key(**name)
         };
         let healthy = count(pods.iter().filter(is_healthy).count());
         let spec = |member: &str| budget.get("spec")?.get(member).filter(|v| !v.is_null());
@@ -236,22 +344,17 @@ impl Actor for DisruptionController {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
-        if key.storage == BUDGETS {
-            let namespace = Arc::clone(&key.namespace);
-            let budgets = self.budgets.entry(namespace).or_default();
-            if entry.change == Change::Deleted {
-                budgets.remove(key);
-            } else {
-                budgets.insert(key.clone());
+        match key.storage {
+            BUDGETS if entry.change == Change::Deleted => self.forget_budget(key),
+            BUDGETS => {
+                self.note_budget(&entry.object);
                 agenda.now(key);
             }
-        } else if matches!(
-            key.storage,
-            "pods" | "statefulsets" | "replicasets" | "deployments"
-        ) {
-            for budget in self.budgets.get(&key.namespace).into_iter().flatten() {
-                agenda.now(budget);
+            "pods" => self.note_pod(entry, agenda),
+            "statefulsets" | "replicasets" | "deployments" => {
+                self.note_controller(entry, agenda);
             }
+            _ => {}
         }
     }
 
@@ -290,5 +393,6 @@ impl Actor for DisruptionController {
 
     fn begin_again(&mut self) {
         self.budgets.clear();
+        self.pods.clear();
     }
 }

@@ -12,6 +12,7 @@ mod changing;
 mod container;
 mod ending;
 mod failing;
+mod ghosts;
 mod orders;
 mod ports;
 mod readiness;
@@ -41,11 +42,13 @@ use super::client::ActorClient;
 use super::delay::Dice;
 use super::events::{Recorder, pod_reference};
 use super::incarnations::{Incarnations, identity};
+use super::invariants::Invariants;
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::{Actor, Work};
 use crate::object::{Key, Object};
 use crate::store::{Change, LogEntry};
+use ghosts::Ghosts;
 use run::{Now, PodRun, Stage};
 
 /// The address of a node that doesn't tell one.
@@ -80,6 +83,9 @@ pub(super) struct Kubelet {
     wanted: BTreeMap<Key, PodBehaviour>,
     /// Rules that were added at run time, the newest first.
     rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
+    ghosts: Ghosts,
+    /// Where it notes what must never happen.
+    pub(super) invariants: Invariants,
     waiting: Waiters,
     next_address: u32,
     /// None if events are not wanted.
@@ -111,6 +117,8 @@ impl Kubelet {
             incarnations: Incarnations::default(),
             wanted: BTreeMap::new(),
             rules: BTreeMap::new(),
+            ghosts: Ghosts::default(),
+            invariants: Invariants::default(),
             waiting: Waiters::default(),
             next_address: 0,
             events,
@@ -208,13 +216,19 @@ impl Kubelet {
             self.current.remove(key);
         }
         let is_lost = |run: &PodRun| self.lost.contains(&run.node);
-        if !self.runs.get(uid).is_some_and(is_lost) {
+        if self.runs.get(uid).is_some_and(is_lost) {
+            self.ghosts.insert(key, uid);
+        } else {
             self.drop_run(uid);
         }
     }
 
     fn drop_run(&mut self, uid: &str) {
-        let node = self.runs.remove(uid).map(|run| run.node);
+        let run = self.runs.remove(uid);
+        if let Some(run) = &run {
+            self.ghosts.remove(run);
+        }
+        let node = run.map(|run| run.node);
         let uids = node.and_then(|node| self.on_node.get_mut(&node));
         if uids.and_then(|uids| uids.remove(uid)).is_none() {
             // It never ran, so its node has to be looked for.
@@ -253,7 +267,9 @@ impl Kubelet {
                 .flatten()
                 .map(|(uid, _)| uid)
             {
-                self.runs.remove(uid);
+                if let Some(run) = self.runs.remove(uid) {
+                    self.ghosts.remove(&run);
+                }
             }
             return;
         }
@@ -403,6 +419,7 @@ impl Actor for Kubelet {
             if let Some(due) = run.next_due() {
                 agenda.at(key, due);
             }
+            self.look_for_ghosts(&object.uid);
         }
         self.write(&object, pod)
     }

@@ -54,8 +54,10 @@ pub(super) struct PodCollector {
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
     /// Since when pods are to be deleted.
     since: BTreeMap<Key, Instant>,
-    /// The pods that have ended, in the order in which they are deleted.
+    /// The pods that have ended and may stay, in the order in which they would be deleted.
     ended: BTreeSet<Place>,
+    /// Those before them, which are too many.
+    condemned: BTreeSet<Place>,
     places: BTreeMap<Key, Place>,
 }
 
@@ -76,6 +78,7 @@ impl PodCollector {
             on_node: BTreeMap::new(),
             since: BTreeMap::new(),
             ended: BTreeSet::new(),
+            condemned: BTreeSet::new(),
             places: BTreeMap::new(),
         }
     }
@@ -94,15 +97,29 @@ impl PodCollector {
     }
 
     fn is_too_many(&self, key: &Key) -> bool {
-        let too_many = self.too_many();
         let place = self.places.get(key);
-        place.is_some_and(|place| self.ended.iter().take(too_many).any(|first| first == place))
+        place.is_some_and(|place| self.condemned.contains(place))
     }
 
-    fn too_many(&self) -> usize {
-        match self.config.terminated_pods {
-            0 => 0,
-            limit => self.ended.len().saturating_sub(limit),
+    /// Divides the pods that have ended into those that may stay and those before them.
+    fn divide(&mut self, agenda: &mut Agenda) {
+        let limit = match self.config.terminated_pods {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        while self.condemned.last() > self.ended.first() && !self.ended.is_empty() {
+            self.ended.extend(self.condemned.pop_last());
+        }
+        while self.ended.len() < limit
+            && let Some(last) = self.condemned.pop_last()
+        {
+            self.ended.insert(last);
+        }
+        while self.ended.len() > limit
+            && let Some(first) = self.ended.pop_first()
+        {
+            agenda.now(&first.2);
+            self.condemned.insert(first);
         }
     }
 
@@ -148,6 +165,8 @@ impl PodCollector {
         if is_gone {
             if let Some(place) = self.places.remove(key) {
                 self.ended.remove(&place);
+                self.condemned.remove(&place);
+                self.divide(agenda);
             }
         } else if self.fields.is_over(object) && !self.places.contains_key(key) {
             let pod = object.value();
@@ -157,9 +176,7 @@ impl PodCollector {
             let place = (reason != Some("Evicted"), created.to_owned(), key.clone());
             self.ended.insert(place.clone());
             self.places.insert(key.clone(), place);
-            for (_, _, first) in self.ended.iter().take(self.too_many()) {
-                agenda.now(first);
-            }
+            self.divide(agenda);
         }
     }
 }
@@ -228,6 +245,7 @@ impl Actor for PodCollector {
     fn begin_again(&mut self) {
         self.on_node.clear();
         self.ended.clear();
+        self.condemned.clear();
         self.places.clear();
     }
 }

@@ -1,12 +1,17 @@
 //! The scheduler: pods go to the node that has room for them, what they ask for and the fewest
 //! pods; pods that fit nowhere say why.
 
-mod anti_affinity;
 mod cache;
+mod needs;
+mod ports;
+mod spread;
+mod surroundings;
+mod term;
 mod verdict;
 mod volumes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use http::Method;
@@ -26,8 +31,11 @@ use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use crate::clock::later;
 use crate::object::{Key, MetadataRef, Object};
 use crate::store::{Change, LogEntry};
-use cache::{Cache, Needs};
-use verdict::{Verdict, unavailable};
+use cache::Cache;
+use needs::Needs;
+use ports::HostPort;
+use surroundings::Surroundings;
+use verdict::{Reasons, Verdict};
 
 /// The annotation of pods that are held back until it is gone or says `false`.
 const HOLD: &str = "scheduler.test-control-plane/hold";
@@ -39,6 +47,12 @@ const HELD: &str = "Insufficient cpu";
 const REPORTER: &str = "default-scheduler";
 
 /// How the scheduler behaves.
+///
+/// Of what pods may ask for it honours requests of every resource, host ports, node selectors,
+/// required node affinity, taints, required affinity and anti-affinity between pods, spread
+/// constraints with `DoNotSchedule`, and where the volumes of claims are. It ignores whatever is
+/// only preferred (but for `PreferNoSchedule`), claims of dynamic resources, limits on volumes per
+/// node, and priorities: nothing is ever preempted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulerConfig {
@@ -83,8 +97,8 @@ pub(super) struct Scheduler {
     chosen: BTreeMap<Box<str>, String>,
     /// Whether the pods of a name are held back, whatever else says so.
     held: BTreeMap<Key, bool>,
-    /// Pods that fit nowhere.
-    unschedulable: BTreeSet<Key>,
+    /// Pods that fit nowhere, and whether that is because they are held back.
+    unschedulable: BTreeMap<Key, bool>,
     waiting: Waiters,
     /// None if events are not wanted.
     events: Option<Recorder>,
@@ -109,7 +123,7 @@ impl Scheduler {
             due: BTreeMap::new(),
             chosen: BTreeMap::new(),
             held: BTreeMap::new(),
-            unschedulable: BTreeSet::new(),
+            unschedulable: BTreeMap::new(),
             waiting: Waiters::default(),
             events,
         }
@@ -139,8 +153,11 @@ impl Scheduler {
     fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
         let nodes = self.cache.nodes().count();
         if self.is_held(key, pod) {
-            let reasons = [(HELD.to_owned(), nodes)].into();
-            return Verdict::Nowhere(unavailable(nodes, &reasons));
+            let mut reasons = Reasons::default();
+            for _ in 0..nodes {
+                reasons.add(vec![HELD.to_owned()]);
+            }
+            return Verdict::Nowhere(reasons.unavailable());
         }
         let claims = match &self.volumes {
             None => volumes::Claims::default(),
@@ -149,18 +166,19 @@ impl Scheduler {
                 Err(refusal) => return refusal.verdict(nodes),
             },
         };
-        let needs = Needs::of(pod);
-        let excluded = self.cache.excluded(key, object, pod);
+        let (needs, ports) = (Needs::of(pod), HostPort::of(pod));
+        let around = Surroundings::of(&self.cache, object, pod, &self.namespaces());
         let chosen = self.chosen.get(&object.uid);
-        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+        let mut reasons = Reasons::default();
         let mut best: Option<((usize, usize), &str)> = None;
         for (name, node) in self.cache.nodes() {
-            let refusal = node
-                .refuses(name, pod, &needs)
-                .or_else(|| claims.refuse(name, node))
-                .or_else(|| excluded.refuse(node));
-            if let Some(reason) = refusal {
-                *reasons.entry(reason).or_default() += 1;
+            let mut refused = node.refuses(name, pod, (&needs, &ports));
+            if refused.is_empty() {
+                let refusal = claims.refuse(name, node);
+                refused.extend(refusal.or_else(|| around.refuse(node).map(str::to_owned)));
+            }
+            if !refused.is_empty() {
+                reasons.add(refused);
                 continue;
             }
             if chosen.is_some_and(|chosen| chosen == name) {
@@ -173,7 +191,7 @@ impl Scheduler {
             }
         }
         match best {
-            None => Verdict::Nowhere(unavailable(nodes, &reasons)),
+            None => Verdict::Nowhere(reasons.unavailable()),
             Some((_, node)) if claims.wait.is_empty() => Verdict::Node(node.to_owned()),
             Some((_, node)) => Verdict::NodeOnceBound {
                 node: node.to_owned(),
@@ -183,9 +201,14 @@ impl Scheduler {
         }
     }
 
+    fn namespaces(&self) -> Vec<Arc<Object>> {
+        self.client.list("namespaces", "")
+    }
+
     /// Assigns a pod to a node, where it takes room from now on.
     fn bind(&mut self, object: &Object, pod: &Value, node: &str) -> Work<Done> {
-        self.cache.assign(object, pod, node);
+        let namespaces = self.namespaces();
+        self.cache.assign(object, pod, node, &namespaces);
         let client = self.client.clone();
         let (key, uid) = (object.key.clone(), object.uid.clone());
         let binding = json!({
@@ -282,10 +305,21 @@ impl Scheduler {
         self.unschedulable.remove(key);
     }
 
+    /// Looks again at the pods that fit nowhere.
     fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
-        for pod in std::mem::take(&mut self.unschedulable) {
+        for pod in std::mem::take(&mut self.unschedulable).into_keys() {
             agenda.now(&pod);
         }
+    }
+
+    /// Looks again at the pods for which another one may have made room.
+    fn wake_crowded_out(&mut self, agenda: &mut Agenda) {
+        self.unschedulable.retain(|pod, is_held| {
+            if !*is_held {
+                agenda.now(pod);
+            }
+            *is_held
+        });
     }
 
     fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
@@ -293,13 +327,15 @@ impl Scheduler {
         if entry.change == Change::Deleted || self.fields.is_over(object) {
             self.forget(&object.key, &object.uid);
             if self.cache.release(object) {
-                self.wake_unschedulable(agenda);
+                self.wake_crowded_out(agenda);
             }
         } else if self.fields.node(object).is_empty() {
             agenda.now(&object.key);
         } else if !self.cache.knows(object) {
             let node = self.fields.node(object);
-            self.cache.assign(object, &object.value(), node);
+            let namespaces = self.namespaces();
+            self.cache
+                .assign(object, &object.value(), node, &namespaces);
         }
     }
 }
@@ -358,7 +394,8 @@ impl Actor for Scheduler {
                 Some(self.select(node, select))
             }
             Verdict::Nowhere(message) => {
-                self.unschedulable.insert(key.clone());
+                let is_held = self.is_held(key, &pod);
+                self.unschedulable.insert(key.clone(), is_held);
                 self.explain(&object, &pod, &message)
             }
             Verdict::NowhereWithout(claim, message) => {

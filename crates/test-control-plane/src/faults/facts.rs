@@ -61,6 +61,11 @@ impl RequestFacts {
             }
             _ => return facts,
         };
+        // The old way to watch: the path begins with `watch`.
+        let (is_watch, rest) = match rest {
+            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+            _ => (false, rest),
+        };
         let (namespace, rest) = match rest {
             [] => return facts,
             ["namespaces", _, sub, ..] if NAMESPACE_SUBRESOURCES.contains(sub) => ("", rest),
@@ -72,7 +77,10 @@ impl RequestFacts {
         facts.resource = part(0);
         facts.name = part(1);
         facts.subresource = part(2);
-        facts.verb = verb(method, &facts.name, query);
+        facts.verb = match verb(method, &facts.name, query) {
+            Some(Verb::Get | Verb::List) if is_watch => Some(Verb::Watch),
+            verb => verb,
+        };
         facts
     }
 
@@ -165,6 +173,10 @@ mod tests {
             facts(&Method::GET, sets, "watch=1"),
             "watch apps/statefulsets/ x/"
         );
+        let old = "/api/v1/watch/namespaces/x/pods";
+        assert_eq!(facts(&Method::GET, old, ""), "watch /pods/ x/");
+        let one = format!("{old}/web-0");
+        assert_eq!(facts(&Method::GET, &one, ""), "watch /pods/ x/web-0");
         assert_eq!(
             facts(&Method::PUT, &format!("{sets}/web/status"), ""),
             "update apps/statefulsets/status x/web"

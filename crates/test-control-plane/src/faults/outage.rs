@@ -1,16 +1,22 @@
 //! Connections: all of them break, and new ones may be refused for a while.
 
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::later;
 
 /// The connections of clients to the control plane: what is on its way is lost when they break.
 #[derive(Debug, Default)]
-pub struct Outage(Mutex<State>);
+pub struct Outage {
+    state: Mutex<State>,
+    /// Told when connections begin or cease to be refused.
+    changed: Notify,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -30,7 +36,7 @@ enum Refused {
 
 impl Outage {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Breaks every connection: requests on their way get no answer, watches end with an error.
@@ -41,19 +47,56 @@ impl Outage {
 
     /// Breaks every connection and refuses new ones for so long.
     pub fn begin_for(&self, time: Duration) {
-        self.lock().refused = Refused::Until(later(Instant::now(), time));
+        self.refuse(Refused::Until(later(Instant::now(), time)));
         self.break_connections();
     }
 
     /// Breaks every connection and refuses new ones until [`end`](Self::end).
     pub fn begin(&self) {
-        self.lock().refused = Refused::Yes;
+        self.refuse(Refused::Yes);
         self.break_connections();
     }
 
     /// Accepts connections again.
     pub fn end(&self) {
-        self.lock().refused = Refused::No;
+        self.refuse(Refused::No);
+    }
+
+    fn refuse(&self, refused: Refused) {
+        self.lock().refused = refused;
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until connections are refused.
+    pub(crate) async fn begun(&self) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_on() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until connections are accepted.
+    pub(crate) async fn over(&self) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let refused = self.lock().refused;
+            match refused {
+                Refused::No => return,
+                Refused::Yes => changed.await,
+                Refused::Until(end) if end <= Instant::now() => return,
+                Refused::Until(end) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = sleep_until(end) => {}
+                    }
+                }
+            }
+        }
     }
 
     /// Whether connections are refused now.

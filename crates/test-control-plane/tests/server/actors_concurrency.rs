@@ -83,7 +83,7 @@ async fn a_pod_that_is_held_up_holds_up_no_order_and_no_other_pod() {
 
 #[tokio::test(start_paused = true)]
 async fn a_binding_on_its_way_takes_room() {
-    let nodes = NodesConfig { count: 1, pods: 1 };
+    let nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
         .configure_actors(|actors| actors.nodes = nodes);

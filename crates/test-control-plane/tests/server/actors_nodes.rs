@@ -15,10 +15,7 @@ const POD: &str = "/api/v1/namespaces/default/pods/p";
 /// A plane with one node and a ready pod on it.
 async fn cluster() -> Plane {
     let builder = TestControlPlane::builder().configure_actors(|actors| {
-        actors.nodes = NodesConfig {
-            count: 1,
-            ..NodesConfig::default()
-        };
+        actors.nodes = NodesConfig::numbered(1);
         actors.kubelet = Some(KubeletConfig::default());
         actors.scheduler.get_or_insert_default();
         actors.node_controller.get_or_insert_default();

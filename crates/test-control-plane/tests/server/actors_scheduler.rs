@@ -16,7 +16,7 @@ const POD: &str = "/api/v1/namespaces/default/pods/p";
 
 async fn plane(nodes: usize, change: impl FnOnce(&mut ActorsConfig)) -> Plane {
     let builder = TestControlPlane::builder().configure_actors(|actors| {
-        actors.nodes.count = nodes;
+        actors.nodes = NodesConfig::numbered(nodes);
         actors.kubelet = Some(KubeletConfig::default());
         actors.scheduler.get_or_insert_default();
         change(actors);
@@ -72,7 +72,7 @@ async fn pods_spread_over_the_nodes() {
 #[tokio::test(start_paused = true)]
 async fn a_full_node_takes_no_more_until_a_pod_goes() {
     let plane = plane(1, |actors| {
-        actors.nodes = NodesConfig { count: 1, pods: 1 };
+        actors.nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     })
     .await;
     plane.create(PODS, &crate::support::pod("first")).await;
@@ -162,11 +162,14 @@ async fn pods_keep_each_other_away() {
     }
     let why = message(&plane, POD).await;
     assert!(
-        why.starts_with(
-            "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules."
-        ),
+        why.starts_with("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."),
         "{why}"
     );
+    // Others that would go there are kept away.
+    plane.create(PODS, &crate::support::pod("q")).await;
+    let why = message(&plane, &format!("{PODS}/q")).await;
+    let reason = "2 node(s) didn't satisfy existing pods anti-affinity rules";
+    assert!(why.contains(reason), "{why}");
     plane.0.pods().delete("default", "b", None).await.unwrap();
     eventually(|| async { node_of(&plane, "p").await == "node-1" }).await;
     plane.stop().await;

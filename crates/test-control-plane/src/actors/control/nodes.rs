@@ -3,17 +3,14 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{ActionError, Handles, request};
+use super::{ActionError, Handles, change, request};
 use crate::actors::client::{ActorClient, path};
 use crate::actors::kubelet::KubeletOrder;
 use crate::actors::node_controller::NodeOrder;
-use crate::actors::nodes::{self, node_key};
+use crate::actors::nodes::{self, NodeConfig, node_key};
 use crate::actors::server::ActorServer;
 use crate::actors::taints;
 use crate::object::object_mut;
-
-/// How often a change of a node is tried while others change it.
-const TRIES: u32 = 5;
 
 /// Acts on the nodes of a control plane.
 #[derive(Debug)]
@@ -54,10 +51,20 @@ impl<'a> Nodes<'a> {
     ///
     /// There is a node of that name.
     pub async fn add(&self, name: &str, pods: usize) -> Result<(), ActionError> {
-        let address = self.client.list("nodes", "").len();
+        let mut node = NodeConfig::new(name);
+        node.allocatable.insert("pods".to_owned(), pods.to_string());
+        self.add_as(&node).await
+    }
+
+    /// Adds a node that is ready, with labels, taints and resources.
+    ///
+    /// # Errors
+    ///
+    /// There is a node of that name, or something about it is not valid.
+    pub async fn add_as(&self, node: &NodeConfig) -> Result<(), ActionError> {
+        let action = format!("adding node {}", node.name);
         let now = self.client.server.now_text();
-        let node = nodes::node(name, address, pods, &now);
-        let action = format!("adding node {name}");
+        let node = node.register(nodes::free_number(&self.client), &now);
         request(&self.client, action, Method::POST, "/api/v1/nodes", &node).await
     }
 
@@ -153,22 +160,7 @@ impl<'a> Nodes<'a> {
         name: &str,
         set: impl Fn(&mut Value),
     ) -> Result<(), ActionError> {
-        let key = node_key(name);
-        let path = path(&key);
         let action = format!("{action} node {name}");
-        let mut tries = 0;
-        loop {
-            let mut node = match self.client.get(&key) {
-                Some(object) => object.value(),
-                None => json!({"metadata": {"name": name}}),
-            };
-            set(&mut node);
-            let answer = request(&self.client, action.clone(), Method::PUT, &path, &node).await;
-            tries += 1;
-            match answer {
-                Err(err) if err.code == 409 && tries < TRIES => {}
-                other => return other,
-            }
-        }
+        change(&self.client, action, &node_key(name), set).await
     }
 }

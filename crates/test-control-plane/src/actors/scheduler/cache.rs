@@ -1,80 +1,52 @@
 //! What the scheduler knows of nodes and of the pods on them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use kube_apimachinery::labels::Labels;
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value};
 
-use super::anti_affinity::{Excluded, Guard, Placed};
+use super::needs::Needs;
+use super::ports::HostPort;
+use super::term::{Namespaces, Term};
 use crate::actors::{affinity, taints};
 use crate::object::{Key, Object};
-
-/// Room on a node, or what a pod takes of it: CPU in thousandths, memory in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs {
-    cpu: i64,
-    memory: i64,
-}
-
-impl Needs {
-    /// What a pod asks for.
-    pub(super) fn of(pod: &Value) -> Self {
-        let containers = |pointer: &str| {
-            let list = pod.pointer(pointer).and_then(Value::as_array);
-            list.into_iter()
-                .flatten()
-                .map(|container| Self::read(container.pointer("/resources/requests")))
-        };
-        let mut sum = Self::default();
-        for needs in containers("/spec/containers") {
-            sum = sum.plus(needs);
-        }
-        for needs in containers("/spec/initContainers") {
-            sum.cpu = sum.cpu.max(needs.cpu);
-            sum.memory = sum.memory.max(needs.memory);
-        }
-        sum
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            cpu: self.cpu.saturating_add(other.cpu),
-            memory: self.memory.saturating_add(other.memory),
-        }
-    }
-
-    fn read(amounts: Option<&Value>) -> Self {
-        let amount =
-            |name: &str| -> Option<Quantity> { amounts?.get(name)?.as_str()?.parse().ok() };
-        Self {
-            cpu: amount("cpu").map_or(0, |amount| amount.milli_value()),
-            memory: amount("memory").map_or(0, |amount| amount.value()),
-        }
-    }
-}
 
 /// A node.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) labels: Map<String, Value>,
-    taints: Vec<Value>,
+    pub(super) taints: Vec<Value>,
     cordoned: bool,
     /// None where the node doesn't say.
     room: Option<Needs>,
     pods_max: Option<i64>,
     used: Needs,
-    pods: usize,
+    /// The pods on it.
+    pods: BTreeSet<Key>,
+    /// The ports that they take.
+    ports: Vec<HostPort>,
     /// Whether the node is registered; pods may be assigned to one that isn't.
     exists: bool,
 }
 
 impl Node {
-    /// Why a pod can't go here, as far as the node itself tells.
-    pub(super) fn refuses(&self, name: &str, pod: &Value, needs: &Needs) -> Option<String> {
+    /// A label's value.
+    pub(super) fn label(&self, key: &str) -> Option<&str> {
+        self.labels.get(key)?.as_str()
+    }
+
+    /// Why a pod can't go here, as far as the node itself tells; empty if it can.
+    pub(super) fn refuses(
+        &self,
+        name: &str,
+        pod: &Value,
+        (needs, ports): (&Needs, &[HostPort]),
+    ) -> Vec<String> {
         let tolerates = |taint: &Value| taints::is_tolerated(pod, taint);
         let cordon = taints::new(taints::UNSCHEDULABLE, "", "NoSchedule", "");
         if self.cordoned && !tolerates(&cordon) {
-            return Some("node(s) were unschedulable".to_owned());
+            return vec!["node(s) were unschedulable".to_owned()];
         }
         let forbids = |taint: &&Value| {
             ["NoSchedule", "NoExecute"]
@@ -84,24 +56,26 @@ impl Node {
         };
         if let Some(taint) = self.taints.iter().find(forbids) {
             let taint = taints::shown(taint);
-            return Some(format!("node(s) had untolerated taint {taint}"));
+            return vec![format!("node(s) had untolerated taint {taint}")];
         }
         if !affinity::wants_node(pod, &self.labels, name) {
-            let reason = "node(s) didn't match Pod's node affinity/selector";
-            return Some(reason.to_owned());
+            return vec!["node(s) didn't match Pod's node affinity/selector".to_owned()];
         }
-        let pods = i64::try_from(self.pods).unwrap_or(i64::MAX);
+        let is_taken = |port: &HostPort| self.ports.iter().any(|taken| taken.conflicts(port));
+        if ports.iter().any(is_taken) {
+            let reason = "node(s) didn't have free ports for the requested pod ports";
+            return vec![reason.to_owned()];
+        }
+        let mut reasons = Vec::new();
+        let pods = i64::try_from(self.pods.len()).unwrap_or(i64::MAX);
         if self.pods_max.is_some_and(|max| pods >= max) {
-            return Some("Too many pods".to_owned());
+            reasons.push("Too many pods".to_owned());
         }
-        let room = self.room?;
-        if needs.cpu > 0 && self.used.plus(*needs).cpu > room.cpu {
-            return Some("Insufficient cpu".to_owned());
+        if let Some(room) = &self.room {
+            let lacking = needs.lacking(room, &self.used);
+            reasons.extend(lacking.map(|name| format!("Insufficient {name}")));
         }
-        if needs.memory > 0 && self.used.plus(*needs).memory > room.memory {
-            return Some("Insufficient memory".to_owned());
-        }
-        None
+        reasons
     }
 
     /// How little a node is wanted: by taints that a pod would rather avoid, then by its pods.
@@ -109,8 +83,28 @@ impl Node {
         let avoided = self.taints.iter().filter(|taint| {
             taints::has_effect(taint, "PreferNoSchedule") && !taints::is_tolerated(pod, taint)
         });
-        (avoided.count(), self.pods)
+        (avoided.count(), self.pods.len())
     }
+}
+
+/// A pod on its node.
+#[derive(Debug)]
+pub(super) struct Placed {
+    uid: Box<str>,
+    pub(super) labels: Labels,
+    pub(super) node: String,
+    deleting: bool,
+    needs: Needs,
+    ports: Vec<HostPort>,
+    /// The terms by which it keeps others away.
+    guards: Vec<String>,
+}
+
+/// A term by which pods keep others away, and how many of them are on each node.
+#[derive(Debug)]
+struct Guard {
+    term: Term,
+    nodes: BTreeMap<String, usize>,
 }
 
 /// Nodes, and the pods on them.
@@ -118,7 +112,8 @@ impl Node {
 pub(super) struct Cache {
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<Key, Placed>,
-    guards: BTreeMap<Key, Vec<Guard>>,
+    /// By the identities of the terms: the pods of a set share theirs.
+    guards: BTreeMap<String, Guard>,
 }
 
 impl Cache {
@@ -126,6 +121,34 @@ impl Cache {
     pub(super) fn nodes(&self) -> impl Iterator<Item = (&str, &Node)> {
         let nodes = self.nodes.iter().filter(|(_, node)| node.exists);
         nodes.map(|(name, node)| (name.as_str(), node))
+    }
+
+    /// A node, registered or not.
+    pub(super) fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// The pods on nodes.
+    pub(super) fn pods(&self) -> impl Iterator<Item = (&Key, &Placed)> {
+        self.pods.iter()
+    }
+
+    /// The terms by which pods keep others away, and where these pods are.
+    pub(super) fn guards(&self) -> impl Iterator<Item = (&Term, impl Iterator<Item = &str>)> {
+        self.guards
+            .values()
+            .map(|guard| (&guard.term, guard.nodes.keys().map(String::as_str)))
+    }
+
+    /// The labels of the pods of a namespace on a node that aren't being deleted.
+    pub(super) fn labels_on(&self, node: &str, namespace: &str) -> Vec<&Labels> {
+        let keys = self.nodes.get(node).map(|node| &node.pods);
+        let keys = keys.into_iter().flatten();
+        keys.filter(|key| *key.namespace == *namespace)
+            .filter_map(|key| self.pods.get(key))
+            .filter(|placed| !placed.deleting)
+            .map(|placed| &placed.labels)
+            .collect()
     }
 
     /// Takes note of a node, or that it is gone; whether that may help a pod.
@@ -146,7 +169,7 @@ impl Cache {
         let room = room.map(|room| Needs::read(Some(room)));
         let is_other = !node.exists
             || (&node.labels, &node.taints, node.cordoned) != (&labels, &found, cordoned)
-            || (node.room, node.pods_max) != (room, pods_max);
+            || (&node.room, node.pods_max) != (&room, pods_max);
         node.exists = true;
         node.labels = labels;
         node.taints = found;
@@ -156,31 +179,46 @@ impl Cache {
         is_other
     }
 
-    /// Whether it is known where a pod is.
-    pub(super) fn knows(&self, pod: &Object) -> bool {
-        let placed = self.pods.get(&pod.key);
-        placed.is_some_and(|placed| placed.uid == pod.uid)
+    /// Whether it is known where a pod is. Takes note of whether it is being deleted.
+    pub(super) fn knows(&mut self, pod: &Object) -> bool {
+        let placed = self.pods.get_mut(&pod.key);
+        let Some(placed) = placed.filter(|placed| placed.uid == pod.uid) else {
+            return false;
+        };
+        placed.deleting = pod.deleting;
+        true
     }
 
     /// A pod is on a node.
-    pub(super) fn assign(&mut self, object: &Object, pod: &Value, name: &str) {
+    pub(super) fn assign(&mut self, object: &Object, pod: &Value, name: &str, all: &Namespaces) {
         if self.knows(object) {
             return;
         }
         self.remove(&object.key);
         let needs = Needs::of(pod);
+        let ports = HostPort::of(pod);
         let node = self.nodes.entry(name.to_owned()).or_default();
-        node.pods += 1;
-        node.used = node.used.plus(needs);
-        let guards = Guard::of(pod, &object.key.namespace);
-        if !guards.is_empty() {
-            self.guards.insert(object.key.clone(), guards);
+        node.pods.insert(object.key.clone());
+        node.used.add(&needs);
+        node.ports.extend(ports.iter().cloned());
+        let mut guards = Vec::new();
+        for term in Term::anti_affinity(pod, &object.key.namespace, all) {
+            let identity = term.identity.clone();
+            let guard = self.guards.entry(identity.clone()).or_insert(Guard {
+                term,
+                nodes: BTreeMap::new(),
+            });
+            *guard.nodes.entry(name.to_owned()).or_default() += 1;
+            guards.push(identity);
         }
         let placed = Placed {
             uid: object.uid.clone(),
             labels: object.labels.clone(),
             node: name.to_owned(),
+            deleting: object.deleting,
             needs,
+            ports,
+            guards,
         };
         self.pods.insert(object.key.clone(), placed);
     }
@@ -194,36 +232,28 @@ impl Cache {
         let Some(placed) = self.pods.remove(key) else {
             return false;
         };
-        self.guards.remove(key);
+        for identity in &placed.guards {
+            if let Some(guard) = self.guards.get_mut(identity)
+                && let Some(count) = guard.nodes.get_mut(&placed.node)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    guard.nodes.remove(&placed.node);
+                }
+                if guard.nodes.is_empty() {
+                    self.guards.remove(identity);
+                }
+            }
+        }
         if let Some(node) = self.nodes.get_mut(&placed.node) {
-            node.pods = node.pods.saturating_sub(1);
-            node.used.cpu = node.used.cpu.saturating_sub(placed.needs.cpu);
-            node.used.memory = node.used.memory.saturating_sub(placed.needs.memory);
+            node.pods.remove(key);
+            node.used.subtract(&placed.needs);
+            for port in &placed.ports {
+                if let Some(at) = node.ports.iter().position(|taken| taken == port) {
+                    node.ports.swap_remove(at);
+                }
+            }
         }
         true
-    }
-
-    /// Where a pod can't go because of the pods that are there.
-    pub(super) fn excluded(&self, key: &Key, object: &Object, pod: &Value) -> Excluded {
-        let mut excluded = Excluded::default();
-        let labels = |node: &str| self.nodes.get(node).map(|node| &node.labels);
-        for guard in Guard::of(pod, &key.namespace) {
-            for (other, placed) in &self.pods {
-                if guard.keeps_away(&other.namespace, &placed.labels) {
-                    excluded.add(guard.topology(), labels(&placed.node), false);
-                }
-            }
-        }
-        for (other, guards) in &self.guards {
-            let Some(placed) = self.pods.get(other) else {
-                continue;
-            };
-            for guard in guards {
-                if guard.keeps_away(&key.namespace, &object.labels) {
-                    excluded.add(guard.topology(), labels(&placed.node), true);
-                }
-            }
-        }
-        excluded
     }
 }

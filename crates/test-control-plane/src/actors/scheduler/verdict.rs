@@ -25,39 +25,68 @@ pub(super) enum Verdict {
     NowhereWithout(Key, String),
 }
 
-/// Why a pod fits on none of the nodes: each reason with the number of nodes.
-pub(super) fn unavailable(nodes: usize, reasons: &BTreeMap<String, usize>) -> String {
-    if nodes == 0 {
-        return "no nodes available to schedule pods".to_owned();
+/// Reasons why other pods could make room for one, if they went.
+const ROOM: [&str; 5] = [
+    "Insufficient ",
+    "Too many pods",
+    "node(s) didn't have free ports",
+    "node(s) didn't match pod anti-affinity rules",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
+];
+
+/// Why a pod fits on none of the nodes.
+#[derive(Debug, Default)]
+pub(super) struct Reasons {
+    /// On how many nodes each reason holds.
+    counts: BTreeMap<String, usize>,
+    nodes: usize,
+    /// On how many of them other pods could make room.
+    crowded: usize,
+}
+
+impl Reasons {
+    /// Why it doesn't fit on one more node.
+    pub(super) fn add(&mut self, reasons: Vec<String>) {
+        let spread = "node(s) didn't match pod topology spread constraints";
+        let is_room = |reason: &String| {
+            reason == spread || ROOM.iter().any(|start| reason.starts_with(start))
+        };
+        self.nodes += 1;
+        self.crowded += usize::from(reasons.iter().all(is_room));
+        for reason in reasons {
+            *self.counts.entry(reason).or_default() += 1;
+        }
     }
-    let mut list: Vec<String> = reasons
-        .iter()
-        .map(|(reason, count)| format!("{count} {reason}"))
-        .collect();
-    list.sort();
-    // Other pods could make room if that is all that lacks.
-    let is_room = |reason: &str| reason.starts_with("Insufficient") || reason == "Too many pods";
-    let room: usize = reasons
-        .iter()
-        .filter(|(reason, _)| is_room(reason))
-        .map(|(_, count)| count)
-        .sum();
-    let mut help = Vec::new();
-    if room > 0 {
-        help.push(format!(
-            "{room} No preemption victims found for incoming pod"
-        ));
+
+    /// All of it in words.
+    pub(super) fn unavailable(&self) -> String {
+        let (nodes, room) = (self.nodes, self.crowded);
+        if nodes == 0 {
+            return "no nodes available to schedule pods".to_owned();
+        }
+        let mut list: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(reason, count)| format!("{count} {reason}"))
+            .collect();
+        list.sort();
+        let mut help = Vec::new();
+        if room > 0 {
+            help.push(format!(
+                "{room} No preemption victims found for incoming pod"
+            ));
+        }
+        if nodes > room {
+            let others = nodes - room;
+            help.push(format!("{others} Preemption is not helpful for scheduling"));
+        }
+        format!(
+            "0/{nodes} nodes are available: {}. no new claims to deallocate, preemption: \
+             0/{nodes} nodes are available: {}.",
+            list.join(", "),
+            help.join(", ")
+        )
     }
-    if nodes > room {
-        let others = nodes - room;
-        help.push(format!("{others} Preemption is not helpful for scheduling"));
-    }
-    format!(
-        "0/{nodes} nodes are available: {}. no new claims to deallocate, preemption: \
-         0/{nodes} nodes are available: {}.",
-        list.join(", "),
-        help.join(", ")
-    )
 }
 
 /// Why a pod fits on none of the nodes, for a reason that has nothing to do with them.
@@ -84,12 +113,12 @@ mod tests {
 
     #[test]
     fn reasons_are_counted() {
-        let reasons = [
-            ("Insufficient cpu".to_owned(), 2),
-            ("node(s) were unschedulable".to_owned(), 1),
-        ];
+        let mut reasons = Reasons::default();
+        reasons.add(vec!["Insufficient cpu".to_owned()]);
+        reasons.add(vec!["Insufficient cpu".to_owned()]);
+        reasons.add(vec!["node(s) were unschedulable".to_owned()]);
         assert_eq!(
-            unavailable(3, &reasons.into()),
+            reasons.unavailable(),
             "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu. no new \
              claims to deallocate, preemption: 0/3 nodes are available: 2 No preemption victims \
              found for incoming pod, 1 Preemption is not helpful for scheduling."
