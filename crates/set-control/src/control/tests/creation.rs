@@ -261,6 +261,18 @@ async fn retention_that_cant_be_looked_up_counts_as_kept() {
 }
 
 #[tokio::test]
+async fn a_pod_without_the_volume_of_its_claim_gets_it() {
+    let set = web().replicas(1).claim_template("data");
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).with("spec.volumes", json!([])));
+    assert_eq!(cluster.step().await, None);
+    let stored = cluster.objects.pods.json("ns", "web-0").unwrap();
+    let claim = json!({"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}});
+    assert_eq!(stored["spec"]["volumes"], json!([claim]));
+    assert!(cluster.objects.claims.json("ns", "data-web-0").is_some());
+}
+
+#[tokio::test]
 async fn a_pods_claims_get_the_owners_that_the_policy_wants() {
     let set = web().replicas(1).claim_template("data");
     let set = set.retention("Retain", "Delete");

@@ -111,6 +111,29 @@ async fn a_revision_created_in_this_sync_isnt_among_those_to_cut() {
 }
 
 #[tokio::test]
+async fn a_revision_of_the_same_meaning_is_taken_where_the_gate_is_on() {
+    for gate in [true, false] {
+        let gates = FeatureGates {
+            stateful_set_semantic_revision_comparison: gate,
+            ..FeatureGates::default()
+        };
+        let cluster = with_gates(&web(), gates);
+        let recorded = RevisionData::new(&cluster.set().spec.template);
+        let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();
+        recorded["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
+        let older = builders::revision(&cluster.set(), "older", 1, &recorded.to_string());
+        let older = serde_json::from_str(&older.text()).unwrap();
+        cluster.history.revisions.put(older);
+        cluster.step().await;
+        let taken = &*cluster.set().status.update_revision == "older";
+        assert_eq!(
+            (taken, names(&cluster).len()),
+            (gate, if gate { 1 } else { 2 })
+        );
+    }
+}
+
+#[tokio::test]
 async fn revisions_are_listed_by_selector_and_owner() {
     let cluster = cluster(&web());
     load(&cluster, "own", 1);
