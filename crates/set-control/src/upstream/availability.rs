@@ -9,6 +9,7 @@ use statefulset_pod_control::fake::stateful_set_pod;
 
 use super::fixtures::{NGINX_REVISION, World};
 use super::runs::Run;
+use crate::outcome::Waiting;
 use crate::testing::invariants;
 
 /// One pod, ready for some minutes, of a set that wants an hour: how many are available.
@@ -20,7 +21,7 @@ async fn available_after(minutes: i64) -> i32 {
         world.reread();
         let since = world.now - SignedDuration::from_mins(minutes);
         world.objects.set_pod_ready_since(&world.set, 0, since);
-        let count = sync(&world).await.available_replicas;
+        let count = sync(&world).await.0.available_replicas;
         assert_eq!(*available.get_or_insert(count), count);
     }
     available.unwrap()
@@ -48,20 +49,34 @@ fn half_a_minute(replicas: i32) -> Builder<StatefulSet> {
 /// Replaces the set's pods by others, without revision and uid, that have been ready for some
 /// seconds.
 fn replace_pods(world: &World, seconds: i64) {
-    let since = world.now - SignedDuration::from_secs(seconds);
     for ordinal in 0..world.set.spec.replicas {
         let mut pod = stateful_set_pod(&world.set, ordinal);
         pod["status"] = json!({"phase": "Running"});
         world.objects.pods.put(pod);
-        world
-            .objects
-            .set_pod_ready_since(&world.set, ordinal, since);
+        ready_for(world, ordinal, seconds);
     }
 }
 
-async fn sync(world: &World) -> StatefulSetStatus {
+/// Makes a pod ready since some seconds ago.
+fn ready_for(world: &World, ordinal: i32, seconds: i64) {
+    let since = world.now - SignedDuration::from_secs(seconds);
+    world
+        .objects
+        .set_pod_ready_since(&world.set, ordinal, since);
+}
+
+async fn sync(world: &World) -> (StatefulSetStatus, Option<Waiting>) {
     let outcome = world.sync(&world.objects.pods_of(&world.set)).await;
-    outcome.unwrap().status.unwrap()
+    let outcome = outcome.unwrap();
+    (outcome.status.unwrap(), outcome.waiting)
+}
+
+/// A sync in order comes no further than to the lowest pod, which has been ready too short.
+async fn assert_waits_for_the_lowest(world: &World) {
+    let (status, waiting) = sync(world).await;
+    assert_eq!(status.available_replicas, 0);
+    let pod = "foo-0".into();
+    assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
 }
 
 /// Upstream looks at nothing but how many are available: not at the pod that the second sync
@@ -72,11 +87,11 @@ async fn test_stateful_set_rolling_update_respects_min_ready_seconds() {
         let mut world = run.with(half_a_minute(2));
         replace_pods(&world, 10);
         world.change_image("updated-image");
-        assert_eq!(sync(&world).await.available_replicas, 0);
+        assert_waits_for_the_lowest(&world).await;
         assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
 
         replace_pods(&world, 60);
-        let status = sync(&world).await;
+        let (status, _) = sync(&world).await;
         assert_eq!(status.available_replicas, 2);
         assert_eq!(status.current_replicas, 0);
         assert_eq!(world.pod_names(), ["foo-0"]);
@@ -92,8 +107,32 @@ async fn test_stateful_set_scale_down_respects_min_ready_seconds() {
         replace_pods(&world, 10);
         original.spec.replicas = 1;
         world.set = original;
-        assert_eq!(sync(&world).await.available_replicas, 0);
+        assert_waits_for_the_lowest(&world).await;
         assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_was_ready_too_short_doesnt_go_before_a_lower_one_is_available() {
+    for run in Run::walks() {
+        let mut world = run.with(half_a_minute(3));
+        world.scale_up(invariants::monotonic).await.unwrap();
+        replace_pods(&world, 10);
+        world.reread();
+        world.change(|set| set.spec.replicas = 1);
+        ready_for(&world, 0, 31);
+        let (status, waiting) = sync(&world).await;
+        assert_eq!(status.available_replicas, 1);
+        let (pod, unavailable) = ("foo-2".into(), "foo-1".into());
+        let blocked = Waiting::ScaleDownBlocked { pod, unavailable };
+        assert_eq!(waiting, Some(blocked));
+        assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
+
+        ready_for(&world, 2, 31);
+        let (_, waiting) = sync(&world).await;
+        let pod = "foo-2".into();
+        assert_eq!(waiting, Some(Waiting::ScaledDown { pod }));
+        assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
     }
 }
 
@@ -105,12 +144,34 @@ async fn test_stateful_set_on_delete_strategy_ignores_min_ready_seconds() {
         world.reread();
         replace_pods(&world, 10);
         world.change_image("updated-image");
-        let status = sync(&world).await;
+        let (status, waiting) = sync(&world).await;
         assert_eq!(status.available_replicas, 0);
         // Upstream asks for any revision.
         assert!(status.update_revision.starts_with("foo-"));
         assert_eq!(&*status.current_revision, NGINX_REVISION);
         assert_ne!(status.update_revision, status.current_revision);
+        let pod = "foo-0".into();
+        assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
+        assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+    }
+}
+
+/// Processed in order, such pods keep a sync from the update; in parallel sets they don't.
+#[tokio::test]
+async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
+    for seconds in [10, 31] {
+        for run in Run::walks() {
+            let mut world = run.with(half_a_minute(2).on_delete().parallel());
+            world.scale_up(invariants::burst).await.unwrap();
+            world.reread();
+            replace_pods(&world, seconds);
+            world.change_image("updated-image");
+            let (status, waiting) = sync(&world).await;
+            assert_eq!(status.available_replicas, if seconds > 30 { 2 } else { 0 });
+            let pod = "foo-0".into();
+            assert_eq!(waiting, Some(Waiting::PodDeletionByUser { pod }));
+            assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+        }
     }
 }
 
@@ -119,7 +180,7 @@ async fn test_stateful_set_zero_min_ready_seconds() {
     for run in Run::walks() {
         let world = run.with(set(2).min_ready_seconds(0));
         replace_pods(&world, 0);
-        assert_eq!(sync(&world).await.available_replicas, 2);
+        assert_eq!(sync(&world).await.0.available_replicas, 2);
     }
 }
 
@@ -130,7 +191,59 @@ async fn test_stateful_set_partition_rolling_update_with_min_ready_seconds() {
         let mut world = run.with(set.partition(2));
         replace_pods(&world, 10);
         world.change_image("updated-image");
-        assert_eq!(sync(&world).await.available_replicas, 0);
+        assert_waits_for_the_lowest(&world).await;
         assert_eq!(world.pod_names().len(), 4);
+    }
+}
+
+/// Makes the highest pod of a parallel set anew from another template, ready since now.
+async fn update_the_highest(run: Run, set: Builder<StatefulSet>) -> World {
+    let mut world = run.with(set.parallel());
+    world.scale_up(invariants::burst).await.unwrap();
+    world.reread();
+    world.change_image("updated-image");
+    let highest = world.set.spec.replicas - 1;
+    for _ in 0..2 {
+        sync(&world).await;
+        world.reread();
+    }
+    world.objects.set_pod_phase(&world.set, highest, "Running");
+    ready_for(&world, highest, 0);
+    world
+}
+
+/// The pods below the updated one stay until that has been ready for long enough; then the next one
+/// goes.
+async fn next_waits_for_the_highest(world: &World, names: &[&str]) {
+    let (last, below) = names.split_last().unwrap();
+    let (next, kept) = below.split_last().unwrap();
+    let highest = world.set.spec.replicas - 1;
+    for seconds in [10, 29] {
+        ready_for(world, highest, seconds);
+        let (_, waiting) = sync(world).await;
+        let pod = (*last).into();
+        assert_eq!(waiting, Some(Waiting::UpdatedPodUnavailable { pod }));
+        assert_eq!(world.pod_names(), names);
+    }
+    ready_for(world, highest, 31);
+    let (_, waiting) = sync(world).await;
+    let pod = (*next).into();
+    assert_eq!(waiting, Some(Waiting::PodUpdated { pod }));
+    assert_eq!(world.pod_names(), [kept, &[*last]].concat());
+}
+
+#[tokio::test]
+async fn the_next_pod_is_updated_once_the_one_before_was_ready_for_long_enough() {
+    for run in Run::walks() {
+        let world = update_the_highest(run, half_a_minute(2)).await;
+        next_waits_for_the_highest(&world, &["foo-0", "foo-1"]).await;
+    }
+}
+
+#[tokio::test]
+async fn down_to_the_partition_too_pods_must_be_ready_for_long_enough() {
+    for run in Run::walks() {
+        let world = update_the_highest(run, half_a_minute(4).partition(2)).await;
+        next_waits_for_the_highest(&world, &["foo-0", "foo-1", "foo-2", "foo-3"]).await;
     }
 }

@@ -8,7 +8,7 @@ use kube_apimachinery::pod::PodPhase;
 use rand::Rng as _;
 use rand::seq::SliceRandom as _;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::UpdateStrategyType;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, UpdateStrategyType};
 use statefulset_controller_util::testing::upstream::claim_pod_name;
 use statefulset_pod_control::identity::ordinal;
 
@@ -63,13 +63,15 @@ impl World {
     }
 
     /// Removes pods until as many are left as the set wants, and then the claims that lost their
-    /// pod with them.
+    /// pod with them. Upstream never asks which claims are left in the end.
     ///
     /// Upstream: `scaleDownStatefulSetControl`.
     pub(super) async fn scale_down(&mut self, invariants: Invariants) -> Result<(), Failure> {
+        let before = self.claim_names();
         for _ in 0..TURNS_MAX {
             if self.set.status.replicas <= self.set.spec.replicas {
                 self.collect_garbage();
+                self.check_claims_left(before)?;
                 return self.check(invariants);
             }
             let mut pods = self.objects.pods_of(&self.set);
@@ -95,20 +97,47 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Brings pods up until all that are to be updated are.
+    /// Brings pods up until all that are to be updated are. Of those that were up before, one at a
+    /// time may be down, for which upstream doesn't ask.
     ///
     /// Upstream: `updateStatefulSetControl`.
     pub(super) async fn update(&mut self) -> Result<(), Failure> {
+        let mut up = self.running_and_ready();
+        up.retain(|pod| self.is_wanted(pod));
         let pods = self.objects.pods_of(&self.set);
         self.sync(&pods).await?;
         self.reread();
         for _ in 0..TURNS_MAX {
+            self.check_one_down(&up)?;
             if self.is_update_complete() {
                 return Ok(());
             }
             self.turn(invariants::update).await?;
         }
         Err(Failure::Stuck)
+    }
+
+    /// Fails if more than one of these pods is gone or not ready.
+    fn check_one_down(&self, up: &BTreeSet<String>) -> Result<(), Failure> {
+        let still = self.running_and_ready();
+        let down: Vec<&String> = up.difference(&still).collect();
+        match down.len() {
+            ..=1 => Ok(()),
+            _ => Err(Failure::Violated(format!(
+                "pods {down:?} are down at a time"
+            ))),
+        }
+    }
+
+    fn running_and_ready(&self) -> BTreeSet<String> {
+        let mut pods = self.objects.pods_of(&self.set);
+        pods.retain(|pod| pod.is_running_and_ready());
+        pods.iter().map(|pod| pod.name.to_string()).collect()
+    }
+
+    /// Whether the set wants a pod of this name.
+    fn is_wanted(&self, pod: &str) -> bool {
+        ordinal(pod).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
     /// Scales up with all pods pending from their creation, in two syncs at most.
@@ -220,6 +249,29 @@ impl World {
                 .skip(usize::try_from(partition).unwrap_or(0))
                 .all(|pod| *pod.revision() == *status.update_revision),
         }
+    }
+
+    pub(super) fn claim_names(&self) -> BTreeSet<String> {
+        let claims = self.objects.claims.cache().list();
+        claims.iter().map(|claim| claim.name.to_string()).collect()
+    }
+
+    /// Fails unless the claims that are left are those of wanted pods, and the others where they
+    /// are to be kept.
+    fn check_claims_left(&self, before: BTreeSet<String>) -> Result<(), Failure> {
+        let mut kept = before;
+        if self.set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
+            kept.retain(|claim| {
+                let pod = claim_pod_name(&self.set, claim);
+                pod.is_some_and(|pod| self.is_wanted(pod))
+            });
+        }
+        let left = self.claim_names();
+        if left == kept {
+            return Ok(());
+        }
+        let wrong = format!("claims {left:?} are left, not {kept:?}");
+        Err(Failure::Violated(wrong))
     }
 
     /// Removes the claims whose pod is gone and owns them, by its name.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::stateful_set::{
+    StatefulSet, StatefulSetStatus, UpdateStrategyType,
+};
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
 use statefulset_pod_control::PodSlot;
@@ -209,34 +211,47 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mod
     }
 }
 
-/// What the two gauges of a set show after the update step and the status, with its lowest pods
-/// unavailable: on their way out in parallel sets, not ready in others.
-async fn metrics(set: Builder<StatefulSet>, unready: i32, gauges: [usize; 2]) {
-    for run in Run::walks() {
-        let mut world = run.with_max_unavailable(set.clone());
-        world.scale_up(invariants::burst).await.unwrap();
-        world.reread();
-        world.change_image("foo");
-        let now = world.now;
-        for ordinal in 0..world.set.spec.replicas {
-            if ordinal < unready && world.set.spec.allows_burst() {
-                world.objects.add_terminating_pod(&world.set, ordinal, now);
-            } else {
-                world
-                    .objects
-                    .set_pod_ready(&world.set, ordinal, ordinal >= unready, now);
-            }
+/// A set with another image whose lowest pods are unavailable: on their way out in parallel sets,
+/// not ready in others.
+async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> World {
+    let mut world = run.with_max_unavailable(set);
+    world.scale_up(invariants::burst).await.unwrap();
+    world.reread();
+    world.change_image("foo");
+    let now = world.now;
+    for ordinal in 0..world.set.spec.replicas {
+        if ordinal < unready && world.set.spec.allows_burst() {
+            world.objects.add_terminating_pod(&world.set, ordinal, now);
+        } else {
+            world
+                .objects
+                .set_pod_ready(&world.set, ordinal, ordinal >= unready, now);
         }
+    }
+    world
+}
+
+/// How many pods may be unavailable and how many the update step finds so: the numbers that
+/// upstream reads off two gauges. There are no gauges here, only what they would be set from: what
+/// the step counts and, of a whole sync, the outcome. A sync counts only where it comes to the
+/// step, which it does neither for `OnDelete` nor with an unready pod in an ordered set.
+async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
+    for run in Run::walks() {
+        let world = with_unready(run, set.clone(), unready).await;
         let mut status = StatefulSetStatus::default();
         let unavailable = update_step(&world, &mut status).await;
-        assert_eq!(unavailable, Some(gauges[1]));
-        // The other gauge goes with the status, however far the sync comes.
-        let outcome = world
-            .sync(&world.objects.pods_of(&world.set))
-            .await
-            .unwrap();
-        assert_eq!(outcome.max_unavailable, Some(gauges[0]));
-        assert_eq!(max_unavailable(&world.set), Ok(gauges[0]));
+        assert_eq!(unavailable, Some(counts[1]));
+        assert_eq!(max_unavailable(&world.set), Ok(counts[0]));
+
+        let world = with_unready(run, set.clone(), unready).await;
+        let spec = &world.set.spec;
+        let comes_to_step = spec.update_strategy.strategy_type != UpdateStrategyType::OnDelete
+            && (spec.allows_burst() || unready == 0);
+        let pods = world.objects.pods_of(&world.set);
+        let outcome = world.sync(&pods).await.unwrap();
+        assert_eq!(outcome.max_unavailable, Some(counts[0]));
+        let counted = comes_to_step.then_some(counts[1]);
+        assert_eq!(outcome.unavailable_replicas, counted);
     }
 }
 
