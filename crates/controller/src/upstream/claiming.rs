@@ -28,14 +28,6 @@ fn unlabelled(pod: Builder<Pod>) -> Builder<Pod> {
     pod.without("metadata.labels")
 }
 
-/// The names of the pods that were patched.
-fn patched(controller: &Controller) -> Vec<String> {
-    use statefulset_client::fake::Verb;
-    let actions = controller.api.actions();
-    let patches = actions.iter().filter(|action| action.verb == Verb::Patch);
-    patches.map(|action| action.name.clone()).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn test_get_pods_for_stateful_set_adopt() {
     let set = upstream::set(5);
@@ -51,10 +43,9 @@ async fn test_get_pods_for_stateful_set_adopt() {
         controller.cache_pod(pod);
     }
     assert_eq!(claimed(&controller, &set).await, ["foo-1", "foo-2"]);
-    assert_eq!(patched(&controller), ["foo-2"]);
-    let adopted = controller.api.object(&PODS, upstream::NAMESPACE, "foo-2");
-    let owner = json!([set.build().controller_reference()]);
-    assert_eq!(adopted.unwrap()["metadata"]["ownerReferences"], owner);
+    assert_eq!(controller.patched(), ["foo-2"]);
+    let owner = json!(set.build().controller_reference());
+    assert_eq!(controller.owners_of_pod("foo-2"), [owner]);
 }
 
 /// The API knows none of the pods, so that every release finds nothing, which is as good.
@@ -71,7 +62,7 @@ async fn test_get_pods_for_stateful_set_release() {
         controller.cache_pod(&pod);
     }
     assert_eq!(claimed(&controller, &set).await, ["foo-1"]);
-    assert_eq!(patched(&controller), ["foo-3", "xfoo-2"]);
+    assert_eq!(controller.patched(), ["foo-3", "xfoo-2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,6 +136,12 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         assert_eq!(has(&format!("foo-{ordinal}")), wanted.pod, "{claim}");
     }
 
+    /// The names of the pods that the set selects in the cache.
+    fn names(controller: &Controller, set: &StatefulSet) -> Vec<String> {
+        let pods = controller.objects.pods_of(set);
+        pods.iter().map(|pod| pod.name.to_string()).collect()
+    }
+
     /// Upstream scales its own copy of the set to 0, of which the controller never hears, so that
     /// both syncs are for two replicas.
     async fn stay_at_two(when_scaled: &str, when_deleted: &str) {
@@ -152,9 +149,13 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         let set = set.replicas(2);
         let controller = with_pods(&set);
         let owned_by_set = when_deleted == "Delete";
-        for _ in 0..2 {
-            controller.sync(&set.build()).await.unwrap();
-        }
+        controller.sync(&set.build()).await.unwrap();
+        assert_eq!(controller.patched(), ["xfoo-2", "foo-1"]);
+        // The adopted pod is of no revision, and so the first to be updated.
+        assert_eq!(names(&controller, &set.build()), ["foo-0", "xfoo-2"]);
+        controller.sync(&set.build()).await.unwrap();
+        // The cache sees no patch, so that the pod is released once more.
+        assert_eq!(controller.patched(), ["xfoo-2", "foo-1", "xfoo-2"]);
         for (ordinal, set_owns) in [(0, owned_by_set), (1, owned_by_set), (2, false)] {
             let wanted = Owners {
                 set: set_owns,
@@ -163,6 +164,10 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             assert_owners(&controller, &set.build(), ordinal, wanted);
         }
         assert_eq!(controller.objects.claims.cache().len(), 3);
+        let owner = json!(set.build().controller_reference());
+        assert_eq!(controller.owners_of_pod("foo-0"), [owner.clone()]);
+        assert_eq!(controller.owners_of_pod("foo-1"), [owner]);
+        assert_eq!(controller.owners_of_pod("xfoo-2"), Vec::<Value>::new());
     }
 
     /// What upstream means to test: the pods are condemned, and own their claims where these are to
@@ -188,9 +193,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         }
         assert_eq!(controller.objects.claims.cache().len(), 3);
         // Of the two, only the last goes in this sync.
-        let left = controller.objects.pods_of(&scaled);
-        let left: Vec<&str> = left.iter().map(|pod| &*pod.name).collect();
-        assert_eq!(left, ["foo-0", "xfoo-2"]);
+        assert_eq!(names(&controller, &scaled), ["foo-0", "xfoo-2"]);
     }
 
     mod scale_down_retain_set_deletion_retain {

@@ -7,16 +7,17 @@ use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
 use serde_json::Value;
 use statefulset_client::clock::FakeClock;
-use statefulset_client::fake::FakeClientset;
+use statefulset_client::fake::{FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::informer::EventHandler as _;
-use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
 use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
 use statefulset_controller_util::consistency::{Caches, NoopConsistencyStore};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::RealPodControl;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream;
 use statefulset_history::fake::FakeHistory;
 use statefulset_pod_control::ObjectManager as _;
 use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
@@ -214,16 +215,16 @@ impl Controller {
         self.store(set.clone());
         self.sync(set).await.unwrap();
         self.terminate(set, top, pods.len() - 1).await;
-        loop {
+        for _ in 0..TURNS_MAX {
             let stored = self.stored(set);
             if stored.status.replicas <= stored.spec.replicas {
-                break;
+                return self.check(set);
             }
             // The sync has removed the pod, so the number of those left is its ordinal.
             let next = self.objects.pods_of(set).len();
             self.terminate(set, top, next).await;
         }
-        self.check(set);
+        panic!("the set doesn't get down to {} replicas", set.spec.replicas);
     }
 
     /// Shows the controller a pod on its way out, and then no pod.
@@ -236,6 +237,21 @@ impl Controller {
         self.objects.delete_pod(set, &pod).await.unwrap();
         self.pods.on_delete(&pod, false);
         self.work().await.unwrap();
+    }
+
+    /// The names of the pods that were patched.
+    pub(super) fn patched(&self) -> Vec<String> {
+        let actions = self.api.actions();
+        let patches = actions.iter().filter(|action| action.verb == Verb::Patch);
+        patches.map(|action| action.name.clone()).collect()
+    }
+
+    /// The owners that the API has for a pod.
+    pub(super) fn owners_of_pod(&self, name: &str) -> Vec<Value> {
+        let pod = self.api.object(&PODS, upstream::NAMESPACE, name);
+        let pod = pod.unwrap_or_else(|| panic!("pod {name} is missing"));
+        let owners = pod["metadata"]["ownerReferences"].as_array();
+        owners.cloned().unwrap_or_default()
     }
 
     /// What must hold after every step.
@@ -256,6 +272,9 @@ impl Controller {
         claim.unwrap_or_else(|| panic!("claim {name} is missing"))
     }
 }
+
+/// The most pods that a set is taken down by; more than any set here has.
+const TURNS_MAX: usize = 100;
 
 /// A bound that no bring-up reaches.
 pub(super) const UNBOUNDED: usize = 1_000;

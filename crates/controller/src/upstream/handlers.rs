@@ -106,6 +106,8 @@ async fn test_stateful_set_controller_update_pod_orphan_with_new_labels() {
     let before = later(after.clone()).with("metadata.labels", json!({"foo2": "bar2"}));
     controller.updated(&before, &after);
     assert_eq!(controller.queue.len(), 2);
+    assert_eq!(controller.take().await, "default/foo");
+    assert_eq!(controller.take().await, "default/foo2");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,6 +129,9 @@ async fn test_stateful_set_controller_update_pod_release() {
     let before = pod(&foo(), 0);
     controller.updated(&before, &later(before.clone()).orphan());
     assert_eq!(controller.queue.len(), 2);
+    // The one that had the pod comes first.
+    assert_eq!(controller.take().await, "default/foo");
+    assert_eq!(controller.take().await, "default/foo2");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,13 @@
 //! The controller brings sets up and down, one event at a time.
 
-use serde_json::json;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use statefulset_client::resource::PODS;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream;
 use statefulset_pod_control::ObjectManager as _;
+use statefulset_pod_control::fake::FakeObjectManager;
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
@@ -31,6 +34,8 @@ async fn test_stateful_set_controller_deletes() {
     controller.scale_down(&set).await;
     assert_eq!(controller.stored(&set).status.replicas, 0);
     assert_eq!(controller.objects.pods_of(&set).len(), 0);
+    // Each pod is deleted by the controller, comes back on its way out, and is taken away.
+    assert_eq!(controller.objects.delete_pod_tracker.requests(), 3 + 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,17 +56,16 @@ async fn test_stateful_set_controller_respects_termination() {
     assert_eq!(controller.stored(&set).status.replicas, 0);
 }
 
-/// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
-/// nothing. Here it runs, so that the controller must wait for it.
-#[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_blocks_scaling() {
+/// A set of three that wants five, and whose lowest pod is replaced by one on its way out: how many
+/// creations the first sync has come to by then.
+async fn scale_past(terminate: impl FnOnce(&FakeObjectManager, &StatefulSet, Timestamp)) -> usize {
     let (controller, set) = up(&upstream::set(3)).await;
     let set = controller.scale(&set, 5);
     let objects = &controller.objects;
-    objects.add_terminating_pod(&set, 0, controller.now());
+    terminate(objects, &set, controller.now());
     controller.sync(&set).await.unwrap();
     assert_eq!(objects.pods_of(&set).len(), 3);
-    assert_eq!(objects.create_pod_tracker.requests(), 3);
+    let created = objects.create_pod_tracker.requests();
 
     let going = controller.pod(&set, 0);
     objects.delete_pod(&set, &going).await.unwrap();
@@ -70,6 +74,22 @@ async fn test_stateful_set_controller_blocks_scaling() {
     let names: Vec<&str> = pods.iter().map(|pod| &*pod.name).collect();
     assert_eq!(names, ["foo-0", "foo-1", "foo-2"]);
     assert!(!pods[0].is_terminating());
+    assert_eq!(objects.create_pod_tracker.requests(), created + 1);
+    created
+}
+
+/// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
+/// nothing.
+#[tokio::test(start_paused = true)]
+async fn test_stateful_set_controller_blocks_scaling() {
+    let created = scale_past(|objects, set, now| objects.set_pod_terminated(set, 0, now)).await;
+    assert_eq!(created, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_pod_on_its_way_out_is_waited_for_before_the_set_grows() {
+    let created = scale_past(|objects, set, now| objects.add_terminating_pod(set, 0, now)).await;
+    assert_eq!(created, 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,13 +100,31 @@ async fn test_stateful_set_controller_deletion_timestamp() {
     assert_eq!(controller.objects.pods_of(&set.build()).len(), 0);
 }
 
-/// The cache doesn't know yet that the set is being deleted.
+/// A controller whose cache doesn't know yet that the set is being deleted, and an orphan pod that
+/// the set selects.
+fn with_deletion_unseen(set: &Builder<StatefulSet>) -> Controller {
+    let controller = Controller::new(&[&set.clone().terminating()]);
+    controller.objects.sets.add(set.build());
+    let orphan = pod(set, 1).uid("foo-1-uid").orphan();
+    controller.api.load(&PODS, orphan.text());
+    controller.cache_pod(&orphan);
+    controller
+}
+
+/// Nobody has adopted the pod, in the cache or past it, and no other was created.
+fn assert_pod_left_alone(controller: &Controller, set: &Builder<StatefulSet>) {
+    let pods = controller.objects.pods_of(&set.build());
+    assert_eq!(pods.len(), 1);
+    assert_eq!(pods[0].controller, None);
+    assert_eq!(controller.objects.create_pod_tracker.requests(), 0);
+    assert_eq!(controller.patched(), Vec::<String>::new());
+    assert_eq!(controller.owners_of_pod("foo-1"), Vec::<Value>::new());
+}
+
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_deletion_timestamp_race() {
     let set = upstream::set(3);
-    let controller = Controller::new(&[&set.clone().terminating()]);
-    controller.objects.sets.add(set.build());
-    controller.cache_pod(&pod(&set, 1).orphan());
+    let controller = with_deletion_unseen(&set);
     let revision = json!({
         "apiVersion": "apps/v1", "kind": "ControllerRevision",
         "metadata": {
@@ -100,12 +138,22 @@ async fn test_stateful_set_controller_deletion_timestamp_race() {
     let error = controller.sync(&set.build()).await.unwrap_err().to_string();
     let refused = "can't adopt ControllerRevisions: default/foo has just been deleted at ";
     assert!(error.starts_with(refused), "{error}");
-    let pods = controller.objects.pods_of(&set.build());
-    assert_eq!(pods.len(), 1);
-    assert_eq!(pods[0].controller, None);
+    assert_pod_left_alone(&controller, &set);
     let revisions = controller.history.revisions.cache().list();
     assert_eq!(revisions.len(), 1);
     assert_eq!(revisions[0].controller, None);
+}
+
+/// With an orphan revision the sync doesn't come as far as to the pods.
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_not_adopted_for_a_set_whose_deletion_the_cache_hasnt_seen() {
+    let set = upstream::set(3);
+    let controller = with_deletion_unseen(&set);
+    let error = controller.sync(&set.build()).await.unwrap_err().to_string();
+    let refused =
+        "can't adopt Pod default/foo-1 (foo-1-uid): default/foo has just been deleted at ";
+    assert!(error.starts_with(refused), "{error}");
+    assert_pod_left_alone(&controller, &set);
 }
 
 /// One look at the clock serves the status and the next check; nothing tells of the moment at which
