@@ -149,17 +149,16 @@ impl<'de> Visitor<'de> for Walk<'_> {
             state.path.push_str(&key);
             let expect = self.expect.member(&key);
             let is_repeated = !seen.insert(key);
-            match expect.filter(|_| !is_repeated) {
-                Some(expect) => map.next_value_seed(Walk { expect, state })?,
-                None => {
-                    let path = state.path.clone();
-                    state.note(if is_repeated {
-                        Finding::Repeated(path)
-                    } else {
-                        Finding::Unknown(path)
-                    });
-                    map.next_value::<IgnoredAny>()?;
-                }
+            if let Some(expect) = expect.filter(|_| !is_repeated) {
+                map.next_value_seed(Walk { expect, state })?;
+            } else {
+                let path = state.path.clone();
+                state.note(if is_repeated {
+                    Finding::Repeated(path)
+                } else {
+                    Finding::Unknown(path)
+                });
+                map.next_value::<IgnoredAny>()?;
             }
             state.path.truncate(holder);
         }
