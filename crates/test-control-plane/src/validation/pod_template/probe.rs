@@ -84,10 +84,8 @@ fn handler(found: &Value, path: &str, errors: &mut Errors) {
         }
         let action = &found[*member];
         match *member {
-            "exec" => {
-                if list(action, "command").next().is_none() {
-                    errors.push(FieldError::required(format!("{field}.command"), ""));
-                }
+            "exec" if list(action, "command").next().is_none() => {
+                errors.push(FieldError::required(format!("{field}.command"), ""));
             }
             "httpGet" => http_get(action, &field, errors),
             "tcpSocket" => port(action, &field, errors),

@@ -42,39 +42,39 @@ pub(super) fn spread_constraints(spec: &Value, path: &str, errors: &mut Errors) 
     let constraints: Vec<&Value> = list(spec, "topologySpreadConstraints").collect();
     for (i, constraint) in constraints.iter().enumerate() {
         let path = format!("{path}.topologySpreadConstraints[{i}]");
-        for member in ["maxSkew", "minDomains"] {
-            let is_asked = member == "maxSkew" || at(constraint, "/minDomains").is_some();
-            let count = number(constraint, member).unwrap_or(0);
-            if is_asked && count <= 0 {
-                let field = format!("{path}.{member}");
-                let detail = "must be greater than zero";
-                errors.push(FieldError::invalid(field, &json!(count), detail));
-            }
-            if member == "maxSkew" {
-                topology_key(constraint, &path, errors);
-                one_of(
-                    constraint,
-                    "whenUnsatisfiable",
-                    &UNSATISFIABLE,
-                    &path,
-                    errors,
-                );
-                let same = |other: &&Value| {
-                    ["topologyKey", "whenUnsatisfiable"]
-                        .iter()
-                        .all(|member| text(other, member) == text(constraint, member))
-                };
-                if constraints[i + 1..].iter().any(|other| same(other)) {
-                    let pair = format!(
-                        "{{{}, {}}}",
-                        text(constraint, "topologyKey"),
-                        text(constraint, "whenUnsatisfiable")
-                    );
-                    let field = format!("{path}.{{topologyKey, whenUnsatisfiable}}");
-                    errors.push(FieldError::duplicate(field, &json!(pair)));
-                }
-            }
+        positive(constraint, "maxSkew", &path, errors);
+        topology_key(constraint, &path, errors);
+        one_of(
+            constraint,
+            "whenUnsatisfiable",
+            &UNSATISFIABLE,
+            &path,
+            errors,
+        );
+        let [key, action] = ["topologyKey", "whenUnsatisfiable"].map(|m| text(constraint, m));
+        let is_same = |other: &&Value| {
+            text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action
+        };
+        if constraints[i + 1..].iter().any(is_same) {
+            let field = format!("{path}.{{topologyKey, whenUnsatisfiable}}");
+            let pair = format!("{{{key}, {action}}}");
+            errors.push(FieldError::duplicate(field, &json!(pair)));
         }
+        if at(constraint, "/minDomains").is_some() {
+            positive(constraint, "minDomains", &path, errors);
+        }
+    }
+}
+
+fn positive(constraint: &Value, member: &str, path: &str, errors: &mut Errors) {
+    let count = number(constraint, member).unwrap_or(0);
+    if count <= 0 {
+        let field = format!("{path}.{member}");
+        errors.push(FieldError::invalid(
+            field,
+            &json!(count),
+            "must be greater than zero",
+        ));
     }
 }
 
