@@ -199,7 +199,9 @@ pub(super) fn free_number(client: &ActorClient) -> u32 {
         let addresses = list_at(&node, "/status/addresses");
         taken.extend(addresses.map(|a| text(a, "address").to_owned()));
     }
-    (0..).find(|i| !taken.contains(&address(*i))).unwrap_or(0)
+    (0..u32::MAX)
+        .find(|i| !taken.contains(&address(*i)))
+        .unwrap_or(0)
 }
 
 /// The key of a node.
