@@ -164,9 +164,9 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             assert_owners(&controller, &set.build(), ordinal, wanted);
         }
         assert_eq!(controller.objects.claims.cache().len(), 3);
-        let owner = json!(set.build().controller_reference());
-        assert_eq!(controller.owners_of_pod("foo-0"), [owner.clone()]);
-        assert_eq!(controller.owners_of_pod("foo-1"), [owner]);
+        let owner = [json!(set.build().controller_reference())];
+        assert_eq!(controller.owners_of_pod("foo-0"), owner);
+        assert_eq!(controller.owners_of_pod("foo-1"), owner);
         assert_eq!(controller.owners_of_pod("xfoo-2"), Vec::<Value>::new());
     }
 

@@ -70,7 +70,10 @@ impl Controller {
                 revisions: Arc::clone(history.revisions.cache()),
             },
             reader: Arc::new(api.rest_client()),
-            pod_control: Arc::new(RealPodControl::new(api.rest_client(), consistency.clone())),
+            pod_control: Arc::new(RealPodControl::new(
+                api.rest_client(),
+                Arc::<NoopConsistencyStore>::clone(&consistency),
+            )),
             set_control: Arc::new(control),
             consistency,
             clock: Arc::<FakeClock>::clone(&clock),
