@@ -78,18 +78,23 @@ async fn scale_past(terminate: impl FnOnce(&FakeObjectManager, &StatefulSet, Tim
     created
 }
 
-/// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
-/// nothing.
-#[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_blocks_scaling() {
-    let created = scale_past(|objects, set, now| objects.set_pod_terminated(set, 0, now)).await;
-    assert_eq!(created, 4);
-}
+mod test_stateful_set_controller_blocks_scaling {
+    use super::*;
 
-#[tokio::test(start_paused = true)]
-async fn a_running_pod_on_its_way_out_is_waited_for_before_the_set_grows() {
-    let created = scale_past(|objects, set, now| objects.add_terminating_pod(set, 0, now)).await;
-    assert_eq!(created, 3);
+    /// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
+    /// nothing.
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_without_a_phase_is_created_anew() {
+        let created = scale_past(|objects, set, now| objects.set_pod_terminated(set, 0, now)).await;
+        assert_eq!(created, 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_running_pod_on_its_way_out_is_waited_for_before_the_set_grows() {
+        let created =
+            scale_past(|objects, set, now| objects.add_terminating_pod(set, 0, now)).await;
+        assert_eq!(created, 3);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,39 +126,43 @@ fn assert_pod_left_alone(controller: &Controller, set: &Builder<StatefulSet>) {
     assert_eq!(controller.owners_of_pod("foo-1"), Vec::<Value>::new());
 }
 
-#[tokio::test(start_paused = true)]
-async fn test_stateful_set_controller_deletion_timestamp_race() {
-    let set = upstream::set(3);
-    let controller = with_deletion_unseen(&set);
-    let revision = json!({
-        "apiVersion": "apps/v1", "kind": "ControllerRevision",
-        "metadata": {
-            "name": "foo-1", "namespace": upstream::NAMESPACE, "uid": "foo-1-uid",
-            "labels": {"foo": "bar"},
-        },
-        "revision": 1, "data": {},
-    });
-    controller.history.revisions.put(revision);
+mod test_stateful_set_controller_deletion_timestamp_race {
+    use super::*;
 
-    let error = controller.sync(&set.build()).await.unwrap_err().to_string();
-    let refused = "can't adopt ControllerRevisions: default/foo has just been deleted at ";
-    assert!(error.starts_with(refused), "{error}");
-    assert_pod_left_alone(&controller, &set);
-    let revisions = controller.history.revisions.cache().list();
-    assert_eq!(revisions.len(), 1);
-    assert_eq!(revisions[0].controller, None);
-}
+    #[tokio::test(start_paused = true)]
+    async fn revisions_are_not_adopted() {
+        let set = upstream::set(3);
+        let controller = with_deletion_unseen(&set);
+        let revision = json!({
+            "apiVersion": "apps/v1", "kind": "ControllerRevision",
+            "metadata": {
+                "name": "foo-1", "namespace": upstream::NAMESPACE, "uid": "foo-1-uid",
+                "labels": {"foo": "bar"},
+            },
+            "revision": 1, "data": {},
+        });
+        controller.history.revisions.put(revision);
 
-/// With an orphan revision the sync doesn't come as far as to the pods.
-#[tokio::test(start_paused = true)]
-async fn a_pod_is_not_adopted_for_a_set_whose_deletion_the_cache_hasnt_seen() {
-    let set = upstream::set(3);
-    let controller = with_deletion_unseen(&set);
-    let error = controller.sync(&set.build()).await.unwrap_err().to_string();
-    let refused =
-        "can't adopt Pod default/foo-1 (foo-1-uid): default/foo has just been deleted at ";
-    assert!(error.starts_with(refused), "{error}");
-    assert_pod_left_alone(&controller, &set);
+        let error = controller.sync(&set.build()).await.unwrap_err().to_string();
+        let refused = "can't adopt ControllerRevisions: default/foo has just been deleted at ";
+        assert!(error.starts_with(refused), "{error}");
+        assert_pod_left_alone(&controller, &set);
+        let revisions = controller.history.revisions.cache().list();
+        assert_eq!(revisions.len(), 1);
+        assert_eq!(revisions[0].controller, None);
+    }
+
+    /// With an orphan revision the sync doesn't come as far as to the pods.
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_is_not_adopted_for_a_set_whose_deletion_the_cache_hasnt_seen() {
+        let set = upstream::set(3);
+        let controller = with_deletion_unseen(&set);
+        let error = controller.sync(&set.build()).await.unwrap_err().to_string();
+        let refused =
+            "can't adopt Pod default/foo-1 (foo-1-uid): default/foo has just been deleted at ";
+        assert!(error.starts_with(refused), "{error}");
+        assert_pod_left_alone(&controller, &set);
+    }
 }
 
 /// One look at the clock serves the status and the next check; nothing tells of the moment at which

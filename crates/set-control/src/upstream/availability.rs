@@ -79,98 +79,118 @@ async fn assert_waits_for_the_lowest(world: &World) {
     assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
 }
 
-/// Upstream looks at nothing but how many are available: not at the pod that the second sync
-/// deletes, nor at the count of the current revision, which comes to -1 there.
-#[tokio::test]
-async fn test_stateful_set_rolling_update_respects_min_ready_seconds() {
-    for run in Run::walks() {
-        let mut world = run.with(half_a_minute(2));
-        replace_pods(&world, 10);
-        world.change_image("updated-image");
-        assert_waits_for_the_lowest(&world).await;
-        assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+mod test_stateful_set_rolling_update_respects_min_ready_seconds {
+    use super::*;
 
-        replace_pods(&world, 60);
-        let (status, _) = sync(&world).await;
-        assert_eq!(status.available_replicas, 2);
-        assert_eq!(status.current_replicas, 0);
-        assert_eq!(world.pod_names(), ["foo-0"]);
-    }
-}
-
-#[tokio::test]
-async fn test_stateful_set_scale_down_respects_min_ready_seconds() {
-    for run in Run::walks() {
-        let mut world = run.with(half_a_minute(3));
-        let mut original = world.set.clone();
-        world.scale_up(invariants::monotonic).await.unwrap();
-        replace_pods(&world, 10);
-        original.spec.replicas = 1;
-        world.set = original;
-        assert_waits_for_the_lowest(&world).await;
-        assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
-    }
-}
-
-#[tokio::test]
-async fn a_pod_that_was_ready_too_short_doesnt_go_before_a_lower_one_is_available() {
-    for run in Run::walks() {
-        let mut world = run.with(half_a_minute(3));
-        world.scale_up(invariants::monotonic).await.unwrap();
-        replace_pods(&world, 10);
-        world.reread();
-        world.change(|set| set.spec.replicas = 1);
-        ready_for(&world, 0, 31);
-        let (status, waiting) = sync(&world).await;
-        assert_eq!(status.available_replicas, 1);
-        let (pod, unavailable) = ("foo-2".into(), "foo-1".into());
-        let blocked = Waiting::ScaleDownBlocked { pod, unavailable };
-        assert_eq!(waiting, Some(blocked));
-        assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
-
-        ready_for(&world, 2, 31);
-        let (_, waiting) = sync(&world).await;
-        let pod = "foo-2".into();
-        assert_eq!(waiting, Some(Waiting::ScaledDown { pod }));
-        assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
-    }
-}
-
-#[tokio::test]
-async fn test_stateful_set_on_delete_strategy_ignores_min_ready_seconds() {
-    for run in Run::walks() {
-        let mut world = run.with(half_a_minute(2).on_delete());
-        world.scale_up(invariants::monotonic).await.unwrap();
-        world.reread();
-        replace_pods(&world, 10);
-        world.change_image("updated-image");
-        let (status, waiting) = sync(&world).await;
-        assert_eq!(status.available_replicas, 0);
-        // Upstream asks for any revision.
-        assert!(status.update_revision.starts_with("foo-"));
-        assert_eq!(&*status.current_revision, NGINX_REVISION);
-        assert_ne!(status.update_revision, status.current_revision);
-        let pod = "foo-0".into();
-        assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
-        assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
-    }
-}
-
-/// Processed in order, such pods keep a sync from the update; in parallel sets they don't.
-#[tokio::test]
-async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
-    for seconds in [10, 31] {
+    /// Upstream looks at nothing but how many are available: not at the pod that the second sync
+    /// deletes, nor at the count of the current revision, which comes to -1 there.
+    #[tokio::test]
+    async fn available_pods_are_counted() {
         for run in Run::walks() {
-            let mut world = run.with(half_a_minute(2).on_delete().parallel());
-            world.scale_up(invariants::burst).await.unwrap();
+            let mut world = run.with(half_a_minute(2));
+            replace_pods(&world, 10);
+            world.change_image("updated-image");
+            assert_waits_for_the_lowest(&world).await;
+            assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+
+            replace_pods(&world, 60);
+            let (status, _) = sync(&world).await;
+            assert_eq!(status.available_replicas, 2);
+            assert_eq!(status.current_replicas, 0);
+            assert_eq!(world.pod_names(), ["foo-0"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_pod_is_updated_once_the_one_before_was_ready_for_long_enough() {
+        for run in Run::walks() {
+            let world = update_the_highest(run, half_a_minute(2)).await;
+            next_waits_for_the_highest(&world, &["foo-0", "foo-1"]).await;
+        }
+    }
+}
+
+mod test_stateful_set_scale_down_respects_min_ready_seconds {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_lowest_pod_is_waited_for() {
+        for run in Run::walks() {
+            let mut world = run.with(half_a_minute(3));
+            let mut original = world.set.clone();
+            world.scale_up(invariants::monotonic).await.unwrap();
+            replace_pods(&world, 10);
+            original.spec.replicas = 1;
+            world.set = original;
+            assert_waits_for_the_lowest(&world).await;
+            assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_was_ready_too_short_doesnt_go_before_a_lower_one_is_available() {
+        for run in Run::walks() {
+            let mut world = run.with(half_a_minute(3));
+            world.scale_up(invariants::monotonic).await.unwrap();
+            replace_pods(&world, 10);
             world.reread();
-            replace_pods(&world, seconds);
+            world.change(|set| set.spec.replicas = 1);
+            ready_for(&world, 0, 31);
+            let (status, waiting) = sync(&world).await;
+            assert_eq!(status.available_replicas, 1);
+            let (pod, unavailable) = ("foo-2".into(), "foo-1".into());
+            let blocked = Waiting::ScaleDownBlocked { pod, unavailable };
+            assert_eq!(waiting, Some(blocked));
+            assert_eq!(world.pod_names(), ["foo-0", "foo-1", "foo-2"]);
+
+            ready_for(&world, 2, 31);
+            let (_, waiting) = sync(&world).await;
+            let pod = "foo-2".into();
+            assert_eq!(waiting, Some(Waiting::ScaledDown { pod }));
+            assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+        }
+    }
+}
+
+mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
+    use super::*;
+
+    #[tokio::test]
+    async fn there_is_an_update_revision() {
+        for run in Run::walks() {
+            let mut world = run.with(half_a_minute(2).on_delete());
+            world.scale_up(invariants::monotonic).await.unwrap();
+            world.reread();
+            replace_pods(&world, 10);
             world.change_image("updated-image");
             let (status, waiting) = sync(&world).await;
-            assert_eq!(status.available_replicas, if seconds > 30 { 2 } else { 0 });
+            assert_eq!(status.available_replicas, 0);
+            // Upstream asks for any revision.
+            assert!(status.update_revision.starts_with("foo-"));
+            assert_eq!(&*status.current_revision, NGINX_REVISION);
+            assert_ne!(status.update_revision, status.current_revision);
             let pod = "foo-0".into();
-            assert_eq!(waiting, Some(Waiting::PodDeletionByUser { pod }));
+            assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
             assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+        }
+    }
+
+    /// Processed in order, such pods keep a sync from the update; in parallel sets they don't.
+    #[tokio::test]
+    async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
+        for seconds in [10, 31] {
+            for run in Run::walks() {
+                let mut world = run.with(half_a_minute(2).on_delete().parallel());
+                world.scale_up(invariants::burst).await.unwrap();
+                world.reread();
+                replace_pods(&world, seconds);
+                world.change_image("updated-image");
+                let (status, waiting) = sync(&world).await;
+                assert_eq!(status.available_replicas, if seconds > 30 { 2 } else { 0 });
+                let pod = "foo-0".into();
+                assert_eq!(waiting, Some(Waiting::PodDeletionByUser { pod }));
+                assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+            }
         }
     }
 }
@@ -184,15 +204,27 @@ async fn test_stateful_set_zero_min_ready_seconds() {
     }
 }
 
-#[tokio::test]
-async fn test_stateful_set_partition_rolling_update_with_min_ready_seconds() {
-    for run in Run::walks() {
-        let set = half_a_minute(4).with("spec.podManagementPolicy", "OrderedReady");
-        let mut world = run.with(set.partition(2));
-        replace_pods(&world, 10);
-        world.change_image("updated-image");
-        assert_waits_for_the_lowest(&world).await;
-        assert_eq!(world.pod_names().len(), 4);
+mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_lowest_pod_is_waited_for() {
+        for run in Run::walks() {
+            let set = half_a_minute(4).with("spec.podManagementPolicy", "OrderedReady");
+            let mut world = run.with(set.partition(2));
+            replace_pods(&world, 10);
+            world.change_image("updated-image");
+            assert_waits_for_the_lowest(&world).await;
+            assert_eq!(world.pod_names().len(), 4);
+        }
+    }
+
+    #[tokio::test]
+    async fn down_to_the_partition_too_pods_must_be_ready_for_long_enough() {
+        for run in Run::walks() {
+            let world = update_the_highest(run, half_a_minute(4).partition(2)).await;
+            next_waits_for_the_highest(&world, &["foo-0", "foo-1", "foo-2", "foo-3"]).await;
+        }
     }
 }
 
@@ -230,20 +262,4 @@ async fn next_waits_for_the_highest(world: &World, names: &[&str]) {
     let pod = (*next).into();
     assert_eq!(waiting, Some(Waiting::PodUpdated { pod }));
     assert_eq!(world.pod_names(), [kept, &[*last]].concat());
-}
-
-#[tokio::test]
-async fn the_next_pod_is_updated_once_the_one_before_was_ready_for_long_enough() {
-    for run in Run::walks() {
-        let world = update_the_highest(run, half_a_minute(2)).await;
-        next_waits_for_the_highest(&world, &["foo-0", "foo-1"]).await;
-    }
-}
-
-#[tokio::test]
-async fn down_to_the_partition_too_pods_must_be_ready_for_long_enough() {
-    for run in Run::walks() {
-        let world = update_the_highest(run, half_a_minute(4).partition(2)).await;
-        next_waits_for_the_highest(&world, &["foo-0", "foo-1", "foo-2", "foo-3"]).await;
-    }
 }

@@ -162,12 +162,48 @@ async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     assert_eq!(history.update_tracker.requests(), 0);
 }
 
+/// Whether the update revision had to be created for the set of the older server, whose revisions
+/// are these.
+async fn creates_for_older_set(
+    semantic: Option<&SemanticMatches>,
+    revisions: &[Arc<ControllerRevision>],
+) -> bool {
+    let (set, history) = (V1_33.set(), FakeHistory::default());
+    let found = get_stateful_set_revisions(&history, semantic, &set, revisions);
+    let update = found.await.unwrap().update;
+    let created = history.create_tracker.requests() == 1;
+    assert_eq!(update.revision, if created { 2 } else { 1 });
+    assert_eq!(history.update_tracker.requests(), 0);
+    created
+}
+
 mod test_stateful_set_compatibility {
     use super::*;
 
-    #[tokio::test]
-    async fn case_1_33_set_1_33_rev() {
-        takes_the_last(&V1_33.set(), &[V1_33], 1).await;
+    mod case_1_33_set_1_33_rev {
+        use super::*;
+
+        #[tokio::test]
+        async fn takes_the_only_revision() {
+            takes_the_last(&V1_33.set(), &[V1_33], 1).await;
+        }
+
+        #[tokio::test]
+        async fn only_the_meaning_of_the_older_servers_revision_is_that_of_its_set() {
+            let revision = V1_33.revision();
+            let data = RevisionData::new(&V1_33.set().spec.template);
+            assert_ne!(**data.recorded(), *revision.data);
+            assert!(creates_for_older_set(None, &[Arc::clone(&revision)]).await);
+            assert!(!creates_for_older_set(Some(&SemanticMatches::new()), &[revision]).await);
+        }
+
+        #[tokio::test]
+        async fn a_set_that_still_has_the_empty_time_takes_the_revision_of_its_bytes() {
+            let (set, revision) = (V1_33.stored_set(), V1_33.revision());
+            let data = RevisionData::new(&set.spec.template);
+            assert_eq!(**data.recorded(), *revision.data);
+            takes_the_last(&set, &[V1_33], 2).await;
+        }
     }
 
     #[tokio::test]
@@ -185,9 +221,29 @@ mod test_stateful_set_compatibility {
 mod bench_stateful_set_compatibility {
     use super::*;
 
-    #[tokio::test]
-    async fn case_1_33_set_1_33_rev() {
-        takes_the_last(&V1_33.set(), &[V1_33], 50).await;
+    mod case_1_33_set_1_33_rev {
+        use super::*;
+
+        #[tokio::test]
+        async fn takes_the_only_revision() {
+            takes_the_last(&V1_33.set(), &[V1_33], 50).await;
+        }
+
+        #[tokio::test]
+        async fn a_revision_that_meant_the_same_once_is_not_compared_again() {
+            let revision = V1_33.revision();
+            let (image, another) = (r#""image":"test""#, r#""image":"another""#);
+            assert!(revision.data.contains(image));
+            let edited = [Arc::new(ControllerRevision {
+                data: revision.data.replace(image, another).into(),
+                ..ControllerRevision::clone(&revision)
+            })];
+            let semantic = SemanticMatches::new();
+            assert!(creates_for_older_set(Some(&semantic), &edited).await);
+            assert!(!creates_for_older_set(Some(&semantic), &[revision]).await);
+            // The version is the same, so nobody looks at the data.
+            assert!(!creates_for_older_set(Some(&semantic), &edited).await);
+        }
     }
 
     #[tokio::test]
@@ -199,52 +255,4 @@ mod bench_stateful_set_compatibility {
     async fn case_1_34_set_1_33_1_34_rev() {
         takes_the_last(&V1_34.set(), &[V1_33, V1_34], 50).await;
     }
-}
-
-/// Whether the update revision had to be created for the set of the older server, whose revisions
-/// are these.
-async fn creates_for_older_set(
-    semantic: Option<&SemanticMatches>,
-    revisions: &[Arc<ControllerRevision>],
-) -> bool {
-    let (set, history) = (V1_33.set(), FakeHistory::default());
-    let found = get_stateful_set_revisions(&history, semantic, &set, revisions);
-    let update = found.await.unwrap().update;
-    let created = history.create_tracker.requests() == 1;
-    assert_eq!(update.revision, if created { 2 } else { 1 });
-    assert_eq!(history.update_tracker.requests(), 0);
-    created
-}
-
-#[tokio::test]
-async fn only_the_meaning_of_the_older_servers_revision_is_that_of_its_set() {
-    let revision = V1_33.revision();
-    let data = RevisionData::new(&V1_33.set().spec.template);
-    assert_ne!(**data.recorded(), *revision.data);
-    assert!(creates_for_older_set(None, &[Arc::clone(&revision)]).await);
-    assert!(!creates_for_older_set(Some(&SemanticMatches::new()), &[revision]).await);
-}
-
-#[tokio::test]
-async fn a_revision_that_meant_the_same_once_is_not_compared_again() {
-    let revision = V1_33.revision();
-    let (image, another) = (r#""image":"test""#, r#""image":"another""#);
-    assert!(revision.data.contains(image));
-    let edited = [Arc::new(ControllerRevision {
-        data: revision.data.replace(image, another).into(),
-        ..ControllerRevision::clone(&revision)
-    })];
-    let semantic = SemanticMatches::new();
-    assert!(creates_for_older_set(Some(&semantic), &edited).await);
-    assert!(!creates_for_older_set(Some(&semantic), &[revision]).await);
-    // The version is the same, so nobody looks at the data.
-    assert!(!creates_for_older_set(Some(&semantic), &edited).await);
-}
-
-#[tokio::test]
-async fn a_set_that_still_has_the_empty_time_takes_the_revision_of_its_bytes() {
-    let (set, revision) = (V1_33.stored_set(), V1_33.revision());
-    let data = RevisionData::new(&set.spec.template);
-    assert_eq!(**data.recorded(), *revision.data);
-    takes_the_last(&set, &[V1_33], 2).await;
 }
