@@ -141,19 +141,15 @@ impl ApiServer {
         let kind = stored(request.kind);
         let object = new.to_value();
         let name = new.metadata().name().to_owned();
+        let operation = match old {
+            None => Operation::Create,
+            Some(_) => Operation::Update,
+        };
         let reviewed = self.review_all(AdmissionRequest {
-            operation: match old {
-                None => Operation::Create,
-                Some(_) => Operation::Update,
-            },
-            kind,
-            subresource: request.target.subresource(),
-            namespace: &request.namespace,
             name: &name,
-            user: request.user.as_deref(),
-            dry_run,
             object: object.clone(),
             old_object: old.map(Draft::to_value).unwrap_or_default(),
+            ..question(request, operation, dry_run)
         })?;
         if reviewed == object {
             return Ok(false);
@@ -183,15 +179,8 @@ impl ApiServer {
             return Ok(());
         }
         self.review_all(AdmissionRequest {
-            operation: Operation::Create,
-            kind: stored(request.kind),
-            subresource: request.target.subresource(),
-            namespace: &request.namespace,
-            name: &request.name,
-            user: request.user.as_deref(),
-            dry_run,
             object: body.clone(),
-            old_object: Value::Null,
+            ..question(request, Operation::Create, dry_run)
         })?;
         Ok(())
     }
@@ -213,15 +202,8 @@ impl ApiServer {
             return Ok(());
         }
         self.review_all(AdmissionRequest {
-            operation: Operation::Delete,
-            kind: stored(request.kind),
-            subresource: request.target.subresource(),
-            namespace: &request.namespace,
-            name: &request.name,
-            user: request.user.as_deref(),
-            dry_run,
-            object: Value::Null,
             old_object: old.to_value(),
+            ..question(request, Operation::Delete, dry_run)
         })?;
         Ok(())
     }
@@ -233,6 +215,25 @@ impl ApiServer {
                 .map_err(|denial| denial.into_error(&name, &request))?;
         }
         Ok(request.object)
+    }
+}
+
+/// What hooks are asked about a request, without the objects.
+fn question(
+    request: &ResourceRequest,
+    operation: Operation,
+    dry_run: bool,
+) -> AdmissionRequest<'_> {
+    AdmissionRequest {
+        operation,
+        kind: stored(request.kind),
+        subresource: request.target.subresource(),
+        namespace: &request.namespace,
+        name: &request.name,
+        user: request.user.as_deref(),
+        dry_run,
+        object: Value::Null,
+        old_object: Value::Null,
     }
 }
 

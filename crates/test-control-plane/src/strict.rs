@@ -10,7 +10,6 @@ use crate::events;
 use crate::go_format;
 use crate::kinds::Kind;
 use crate::normalize::type_of;
-use crate::object::Draft;
 use crate::options::FieldValidation;
 use crate::patch::Patch;
 use crate::route::ResourceRequest;
@@ -89,11 +88,13 @@ impl ApiServer {
             None
         };
         if let Some((old, new)) = &patched {
-            // What the object holds already was let in before.
-            let known = walk(request.kind, &old.to_string());
-            let unknown = walk(request.kind, &new.to_string());
-            let brought = unknown.into_iter().filter(|found| !known.contains(found));
-            found.extend(brought.map(|finding| finding.to_string()));
+            let mut brought = walk(request.kind, &new.to_string());
+            if !brought.is_empty() {
+                // What the object holds already was let in before.
+                let known = walk(request.kind, &old.to_string());
+                brought.retain(|finding| !known.contains(finding));
+            }
+            found.extend(brought.iter().map(ToString::to_string));
         }
         if !is_strict || found.is_empty() {
             return Ok(found);
@@ -118,7 +119,7 @@ impl ApiServer {
     /// which the update itself reports.
     fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
         let current = self.store().get(&Self::key(request))?;
-        let mut old = Draft::clone(&current.draft());
+        let mut old = current.draft();
         events::to_served(request.kind, &mut old.value);
         let new = patch.apply(request.kind, &old).ok()?;
         Some((old.to_value(), new.to_value()))

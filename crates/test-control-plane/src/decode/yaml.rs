@@ -12,6 +12,10 @@ pub(crate) use self::keys::{as_warnings, repeated_keys};
 /// Above this, Go writes a number that is whole with an exponent.
 const WHOLE_MAX: f64 = 1e18;
 
+/// For how many values aliases may stand in one text: a few lines of them can stand for millions.
+/// The reference counts otherwise, and lets a few times as many through.
+const ALIASED_MAX: usize = 100_000;
+
 /// Reads a document; of a key that is set twice the last value counts. What follows the first
 /// document is not looked at.
 ///
@@ -40,6 +44,7 @@ fn options() -> Options {
     serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         legacy_octal_numbers: true,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
     }
 }
 
@@ -87,6 +92,18 @@ mod tests {
         ] {
             assert_eq!(read(text.as_bytes()), Ok(value), "{text}");
         }
+    }
+
+    #[test]
+    fn aliases_that_stand_for_too_much_are_refused() {
+        let mut text = "a0: &a0 [x,x]\n".to_owned();
+        for i in 1..10 {
+            let last = i - 1;
+            let line = format!("a{i}: &a{i} [*a{last},*a{last},*a{last},*a{last}]\n");
+            text.push_str(&line);
+        }
+        let error = read(text.as_bytes()).unwrap_err();
+        assert_eq!(error, "yaml: document contains excessive aliasing");
     }
 
     #[test]

@@ -58,6 +58,11 @@ fn version(object: &Value) -> u64 {
         .unwrap()
 }
 
+async fn plane_with(config: ServerConfig) -> Plane {
+    let builder = TestControlPlane::builder().server_config(config);
+    Plane::new(builder.start().await)
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_come_from_the_snapshot_of_the_first() {
     let plane = plane().await;
@@ -155,12 +160,7 @@ async fn a_watch_below_the_window_ends_with_an_error_event() {
         log_window: 3,
         ..ServerConfig::default()
     };
-    let plane = Plane::new(
-        TestControlPlane::builder()
-            .server_config(config)
-            .start()
-            .await,
-    );
+    let plane = plane_with(config).await;
     for name in ["a", "b", "c", "d"] {
         create(&plane, name, "x").await;
     }
@@ -180,12 +180,7 @@ async fn bookmarks_are_typed_and_end_the_initial_events() {
         bookmark_interval: Duration::from_secs(3),
         ..ServerConfig::default()
     };
-    let plane = Plane::new(
-        TestControlPlane::builder()
-            .server_config(config)
-            .start()
-            .await,
-    );
+    let plane = plane_with(config).await;
     create(&plane, "a", "x").await;
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let events = watch(&plane, query).await;
@@ -215,12 +210,7 @@ async fn a_slow_watcher_is_dropped_once_the_window_has_passed() {
         log_window: 5,
         ..ServerConfig::default()
     };
-    let plane = Plane::new(
-        TestControlPlane::builder()
-            .server_config(config)
-            .start()
-            .await,
-    );
+    let plane = plane_with(config).await;
     let uri = format!("{MAPS}?watch=1");
     let request = Request::builder()
         .uri(uri)

@@ -77,6 +77,11 @@ const MISTAKES: &[(&str, &str, Finder)] = &[
         "map merge requires map or sequence of maps as the value",
         Finder::Reader,
     ),
+    (
+        "alias replay limit exceeded",
+        "document contains excessive aliasing",
+        Finder::Reader,
+    ),
 ];
 
 /// The error's text, with the line where Go names one.
