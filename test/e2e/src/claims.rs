@@ -7,10 +7,6 @@ use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 use crate::cluster::SET_PATIENCE;
 use crate::stateful_set::StatefulSet;
 
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
-)]
 impl StatefulSet<'_> {
     /// The name of a pod's claim.
     pub fn claim_name(&self, ordinal: usize) -> String {

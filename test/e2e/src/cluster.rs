@@ -35,10 +35,6 @@ pub struct Cluster {
     space: Space,
 }
 
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
-)]
 impl Cluster {
     /// Starts a cluster with everything that runs beside an API server, and the controller.
     pub async fn start(namespace: &str) -> Self {

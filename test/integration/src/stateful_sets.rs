@@ -173,7 +173,7 @@ impl Space {
     /// Gives a pod a phase.
     pub async fn set_pod_phase(&self, pod: &str, phase: &str) {
         self.change(&PODS, pod, "status", |pod| {
-            pod["status"]["phase"] = phase.into()
+            pod["status"]["phase"] = phase.into();
         })
         .await;
     }

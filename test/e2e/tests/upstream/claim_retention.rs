@@ -1,5 +1,7 @@
 //! Claims go with their pod or their set, or stay.
 
+use std::slice::from_ref;
+
 use e2e::manifests::{retaining, with_claims};
 use e2e::{Cluster, POD_PATIENCE, SET_PATIENCE, StatefulSet};
 use integration::space::Patch;
@@ -134,7 +136,7 @@ async fn test_should_not_delete_pvc_with_on_scaledown_policy_if_another_controll
     ss.until_claims(&[1]).await;
 
     ss.change_claim(1, |claim| {
-        claim["metadata"]["ownerReferences"] = json!(null)
+        claim["metadata"]["ownerReferences"] = json!(null);
     })
     .await;
     ss.scale(2).await;
@@ -165,15 +167,15 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
         claim["metadata"]["finalizers"] = json!(["keep-with/stale-ref"]);
     })
     .await;
-    ss.until_owners_are(1, &[other.clone()]).await;
-    ss.until_owners_are(3, &[unknown.clone()]).await;
+    ss.until_owners_are(1, from_ref(&other)).await;
+    ss.until_owners_are(3, from_ref(&unknown)).await;
 
     let own = ss.reference().await;
     let all_as_wanted = async || {
-        ss.until_owners_are(0, &[own.clone()]).await;
+        ss.until_owners_are(0, from_ref(&own)).await;
         ss.until_owners_are(1, &[other.clone(), own.clone()]).await;
-        ss.until_owners_are(2, &[own.clone()]).await;
-        ss.until_owners_are(3, &[unknown.clone()]).await;
+        ss.until_owners_are(2, from_ref(&own)).await;
+        ss.until_owners_are(3, from_ref(&unknown)).await;
     };
     ss.set_retention(&json!({"whenDeleted": "Delete", "whenScaled": "Retain"}))
         .await;
