@@ -40,7 +40,7 @@ async fn place_in(plane: &Plane, namespace: &str, name: &str, spec: Value) -> St
     outcome().await
 }
 
-fn container(more: Value) -> Value {
+fn container(more: &Value) -> Value {
     let mut container = json!({"name": "c", "image": "img:1"});
     for (member, value) in more.as_object().unwrap() {
         container[member] = value.clone();
@@ -67,7 +67,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
     };
     let nodes = vec![NodeConfig::new("plain"), gpu];
     let plane = plane(NodesConfig { nodes }).await;
-    let wants_gpu = || container(json!({"resources": {"limits": {"example.com/gpu": "1"}}}));
+    let wants_gpu = || container(&json!({"resources": {"limits": {"example.com/gpu": "1"}}}));
     assert_eq!(place(&plane, "a", wants_gpu()).await, "gpu");
     let why = place(&plane, "b", wants_gpu()).await;
     refused(&why, "2 Insufficient example.com/gpu");
@@ -85,7 +85,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
         .iter()
         .map(|node| &node["status"]["addresses"][0]["address"])
         .collect();
-    addresses.sort_by_key(|address| address.to_string());
+    addresses.sort_by_key(std::string::ToString::to_string);
     addresses.dedup();
     assert_eq!(addresses.len(), 3);
     plane.stop().await;
@@ -95,7 +95,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
 async fn a_port_of_a_node_is_taken_once() {
     let plane = plane(NodesConfig::numbered(2)).await;
     let port = |protocol: &str| {
-        container(json!({"ports": [
+        container(&json!({"ports": [
             {"containerPort": 80, "hostPort": 80, "protocol": protocol},
         ]}))
     };
