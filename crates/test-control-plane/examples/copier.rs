@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    fn data(value: &str) -> Option<BTreeMap<String, String>> {
-        Some(BTreeMap::from([("key".to_owned(), value.to_owned())]))
+    fn data(value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([("key".to_owned(), value.to_owned())])
     }
 
     #[tokio::test(start_paused = true)]
@@ -195,7 +195,7 @@ mod tests {
         let fixture = Fixture::start().await;
         fixture.write("a", "1").await;
         fixture.settle().await;
-        assert_eq!(fixture.copied("a").await, data("1"));
+        assert_eq!(fixture.copied("a").await, Some(data("1")));
         fixture.expect_rest().await;
         fixture.plane.stop().await;
     }
@@ -244,7 +244,7 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(300)).await;
         fixture.settle().await;
         for name in ["a", "b", "c"] {
-            assert_eq!(fixture.copied(name).await, data("19"));
+            assert_eq!(fixture.copied(name).await, Some(data("19")));
         }
         fixture.expect_rest().await;
         for rule in rules {
