@@ -51,8 +51,8 @@ pub async fn start(
             plane.feature_gates(gates)
         })
         // Without it the member is dropped, and no test could say what the controller makes of it.
-        .kube_apiserver_flag("--feature-gates=MaxUnavailableStatefulSet=true")
-        .start_on(backend)
+        .kube_apiserver_flag("--feature-gates=MaxUnavailableStatefulSet=true");
+    let cluster = Box::pin(cluster.start_on(backend))
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     let clock: Arc<dyn Clock> = if is_embedded {
