@@ -46,7 +46,6 @@ mod query;
 mod represent;
 mod selectors;
 mod strict;
-mod struct_order;
 mod table;
 mod tracking;
 mod transport;

@@ -1,5 +1,6 @@
 //! Unknown and repeated members of a body, for `fieldValidation`.
 
+mod struct_order;
 mod walk;
 
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use crate::patch::Patch;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
-use crate::struct_order;
 use crate::validation::FieldError;
 
 pub(crate) use self::walk::has_repeated;

@@ -85,7 +85,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
         .iter()
         .map(|node| &node["status"]["addresses"][0]["address"])
         .collect();
-    addresses.sort_by_key(std::string::ToString::to_string);
+    addresses.sort_by_key(ToString::to_string);
     addresses.dedup();
     assert_eq!(addresses.len(), 3);
     plane.stop().await;
