@@ -4,6 +4,7 @@ mod others;
 mod pods;
 mod priority;
 mod services;
+mod storage;
 mod workloads;
 
 use kube_apimachinery::defaults as apimachinery;
@@ -16,6 +17,7 @@ use crate::object::{Draft, object_mut};
 use crate::status::{ApiError, ApiResult};
 
 pub(crate) use services::keep_allocated;
+pub(crate) use storage::is_default;
 pub(crate) use workloads::count_templates;
 
 /// Whether the defaults of the kind would put something else in the place of what has the wrong type,
@@ -33,6 +35,7 @@ pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
             | "replicationcontrollers"
             | "secrets"
             | "services"
+            | "storageclasses"
     )
 }
 
@@ -56,6 +59,7 @@ pub(crate) fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) 
         "replicationcontrollers" => workloads::replication_controller(value),
         "secrets" => others::secret(value),
         "services" => services::set_defaults(value),
+        "storageclasses" => storage::storage_class(value),
         "statefulsets" => {
             apimachinery::set_stateful_set_defaults(value, gates.max_unavailable_stateful_set);
         }

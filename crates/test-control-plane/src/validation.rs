@@ -16,6 +16,7 @@ mod pod_template;
 mod rbac;
 mod services;
 mod stateful_set;
+mod storage;
 mod workloads;
 
 use serde_json::Value;
@@ -63,6 +64,7 @@ pub(crate) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
         "clusterroles" | "roles" => rbac::role(subject, &mut errors),
         "clusterrolebindings" | "rolebindings" => rbac::binding(subject, &mut errors),
         "persistentvolumes" => others::persistent_volume(subject, &mut errors),
+        "storageclasses" => storage::storage_class(subject, &mut errors),
         "daemonsets" | "deployments" | "replicasets" | "replicationcontrollers" => {
             workloads::validate(subject, &mut errors);
         }

@@ -43,7 +43,7 @@ use super::table::Type;
 use super::table::go_name;
 
 /// The text form of the table.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     include_str!("types/apps.txt"),
     include_str!("types/config.txt"),
     include_str!("types/container.txt"),
@@ -59,6 +59,7 @@ const SOURCES: [&str; 16] = [
     include_str!("types/rbac.txt"),
     include_str!("types/review.txt"),
     include_str!("types/service.txt"),
+    include_str!("types/storage.txt"),
     include_str!("types/volume.txt"),
 ];
 

@@ -64,6 +64,7 @@ impl ApiServer {
         self.normalize(kind, &mut draft)?;
         self.track(request, options, None, &mut draft);
         defaults::admit_create(kind, &mut draft)?;
+        self.admit_storage_class(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;
         if self.review_write(request, None, &mut draft, options.dry_run)? {

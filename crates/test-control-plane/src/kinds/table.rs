@@ -8,6 +8,7 @@ mod core;
 mod events;
 mod policy;
 mod rbac;
+mod storage;
 
 pub(crate) use authentication::TOKEN_REQUEST;
 
@@ -22,6 +23,7 @@ const GROUPS: &[&[Kind]] = &[
     authorization::KINDS,
     policy::KINDS,
     rbac::KINDS,
+    storage::KINDS,
     coordination::KINDS,
 ];
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::age::age;
 use super::{access, network, pods, workloads};
+use crate::defaults;
 use crate::kinds::Kind;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
@@ -55,6 +56,7 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
                 json!(created),
             ]
         }
+        "storageclasses" => storage_class(object, &created),
         "poddisruptionbudgets" => vec![
             name,
             json!(number_or_percent(object, "/spec/minAvailable")),
@@ -68,6 +70,22 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         // The time itself, as no printer makes an age of it.
         _ => vec![name, json!(text(object, "/metadata/creationTimestamp"))],
     }
+}
+
+fn storage_class(object: &Value, created: &str) -> Vec<Value> {
+    let mut name = text(object, "/metadata/name").to_owned();
+    if defaults::is_default(object) {
+        name.push_str(" (default)");
+    }
+    let expands = object.get("allowVolumeExpansion") == Some(&json!(true));
+    vec![
+        json!(name),
+        json!(text(object, "/provisioner")),
+        json!(text(object, "/reclaimPolicy")),
+        json!(text(object, "/volumeBindingMode")),
+        json!(expands),
+        json!(created),
+    ]
 }
 
 /// The labels at a pointer, joined; empty if there are none.

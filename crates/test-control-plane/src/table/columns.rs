@@ -153,6 +153,18 @@ fn columns(kind: &Kind) -> &'static [Column] {
                 ]
             }
         }
+        "storageclasses" => {
+            const {
+                &[
+                    text("Name"),
+                    text("Provisioner"),
+                    text("ReclaimPolicy"),
+                    text("VolumeBindingMode"),
+                    text("AllowVolumeExpansion"),
+                    text("Age"),
+                ]
+            }
+        }
         "configmaps" => const { &[text("Name"), text("Data"), text("Age")] },
         "secrets" => const { &[text("Name"), text("Type"), text("Data"), text("Age")] },
         "poddisruptionbudgets" => {

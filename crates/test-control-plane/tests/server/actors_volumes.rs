@@ -324,6 +324,54 @@ async fn claims_and_volumes_in_use_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stored_classes_say_how_volumes_are_bound_and_which_is_the_default() {
+    const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+    let plane = plane(VolumeBinderConfig::default()).await;
+    let unnamed = plane.create(CLAIMS, &claim("before")).await;
+    assert_eq!(unnamed["spec"].get("storageClassName"), None);
+    let class = |name: &str, is_default: bool| {
+        json!({
+            "metadata": {"name": name, "annotations": {
+                "storageclass.kubernetes.io/is-default-class": is_default.to_string()}},
+            "provisioner": "example.com/disk",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        })
+    };
+    for (name, is_default) in [("slow", true), ("fast", true), ("other", false)] {
+        plane.create(CLASSES, &class(name, is_default)).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let stored = plane.get(&format!("{CLASSES}/fast")).await;
+    assert_eq!(stored["reclaimPolicy"], "Delete");
+    let made = plane.create(CLAIMS, &claim("data")).await;
+    assert_eq!(made["spec"]["storageClassName"], "fast");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(phase(&plane, CLAIM).await, "Pending");
+    plane.create(PODS, &user("p")).await;
+    eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
+    // Claims that want none say so.
+    let mut none = claim("none");
+    none["spec"]["storageClassName"] = json!("");
+    let none = plane.create(CLAIMS, &none).await;
+    assert_eq!(none["spec"]["storageClassName"], "");
+    let path = format!("{CLASSES}/fast");
+    let mut changed = stored.clone();
+    changed["provisioner"] = json!("");
+    changed["volumeBindingMode"] = json!("Immediate");
+    let (code, answer) = plane.call(Method::PUT, &path, &changed).await;
+    assert_eq!(code, 422);
+    let message = answer["message"].as_str().unwrap();
+    for part in [
+        "provisioner: Required value",
+        "provisioner: Forbidden: updates to provisioner are forbidden.",
+        "volumeBindingMode: Invalid value: \"Immediate\": field is immutable",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn claims_are_protected_and_let_go_without_the_volume_binder_too() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::events::v1 as events;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::rbac::v1 as rbac;
+use k8s_openapi::api::storage::v1 as storage;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::schemars::generate::SchemaSettings;
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
@@ -129,6 +130,9 @@ fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
         }
         ("autoscaling", "v1", "Scale") => types.add::<autoscaling::Scale>(kind),
         ("coordination.k8s.io", "v1", "Lease") => types.add_listed::<coordination::Lease>(kind),
+        ("storage.k8s.io", "v1", "StorageClass") => {
+            types.add_listed::<storage::StorageClass>(kind);
+        }
         ("events.k8s.io", "v1", "Event") => types.add_listed::<events::Event>(kind),
         ("policy", "v1", "Eviction") => types.add::<policy::Eviction>(kind),
         ("policy", "v1", "PodDisruptionBudget") => {

@@ -1,0 +1,68 @@
+//! Classes of storage, and which of them claims get that name none.
+
+use std::cmp::Reverse;
+
+use serde_json::{Value, json};
+
+use super::default_text;
+use crate::kinds::Kind;
+use crate::members::text_at;
+use crate::object::{Draft, MetadataRef, object_mut};
+use crate::server::ApiServer;
+
+/// What marks a class as that of claims that name none.
+const IS_DEFAULT: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
+
+/// What named the class of a claim before there was a member for it.
+const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// Upstream: `SetDefaults_StorageClass`
+pub(super) fn storage_class(value: &mut Value) {
+    if let Some(class) = value.as_object_mut() {
+        default_text(class, "reclaimPolicy", "Delete");
+        default_text(class, "volumeBindingMode", "Immediate");
+    }
+}
+
+/// Whether claims that name no class get this one.
+///
+/// Upstream: `IsDefaultAnnotationText`
+pub(crate) fn is_default(class: &Value) -> bool {
+    let metadata = MetadataRef(class.get("metadata"));
+    IS_DEFAULT
+        .iter()
+        .any(|mark| metadata.annotation(mark) == Some("true"))
+}
+
+impl ApiServer {
+    /// Gives a claim that names no class the one that is marked: the newest, else the first by name.
+    ///
+    /// Upstream: the admission plugin `DefaultStorageClass`
+    pub(crate) fn admit_storage_class(&self, kind: &Kind, draft: &mut Draft) {
+        if kind.storage != "persistentvolumeclaims" {
+            return;
+        }
+        let is_named = draft.value.pointer("/spec/storageClassName").is_some()
+            || draft.metadata().annotation(BETA_CLASS).is_some();
+        if is_named {
+            return;
+        }
+        let (_, classes) = self.store().list("storageclasses", "");
+        let marked = classes
+            .iter()
+            .map(|class| class.value())
+            .filter(is_default)
+            .min_by_key(|class| {
+                let text = |pointer: &str| text_at(class, pointer).to_owned();
+                let created = Reverse(text("/metadata/creationTimestamp"));
+                (created, text("/metadata/name"))
+            });
+        if let Some(class) = marked {
+            let name = json!(text_at(&class, "/metadata/name"));
+            object_mut(&mut draft.value, "spec").insert("storageClassName".to_owned(), name);
+        }
+    }
+}

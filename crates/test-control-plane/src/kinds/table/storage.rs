@@ -1,0 +1,14 @@
+//! `storage.k8s.io/v1`, of which there are the classes alone.
+
+use super::cluster;
+use crate::kinds::Kind;
+
+pub(super) const KINDS: &[Kind] = &[Kind {
+    short_names: &["sc"],
+    ..cluster(
+        "storage.k8s.io",
+        "StorageClass",
+        "storageclasses",
+        "storageclass",
+    )
+}];
