@@ -89,7 +89,10 @@ async fn a_port_that_somebody_else_took_is_tried_again_with_another() {
 
 #[tokio::test]
 async fn the_programs_get_the_flags_that_let_them_find_each_other() {
-    let programs = StandIns::new("for f in \"$@\"; do echo \"$f\"; done\nexit 1", RUNS);
+    // The first that ends takes the other one with it, which may not have begun yet.
+    let ends = "until [ -s \"${0%/*}/etcd.flags\" ]; do sleep 0.01; done\n\
+                for f in \"$@\"; do echo \"$f\"; done\nexit 1";
+    let programs = StandIns::new(ends, RUNS);
     let error = failure(&programs, LONG).await;
     let ClusterError::Exited { log, last, .. } = &error else {
         panic!("{error}");
