@@ -49,7 +49,8 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     if !content_type.starts_with("application/json") || attempt.method == "HEAD" {
-        let is_fine = attempt.method == "HEAD" || !is_unknown_error(attempt, answer, &text);
+        let message = yaml_message(&text);
+        let is_fine = attempt.method == "HEAD" || !is_unknown_error(attempt, answer, &message);
         return if is_fine {
             Ok(())
         } else {
@@ -100,6 +101,16 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
         return wrong("a server error");
     }
     Ok(())
+}
+
+/// The message of a status in YAML, without quotes and line breaks; other text as it is.
+fn yaml_message(text: &str) -> String {
+    let status: Result<Value, _> = serde_saphyr::from_str(text);
+    let message = status.ok().and_then(|status| {
+        let message = status.get("message")?.as_str()?;
+        Some(message.to_owned())
+    });
+    message.unwrap_or_else(|| text.to_owned())
 }
 
 fn is_unknown_error(attempt: &Attempt, answer: &Answer, message: &str) -> bool {
