@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
+use super::others::count_or_percent;
 use super::{
     FieldError, Subject, at, claim, label_selector, metadata, names, not_negative, pod_template,
 };
@@ -123,20 +124,13 @@ fn inner_rolling_update(rolling: &Value) -> String {
 }
 
 fn max_unavailable(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
-    let percent = value
-        .as_str()
-        .and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
-    let detail = match (value.as_i64(), percent) {
-        (Some(n), _) if n < 0 => "must be greater than or equal to 0",
-        (Some(0), _) | (_, Some(0)) => "cannot be 0",
-        (_, Some(n)) if n > 100 => "must not be greater than 100%",
-        (None, None) => {
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. \
-             '1%',  or '93%', regex used for validation is '[0-9]+%')"
-        }
-        _ => return,
-    };
-    errors.push(FieldError::invalid(field, value, detail));
+    let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
+    let is_zero = value.as_i64() == Some(0) || percent.is_some_and(|n| n.parse() == Ok(0_u64));
+    if is_zero {
+        errors.push(FieldError::invalid(field, value, "cannot be 0"));
+    } else {
+        count_or_percent(value, field, errors);
+    }
 }
 
 fn retention(spec: &Value, errors: &mut Vec<FieldError>) {
@@ -326,5 +320,28 @@ fn status(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             &json!(now.unwrap_or(0)),
             "cannot be decremented",
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_pods_but_not_more_than_all_may_be_unavailable() {
+        for (value, is_allowed) in [
+            (json!(1), true),
+            (json!("100%"), true),
+            (json!(0), false),
+            (json!("0%"), false),
+            (json!(-1), false),
+            (json!("-5%"), false),
+            (json!("101%"), false),
+            (json!("5"), false),
+        ] {
+            let mut errors = Vec::new();
+            max_unavailable(&value, "field", &mut errors);
+            assert_eq!(errors.is_empty(), is_allowed, "{value}");
+        }
     }
 }
