@@ -11,7 +11,7 @@ use tower::{BoxError, Layer, Service, service_fn};
 
 use crate::error::Error;
 use crate::flowcontrol::RateLimitLayer;
-use crate::metrics::{ClientMetrics, NoopClientMetrics};
+use crate::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::RestClient;
 use crate::retry::RetryLayer;
 use crate::timeout::TimeoutLayer;
@@ -215,11 +215,12 @@ where
     let metrics = || Arc::clone(&options.metrics);
     let timed = TimeoutLayer::new(options.response_timeout, metrics()).layer(service);
     let retry = RetryLayer::new(metrics());
+    let whole = RequestMetricsLayer::new(metrics());
     let client = if options.qps > 0.0 {
         let limited = RateLimitLayer::new(options.qps, options.burst, metrics()).layer(timed);
-        kube::Client::new(retry.layer(limited), "default")
+        kube::Client::new(whole.layer(retry.layer(limited)), "default")
     } else {
-        kube::Client::new(retry.layer(timed), "default")
+        kube::Client::new(whole.layer(retry.layer(timed)), "default")
     };
     RestClient::new(client)
 }

@@ -150,6 +150,20 @@ impl FeatureGates {
             .collect()
     }
 
+    /// The gates by name with their stages, as upstream's metrics name them, and their values.
+    pub fn features(mut self) -> Vec<(&'static str, &'static str, bool)> {
+        GATES
+            .iter()
+            .map(|(name, stage, field)| {
+                let stage = match stage {
+                    Stage::Alpha => "ALPHA",
+                    Stage::Beta => "BETA",
+                };
+                (*name, stage, *field(&mut self))
+            })
+            .collect()
+    }
+
     fn check(self) -> Result<(), FeatureGateError> {
         if self.stale_controller_consistency_stateful_set && !self.atomic_fifo {
             let (name, dependency) = (STALE_CONSISTENCY, ATOMIC_FIFO);
@@ -202,6 +216,14 @@ mod tests {
         assert!(gates.controller_manager_release_leader_election_lock_on_exit);
         let gates = FeatureGates::parse("AllBeta=false").unwrap();
         assert!(!gates.stale_controller_consistency_stateful_set);
+    }
+
+    #[test]
+    fn gates_tell_their_stages() {
+        let features = FeatureGates::default().features();
+        assert!(features.contains(&("MaxUnavailableStatefulSet", "BETA", false)));
+        let alpha = "ControllerManagerReleaseLeaderElectionLockOnExit";
+        assert!(features.contains(&(alpha, "ALPHA", false)));
     }
 
     #[test]

@@ -16,12 +16,17 @@ use crate::indexer::{CachedObject, Indexer};
 use crate::resource::Resource;
 use crate::rest::{RestClient, WatchEvent, WatchOptions, WatchStream};
 
+pub use metrics::{
+    InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
+};
+
 use backoff::ListBackoff;
 use list::list_all;
 use report::Reporter;
 
 mod backoff;
 mod list;
+mod metrics;
 mod report;
 
 /// How long a server keeps a watch open at least, in seconds; each watch adds a random part.
@@ -90,6 +95,7 @@ pub struct Informer<K> {
     rng: StdRng,
     backoff: ListBackoff,
     reporter: Reporter,
+    metrics: Arc<dyn InformerMetrics>,
 }
 
 /// When the objects are to be shown again.
@@ -134,7 +140,15 @@ impl<K: CachedObject> Informer<K> {
             rng,
             backoff: ListBackoff::default(),
             reporter: Reporter::new(resource.group_resource()),
+            metrics: Arc::new(NoopInformerMetrics),
         }
+    }
+
+    /// Lets `metrics` count.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Arc<dyn InformerMetrics>) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     /// The cache that this informer keeps.
@@ -181,6 +195,7 @@ impl<K: CachedObject> Informer<K> {
     /// Puts the cache in the state of a fresh list. Returns the version of the list.
     async fn list(&mut self) -> Result<String, Error> {
         let list = list_all::<K>(&self.client, &self.resource, self.page_size).await?;
+        let start = Instant::now();
         let initial = !*self.synced.borrow();
         let replaced = self.indexer.replace(list.objects, &list.resource_version);
         for (old, new) in &replaced.present {
@@ -192,6 +207,7 @@ impl<K: CachedObject> Informer<K> {
         for gone in &replaced.gone {
             self.tell(|handler| handler.on_delete(gone, true));
         }
+        self.processed(start, &list.resource_version);
         if initial {
             let objects = replaced.present.len();
             tracing::info!(resource = %self.resource.group_resource(), objects, "cache is filled");
@@ -285,6 +301,7 @@ impl<K: CachedObject> Informer<K> {
 
     /// Brings one event into the cache and to the handlers, and moves the version to it.
     fn take_in(&self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
+        let start = Instant::now();
         let version = match event {
             WatchEvent::Added(json) | WatchEvent::Modified(json) => {
                 let new = Arc::new(self.decode(&json)?);
@@ -319,10 +336,16 @@ impl<K: CachedObject> Informer<K> {
                 });
             }
         };
+        self.processed(start, &version);
         if !version.is_empty() {
             *resource_version = version;
         }
         ControlFlow::Continue(())
+    }
+
+    fn processed(&self, start: Instant, version: &str) {
+        self.metrics.processed(start.elapsed());
+        self.metrics.store_version(version);
     }
 
     fn decode(&self, json: &RawValue) -> ControlFlow<Ended, K> {

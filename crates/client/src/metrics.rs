@@ -4,14 +4,26 @@ use std::time::Duration;
 
 use http::{Method, Uri};
 
-/// Takes the measurements of the request layers. Every method does nothing unless implemented.
+pub use layer::{RequestMetrics, RequestMetricsLayer};
+
+mod layer;
+#[cfg(feature = "prometheus")]
+pub mod prometheus;
+
+/// Takes the measurements of one client's requests. Every method does nothing unless implemented.
 ///
+/// Called on the way of every request, so an implementation must be quick and must not block.
 /// Upstream: `rest_client_*` in `component-base/metrics/prometheus/restclient`.
 pub trait ClientMetrics: Send + Sync {
-    /// A request was sent and answered, or failed without an answer (no code). `elapsed` runs
-    /// until the head of the answer.
-    fn requested(&self, method: &Method, code: Option<u16>, elapsed: Duration) {
-        let _ = (method, code, elapsed);
+    /// A request was sent, once, and answered with this code, or failed without an answer (no
+    /// code). Of watches this alone is told.
+    fn requested(&self, method: &Method, code: Option<u16>) {
+        let _ = (method, code);
+    }
+
+    /// A request was sent, once, with a body of so many bytes.
+    fn sent(&self, method: &Method, bytes: u64) {
+        let _ = (method, bytes);
     }
 
     /// A request has to wait this long for the rate limit; often zero.
@@ -19,14 +31,15 @@ pub trait ClientMetrics: Send + Sync {
         let _ = (method, wait);
     }
 
-    /// A request is sent again after this answer (none: the connection was lost).
+    /// A request was sent again, and answered with this code or failed without an answer.
     fn retried(&self, method: &Method, code: Option<u16>) {
         let _ = (method, code);
     }
 
-    /// A request body and the body of an answer had these sizes, in bytes.
-    fn transferred(&self, method: &Method, request_bytes: u64, response_bytes: Option<u64>) {
-        let _ = (method, request_bytes, response_bytes);
+    /// A request is over, with all its waits and re-sends: so many bytes of the answer's body were
+    /// read, or there was no answer (none).
+    fn finished(&self, method: &Method, elapsed: Duration, received: Option<u64>) {
+        let _ = (method, elapsed, received);
     }
 }
 

@@ -79,6 +79,13 @@ where
             loop {
                 let request = Request::from_parts(parts.clone(), Body::from(body.clone()));
                 let result = inner.clone().oneshot(request).await;
+                let code = result
+                    .as_ref()
+                    .ok()
+                    .map(|response| response.status().as_u16());
+                if resends > 0 {
+                    metrics.retried(&parts.method, code);
+                }
                 let Some(wait) = wait_before_resend(&parts.method, &result) else {
                     return result;
                 };
@@ -86,11 +93,6 @@ where
                     return result;
                 }
                 resends += 1;
-                let code = result
-                    .as_ref()
-                    .ok()
-                    .map(|response| response.status().as_u16());
-                metrics.retried(&parts.method, code);
                 // The refused answer is not read: it must not hold its connection meanwhile.
                 drop(result);
                 tracing::debug!(method = %parts.method, uri = %parts.uri, code, resends, "resending");

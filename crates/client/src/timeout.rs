@@ -8,10 +8,9 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Body as _;
 use kube::client::Body;
-use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-use crate::metrics::ClientMetrics;
+use crate::metrics::{ClientMetrics, is_watch};
 
 /// The server did not begin its answer in time. The request may or may not have been applied.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +20,7 @@ pub struct ResponseTimeout {
     pub after: Duration,
 }
 
-/// Gives up on requests whose answer does not begin in time, and measures the others. Stands below
+/// Gives up on requests whose answer does not begin in time, and counts every send. Stands below
 /// the retries and the rate limit, so that only the server's time counts.
 #[derive(Clone)]
 pub struct TimeoutLayer {
@@ -58,7 +57,7 @@ impl<S, B> Service<Request<Body>> for Timeout<S>
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
-    B: http_body::Body + Send + 'static,
+    B: Send + 'static,
 {
     type Response = Response<B>;
     type Error = BoxError;
@@ -75,17 +74,18 @@ where
         } = self.clone();
         Box::pin(async move {
             let method = request.method().clone();
-            let request_bytes = request.body().size_hint().lower();
-            let start = Instant::now();
+            if !is_watch(request.uri()) {
+                metrics.sent(&method, request.body().size_hint().lower());
+            }
             let result = match tokio::time::timeout(after, inner.oneshot(request)).await {
                 Ok(result) => result,
                 Err(_) => Err(BoxError::from(ResponseTimeout { after })),
             };
-            let response = result.as_ref().ok();
-            let code = response.map(|response| response.status().as_u16());
-            metrics.requested(&method, code, start.elapsed());
-            let response_bytes = response.and_then(|response| response.body().size_hint().exact());
-            metrics.transferred(&method, request_bytes, response_bytes);
+            let code = result
+                .as_ref()
+                .ok()
+                .map(|response| response.status().as_u16());
+            metrics.requested(&method, code);
             result
         })
     }

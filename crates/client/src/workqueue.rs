@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 pub use metrics::{NoopQueueMetrics, QueueMetrics};
 pub use rate_limiter::RateLimiter;
@@ -154,6 +154,21 @@ impl<K: Clone + Ord> WorkQueue<K> {
     /// How long the keys in work have been so. Upstream: `updateUnfinishedWork`.
     pub fn unfinished(&self) -> Unfinished {
         self.state().unfinished(Instant::now())
+    }
+
+    /// Tells the metrics how long the keys in work have been so, as often as they ask for, until
+    /// the queue is shut down.
+    ///
+    /// Upstream: `updateUnfinishedWorkLoop`.
+    pub async fn report_unfinished(&self) {
+        let metrics = &self.shared.metrics;
+        let Some(period) = metrics.refresh_period() else {
+            return;
+        };
+        while !self.shutting_down() {
+            metrics.unfinished(self.unfinished());
+            sleep(period).await;
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {

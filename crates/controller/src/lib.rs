@@ -8,6 +8,7 @@
 
 mod error;
 mod handlers;
+pub mod metrics;
 mod resolve;
 mod stateful_set_controller;
 mod sync;

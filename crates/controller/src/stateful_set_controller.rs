@@ -14,7 +14,7 @@ use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
 use statefulset_client::rest::RestClient;
-use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
+use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -27,6 +27,7 @@ use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::handlers::{PodHandler, SetHandler};
+use crate::metrics::ControllerMetrics;
 use crate::sync::{SetSyncer, SyncerParts};
 
 /// How many sets are synced at once by default.
@@ -71,27 +72,37 @@ pub struct StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Makes a controller; nothing happens until it is run.
+    /// Makes a controller; nothing happens until it is run, and nothing is counted.
     ///
     /// Upstream: `NewStatefulSetController`.
     pub fn new(config: ControllerConfig) -> Self {
+        Self::with_metrics(config, ControllerMetrics::default())
+    }
+
+    /// The same, and lets `metrics` count.
+    pub fn with_metrics(config: ControllerConfig, metrics: ControllerMetrics) -> Self {
         let informer_config = |stream: u64| InformerConfig {
             resync_period: config.resync_period,
             seed: config.seed.wrapping_add(stream),
             ..InformerConfig::default()
         };
         let client = || config.informer_client.clone();
-        let mut sets = Informer::new(client(), STATEFUL_SETS, &informer_config(1));
-        let mut pods = Informer::new(client(), PODS, &informer_config(2));
-        let claims = Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &informer_config(3));
-        let revisions = Informer::new(client(), CONTROLLER_REVISIONS, &informer_config(4));
+        let counts = |resource| metrics.informers.informer(resource);
+        let mut sets = Informer::new(client(), STATEFUL_SETS, &informer_config(1))
+            .with_metrics(counts(&STATEFUL_SETS));
+        let mut pods =
+            Informer::new(client(), PODS, &informer_config(2)).with_metrics(counts(&PODS));
+        let claims = Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &informer_config(3))
+            .with_metrics(counts(&PERSISTENT_VOLUME_CLAIMS));
+        let revisions = Informer::new(client(), CONTROLLER_REVISIONS, &informer_config(4))
+            .with_metrics(counts(&CONTROLLER_REVISIONS));
         let caches = Caches {
             pods: pods.indexer(),
             claims: claims.indexer(),
             sets: sets.indexer(),
             revisions: revisions.indexer(),
         };
-        let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
+        let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
         sets.add_handler(Arc::new(SetHandler {
             queue: queue.clone(),
         }));
@@ -100,7 +111,7 @@ impl StatefulSetController {
             sets: sets.indexer(),
         }));
         let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(config.seed));
-        let parts = SyncerParts::new(
+        let mut parts = SyncerParts::new(
             caches,
             &config.client,
             config.recorder,
@@ -108,6 +119,7 @@ impl StatefulSetController {
             &jitter,
             config.feature_gates,
         );
+        parts.metrics = metrics.sets;
         let concurrent_syncs = config.concurrent_syncs;
         let syncer = Arc::new(SetSyncer::new(parts));
         Self {
@@ -143,6 +155,11 @@ impl StatefulSetController {
         informers.spawn(self.pods.run(stop_informers.clone()));
         informers.spawn(self.claims.run(stop_informers.clone()));
         informers.spawn(self.revisions.run(stop_informers.clone()));
+
+        // Ends with this function.
+        let mut reports = JoinSet::new();
+        let queue = self.queue.clone();
+        reports.spawn(async move { queue.report_unfinished().await });
 
         let mut workers = JoinSet::new();
         let filled = cancelled.run_until_cancelled(wait_for_caches(&mut synced));

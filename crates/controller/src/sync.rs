@@ -29,6 +29,7 @@ use statefulset_set_control::{
 };
 
 use crate::error::Error;
+use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
 
 /// What a successful sync leads to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,10 +67,13 @@ pub struct SyncerParts {
     pub consistency: Arc<dyn ConsistencyStore>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// Counts.
+    pub metrics: Arc<dyn SetMetrics>,
 }
 
 impl SyncerParts {
     /// The parts of production: everything is written through the API. `jitter` spreads retries.
+    /// Nothing is counted.
     pub fn new(
         caches: Caches,
         client: &RestClient,
@@ -113,6 +117,7 @@ impl SyncerParts {
             set_control: Arc::new(set_control),
             consistency,
             clock,
+            metrics: Arc::new(NoopSetMetrics),
         }
     }
 }
@@ -136,10 +141,14 @@ impl SetSyncer {
     /// Upstream: `sync`.
     pub async fn sync(&self, key: &ObjectKey) -> Result<Synced, Error> {
         let parts = &self.0;
-        parts.consistency.ensure_ready(key)?;
+        if let Err(stale) = parts.consistency.ensure_ready(key) {
+            parts.metrics.stale_sync_skipped(stale_resource(&stale));
+            return Err(stale.into());
+        }
         let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
             tracing::info!("set has been deleted");
             parts.consistency.clear(key);
+            parts.metrics.gone(key);
             return Ok(Synced::waiting_for(Waiting::SetGone));
         };
         let selector = match Selector::from_label_selector(set.spec.selector.as_deref()) {
@@ -158,6 +167,12 @@ impl SetSyncer {
             .set_control
             .update_stateful_set(&set, &pods, now)
             .await;
+        if let Some(max) = outcome.max_unavailable {
+            let current = outcome.unavailable_replicas;
+            let policy = set.spec.pod_management_policy;
+            let unavailability = Unavailability { max, current };
+            parts.metrics.counted(key, policy, unavailability);
+        }
         if let Some(error) = outcome.error {
             return Err(error.into());
         }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::rest::WatchOptions;
 
 fn file(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
@@ -135,33 +136,38 @@ async fn credentials_that_are_refused_are_told_apart() {
 #[derive(Default)]
 struct Counts(std::sync::Mutex<Vec<String>>);
 
+impl Counts {
+    fn push(&self, line: String) {
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
 impl ClientMetrics for Counts {
-    fn requested(&self, method: &http::Method, code: Option<u16>, elapsed: Duration) {
-        self.0
-            .lock()
-            .unwrap()
-            .push(format!("{method} {code:?} {}", elapsed.as_secs()));
+    fn requested(&self, method: &http::Method, code: Option<u16>) {
+        self.push(format!("{method} {code:?}"));
+    }
+
+    fn sent(&self, method: &http::Method, bytes: u64) {
+        self.push(format!("{method} sends {bytes}"));
     }
 
     fn rate_limited(&self, method: &http::Method, wait: Duration) {
-        self.0
-            .lock()
-            .unwrap()
-            .push(format!("{method} waits {}", wait.as_secs()));
+        self.push(format!("{method} waits {}", wait.as_secs()));
     }
 
     fn retried(&self, method: &http::Method, code: Option<u16>) {
-        self.0
-            .lock()
-            .unwrap()
-            .push(format!("{method} again after {code:?}"));
+        self.push(format!("{method} again: {code:?}"));
     }
 
-    fn transferred(&self, method: &http::Method, sent: u64, received: Option<u64>) {
-        self.0
-            .lock()
-            .unwrap()
-            .push(format!("{method} {sent} {received:?}"));
+    fn finished(&self, method: &http::Method, elapsed: Duration, received: Option<u64>) {
+        self.push(format!(
+            "{method} over after {} {received:?}",
+            elapsed.as_secs()
+        ));
     }
 }
 
@@ -189,22 +195,56 @@ async fn every_send_takes_a_token_and_is_counted() {
             .await
             .is_err()
     );
-    let lines = counts.0.lock().unwrap();
+    let lines = counts.take();
     assert_eq!(
-        lines[..5],
+        lines[..7],
         [
             "POST waits 0",
-            "POST Some(503) 3",
-            "POST 2 Some(4)",
-            "POST again after Some(503)",
+            "POST sends 2",
+            "POST Some(503)",
             "POST waits 6",
+            "POST sends 2",
+            "POST Some(503)",
+            "POST again: Some(503)",
         ]
     );
+    let count = |wanted: &str| lines.iter().filter(|line| *line == wanted).count();
+    assert_eq!(count("POST Some(503)"), 11);
+    assert_eq!(count("POST again: Some(503)"), 10);
+    // The first token at once, then one every 10 s, and 3 s for the last answer.
+    assert_eq!(lines.last().unwrap(), "POST over after 103 Some(4)");
+}
+
+#[tokio::test]
+async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
+    let service = service_fn(|request: Request<Body>| async move {
+        if crate::metrics::is_watch(request.uri()) {
+            Response::builder()
+                .body(Body::from(b"{}".to_vec()))
+                .map_err(BoxError::from)
+        } else {
+            Err(BoxError::from("cut"))
+        }
+    });
+    let counts = Arc::new(Counts::default());
+    let options = ClientOptions {
+        metrics: Arc::<Counts>::clone(&counts),
+        ..ClientOptions::default()
+    };
+    let client = layered(service, &options);
+    client.get_path("/version").await.unwrap_err();
     assert_eq!(
-        lines
-            .iter()
-            .filter(|line| line.starts_with("POST Some(503)"))
-            .count(),
-        11
+        counts.take(),
+        [
+            "GET waits 0",
+            "GET sends 0",
+            "GET None",
+            "GET over after 0 None"
+        ]
     );
+    let watch = client
+        .watch(&crate::resource::PODS, &WatchOptions::default())
+        .await;
+    drop(watch.unwrap());
+    assert_eq!(counts.take(), ["GET Some(200)"]);
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Unfinished;
+
 /// Takes the measurements of a queue. Every method does nothing unless implemented.
 ///
 /// The depth of the queue, as upstream counts it, is the number of `added` less that of `got`.
@@ -22,6 +24,16 @@ pub trait QueueMetrics: Send + Sync {
 
     /// A delayed or rate-limited add, also one without delay.
     fn retried(&self) {}
+
+    /// How often to tell [`QueueMetrics::unfinished`]; none for never.
+    fn refresh_period(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How long the keys that workers have at this moment are being worked on.
+    fn unfinished(&self, unfinished: Unfinished) {
+        let _ = unfinished;
+    }
 }
 
 /// Counts nothing.

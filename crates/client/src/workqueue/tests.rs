@@ -235,6 +235,50 @@ async fn adds_are_counted_when_a_key_becomes_dirty() {
     assert_eq!(count(&counts.retried), 2);
 }
 
+/// Keeps what it is told of unfinished keys, twice a second.
+#[derive(Default)]
+struct Reports(Mutex<Vec<Unfinished>>);
+
+impl QueueMetrics for Reports {
+    fn refresh_period(&self) -> Option<Duration> {
+        Some(millis(500))
+    }
+
+    fn unfinished(&self, unfinished: Unfinished) {
+        self.0.lock().unwrap().push(unfinished);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unfinished_keys_are_reported_until_the_queue_ends() {
+    let reports = Arc::new(Reports::default());
+    let metrics: Arc<dyn QueueMetrics> = Arc::<Reports>::clone(&reports);
+    let queue = WorkQueue::new(RateLimiter::default(), metrics);
+    queue.add("a");
+    queue.add("b");
+    queue.get().await;
+    let work = async {
+        sleep(millis(200)).await;
+        queue.get().await;
+        sleep(millis(500)).await;
+        queue.done(&"a");
+        sleep(millis(400)).await;
+        queue.shut_down();
+    };
+    tokio::join!(queue.report_unfinished(), work);
+    let told = reports.0.lock().unwrap();
+    let millis: Vec<_> = told
+        .iter()
+        .map(|now| (now.total.as_millis(), now.longest.as_millis()))
+        .collect();
+    assert_eq!(millis, [(0, 0), (800, 500), (800, 800)]);
+}
+
+#[tokio::test]
+async fn metrics_that_ask_for_no_reports_get_none() {
+    queue().report_unfinished().await;
+}
+
 /// Workers and adders in a random dance: no key is with two workers, and after the last add of a
 /// key it is handed out once more.
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
+use statefulset_client::workqueue::NoopQueueMetrics;
 use statefulset_controller_util::consistency::{
     ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
 };
@@ -16,6 +17,7 @@ use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, Sync
 use tokio::time::advance;
 
 use super::*;
+use crate::metrics::NoopSetMetrics;
 
 /// A queue and a syncer of the set `default/foo`, whose core says `outcome`.
 struct Worker {
@@ -51,6 +53,7 @@ fn worker(
         set_control: Arc::new(set_control),
         consistency: consistency(&caches),
         clock: Arc::new(FakeClock::new(Timestamp::UNIX_EPOCH)),
+        metrics: Arc::new(NoopSetMetrics),
     });
     let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
     Worker {

@@ -25,6 +25,7 @@ use statefulset_set_control::testing::{Cluster, invariants};
 
 use crate::error::Error;
 use crate::handlers::PodHandler;
+use crate::metrics::NoopSetMetrics;
 use crate::stateful_set_controller::process;
 use crate::sync::{SetSyncer, Synced, SyncerParts};
 
@@ -77,6 +78,7 @@ impl Controller {
             set_control: Arc::new(control),
             consistency,
             clock: Arc::<FakeClock>::clone(&clock),
+            metrics: Arc::new(NoopSetMetrics),
         });
         let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
         let pods = PodHandler {

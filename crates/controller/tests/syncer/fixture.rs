@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::indexer::{CachedObject as _, Indexer};
+use statefulset_controller::metrics::{NoopSetMetrics, SetMetrics};
 use statefulset_controller::{Error, SetSyncer, Synced, SyncerParts};
 use statefulset_controller_util::consistency::{Caches, ConsistencyStore, NoopConsistencyStore};
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
@@ -43,6 +44,7 @@ pub(crate) struct Fixture {
     /// What a patch of a pod fails with.
     pub(crate) patch_failure: Option<fn() -> ApiError>,
     pub(crate) consistency: Arc<dyn ConsistencyStore>,
+    pub(crate) metrics: Arc<dyn SetMetrics>,
 }
 
 impl Default for Fixture {
@@ -59,6 +61,7 @@ impl Default for Fixture {
             live: None,
             patch_failure: None,
             consistency: Arc::new(NoopConsistencyStore),
+            metrics: Arc::new(NoopSetMetrics),
         }
     }
 }
@@ -76,6 +79,7 @@ impl Fixture {
             set_control: Arc::new(self.set_control(outcome)),
             consistency: Arc::clone(&self.consistency),
             clock: Arc::clone(&self.clock) as _,
+            metrics: Arc::clone(&self.metrics),
         });
         syncer.sync(&key()).await
     }

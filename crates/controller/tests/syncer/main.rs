@@ -5,6 +5,7 @@
 
 mod claiming;
 mod fixture;
+mod metrics;
 mod production;
 mod requeue;
 mod swallowed;

@@ -232,9 +232,10 @@ async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Worl
 }
 
 /// How many pods may be unavailable and how many the update step finds so: the numbers that
-/// upstream reads off two gauges. There are no gauges here, only what they would be set from: what
-/// the step counts and, of a whole sync, the outcome. A sync counts only where it comes to the
-/// step, which it does neither for `OnDelete` nor with an unready pod in an ordered set.
+/// upstream reads off two gauges. There are no gauges here, only what they are set from: what the
+/// step counts and, of a whole sync, the outcome. A sync counts only where it comes to the step,
+/// which it does neither for `OnDelete` nor with an unready pod in an ordered set. The gauges
+/// themselves are read, for the same sets, in the tests of the controller's metrics.
 async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
     for run in Run::walks() {
         let world = with_unready(run, set.clone(), unready).await;

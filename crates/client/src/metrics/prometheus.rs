@@ -1,0 +1,31 @@
+//! Everything that this crate counts, in a [`prometheus::Registry`] of the caller's: names, help,
+//! labels and buckets are those of a kube-controller-manager.
+//!
+//! There is no global registry. Each `register` adds its families to the registry that it is given,
+//! once; the values that it returns hand out what the clients, queues and informers take.
+//! [`text`] writes a registry's families as Go's exporters do.
+
+use prometheus::core::Collector;
+use prometheus::{Error, Registry};
+
+pub use informer::InformerFamilies;
+pub use rest_client::RestClientFamilies;
+pub use workqueue::WorkqueueFamilies;
+
+mod informer;
+mod rest_client;
+pub mod text;
+mod workqueue;
+
+#[cfg(test)]
+mod tests;
+
+/// Adds a family to a registry, if it could be made.
+fn register<C>(registry: &Registry, collector: Result<C, Error>) -> Result<C, Error>
+where
+    C: Collector + Clone + 'static,
+{
+    let collector = collector?;
+    registry.register(Box::new(collector.clone()))?;
+    Ok(collector)
+}

@@ -1,0 +1,98 @@
+//! The families `informer_*`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::{
+    Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use super::register;
+use crate::informer::{InformerMetrics, InformerMetricsProvider};
+use crate::resource::Resource;
+
+/// Buckets of the time that an event takes, in seconds.
+const SECONDS: [f64; 12] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+const LABELS: [&str; 4] = ["name", "group", "version", "resource"];
+/// How many digits of a version a gauge shows: so many are exact in a float.
+const VERSION_DIGITS: usize = 15;
+
+/// The families about informers.
+///
+/// Upstream: `component-base/metrics/prometheus/clientgo/fifo`.
+#[derive(Clone)]
+pub struct InformerFamilies {
+    queued: GaugeVec,
+    latency: HistogramVec,
+    version: IntGaugeVec,
+    /// What the label `name` says.
+    name: Box<str>,
+}
+
+impl InformerFamilies {
+    /// Adds the families to a registry. `name` is that of the program.
+    ///
+    /// # Errors
+    ///
+    /// The registry has one of them already.
+    pub fn register(registry: &Registry, name: &str) -> Result<Self, Error> {
+        let queued = Opts::new(
+            "informer_queued_items",
+            "[ALPHA] Number of items currently queued in the FIFO.",
+        );
+        let latency = HistogramOpts::new(
+            "informer_processing_latency_seconds",
+            "[ALPHA] Time taken to process events after popping from the queue.",
+        );
+        let version = Opts::new(
+            "informer_store_resource_version",
+            "[ALPHA] The 15 least significant digits of the resource version of the store.",
+        );
+        let latency = HistogramVec::new(latency.buckets(SECONDS.to_vec()), &LABELS);
+        Ok(Self {
+            queued: register(registry, GaugeVec::new(queued, &LABELS))?,
+            latency: register(registry, latency)?,
+            version: register(registry, IntGaugeVec::new(version, &LABELS))?,
+            name: name.into(),
+        })
+    }
+}
+
+impl InformerMetricsProvider for InformerFamilies {
+    fn informer(&self, resource: &Resource) -> Arc<dyn InformerMetrics> {
+        let labels = [
+            &self.name,
+            resource.group,
+            resource.version,
+            resource.plural,
+        ];
+        // Events go from the connection into the cache: none ever waits in a queue.
+        self.queued.with_label_values(&labels).set(0.0);
+        Arc::new(OfInformer {
+            latency: self.latency.with_label_values(&labels),
+            version: self.version.with_label_values(&labels),
+        })
+    }
+}
+
+/// The series of one informer.
+struct OfInformer {
+    latency: Histogram,
+    version: IntGauge,
+}
+
+impl InformerMetrics for OfInformer {
+    fn processed(&self, elapsed: Duration) {
+        self.latency.observe(elapsed.as_secs_f64());
+    }
+
+    fn store_version(&self, version: &str) {
+        let begin = version.len().saturating_sub(VERSION_DIGITS);
+        // A version that is no number is not shown.
+        if let Some(Ok(version)) = version.get(begin..).map(str::parse) {
+            self.version.set(version);
+        }
+    }
+}

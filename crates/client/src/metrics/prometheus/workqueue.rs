@@ -1,0 +1,139 @@
+//! The families `workqueue_*`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::{
+    Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry,
+};
+
+use super::register;
+use crate::workqueue::{QueueMetrics, Unfinished};
+
+/// Buckets of the time that a key waits or is worked on, in seconds.
+const SECONDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
+/// How often the gauges of unfinished work are set anew.
+///
+/// Upstream: `defaultUnfinishedWorkUpdatePeriod`.
+const REFRESH_PERIOD: Duration = Duration::from_millis(500);
+
+/// The families about work queues.
+///
+/// Upstream: `component-base/metrics/prometheus/workqueue`.
+#[derive(Clone)]
+pub struct WorkqueueFamilies {
+    depth: IntGaugeVec,
+    adds: IntCounterVec,
+    queue_duration: HistogramVec,
+    work_duration: HistogramVec,
+    unfinished: GaugeVec,
+    longest: GaugeVec,
+    retries: IntCounterVec,
+}
+
+impl WorkqueueFamilies {
+    /// Adds the families to a registry.
+    ///
+    /// # Errors
+    ///
+    /// The registry has one of them already.
+    pub fn register(registry: &Registry) -> Result<Self, Error> {
+        let labels = &["name"];
+        let counter = |name: &str, help: &str| {
+            register(registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let gauge = |name: &str, help: &str| {
+            register(registry, GaugeVec::new(Opts::new(name, help), labels))
+        };
+        let histogram = |name: &str, help: &str| {
+            let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+            register(registry, HistogramVec::new(options, labels))
+        };
+        let depth = Opts::new("workqueue_depth", "[BETA] Current depth of workqueue");
+        Ok(Self {
+            depth: register(registry, IntGaugeVec::new(depth, labels))?,
+            adds: counter(
+                "workqueue_adds_total",
+                "[BETA] Total number of adds handled by workqueue",
+            )?,
+            queue_duration: histogram(
+                "workqueue_queue_duration_seconds",
+                "[BETA] How long in seconds an item stays in workqueue before being requested.",
+            )?,
+            work_duration: histogram(
+                "workqueue_work_duration_seconds",
+                "[BETA] How long in seconds processing an item from workqueue takes.",
+            )?,
+            unfinished: gauge(
+                "workqueue_unfinished_work_seconds",
+                "[BETA] How many seconds of work has done that is in progress and hasn't been \
+                 observed by work_duration. Large values indicate stuck threads. One can deduce \
+                 the number of stuck threads by observing the rate at which this increases.",
+            )?,
+            longest: gauge(
+                "workqueue_longest_running_processor_seconds",
+                "[BETA] How many seconds has the longest running processor for workqueue been \
+                 running.",
+            )?,
+            retries: counter(
+                "workqueue_retries_total",
+                "[BETA] Total number of retries handled by workqueue",
+            )?,
+        })
+    }
+
+    /// What the queue of this name takes. Its series are there at once, with 0.
+    pub fn queue(&self, name: &str) -> Arc<dyn QueueMetrics> {
+        let labels = &[name];
+        Arc::new(OfQueue {
+            depth: self.depth.with_label_values(labels),
+            adds: self.adds.with_label_values(labels),
+            queue_duration: self.queue_duration.with_label_values(labels),
+            work_duration: self.work_duration.with_label_values(labels),
+            unfinished: self.unfinished.with_label_values(labels),
+            longest: self.longest.with_label_values(labels),
+            retries: self.retries.with_label_values(labels),
+        })
+    }
+}
+
+/// The series of one queue.
+struct OfQueue {
+    depth: IntGauge,
+    adds: IntCounter,
+    queue_duration: Histogram,
+    work_duration: Histogram,
+    unfinished: Gauge,
+    longest: Gauge,
+    retries: IntCounter,
+}
+
+impl QueueMetrics for OfQueue {
+    fn added(&self) {
+        self.depth.inc();
+        self.adds.inc();
+    }
+
+    fn got(&self, waited: Duration) {
+        self.depth.dec();
+        self.queue_duration.observe(waited.as_secs_f64());
+    }
+
+    fn done(&self, worked: Duration) {
+        self.work_duration.observe(worked.as_secs_f64());
+    }
+
+    fn retried(&self) {
+        self.retries.inc();
+    }
+
+    fn refresh_period(&self) -> Option<Duration> {
+        Some(REFRESH_PERIOD)
+    }
+
+    fn unfinished(&self, unfinished: Unfinished) {
+        self.unfinished.set(unfinished.total.as_secs_f64());
+        self.longest.set(unfinished.longest.as_secs_f64());
+    }
+}

@@ -1,0 +1,224 @@
+//! Everything that the controller counts, in a [`prometheus::Registry`] of the caller's.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube_apimachinery::object_key::ObjectKey;
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::{Error, IntCounterVec, Opts, Registry};
+use statefulset_client::metrics::prometheus::{InformerFamilies, WorkqueueFamilies};
+use statefulset_controller_util::consistency::TrackedResource;
+use statefulset_controller_util::stateful_set::PodManagementPolicy;
+
+use super::{ControllerMetrics, QUEUE_NAME, SetMetrics, Unavailability};
+
+#[cfg(test)]
+mod tests;
+
+const MAX_UNAVAILABLE: (&str, &str) = (
+    "statefulset_controller_statefulset_max_unavailable",
+    "[ALPHA] Maximum number of unavailable pods allowed during StatefulSet rolling updates",
+);
+const UNAVAILABLE_REPLICAS: (&str, &str) = (
+    "statefulset_controller_statefulset_unavailable_replicas",
+    "[ALPHA] Current number of unavailable pods in StatefulSet",
+);
+/// The labels of both, in the order of their names.
+const SET_LABELS: [&str; 3] = [
+    "pod_management_policy",
+    "statefulset_name",
+    "statefulset_namespace",
+];
+
+/// What is shown and under which name.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program's name, for the label `name` of `informer_*`.
+    pub program: String,
+    /// Whether `statefulset_controller_stale_sync_skips_total` is shown. Kubernetes 1.36 counts
+    /// these syncs without showing them; 1.37 shows them.
+    pub stale_sync_skips: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            program: "kube-controller-manager".to_owned(),
+            stale_sync_skips: false,
+        }
+    }
+}
+
+impl ControllerMetrics {
+    /// Adds the families of sets, queue and caches to a registry, and counts there.
+    ///
+    /// # Errors
+    ///
+    /// The registry has one of the families already.
+    pub fn register(registry: &Registry, options: &Options) -> Result<Self, Error> {
+        let queues = WorkqueueFamilies::register(registry)?;
+        let informers = InformerFamilies::register(registry, &options.program)?;
+        let sets = SetFamilies::register(registry, options.stale_sync_skips)?;
+        Ok(Self {
+            queue: queues.queue(QUEUE_NAME),
+            informers: Arc::new(informers),
+            sets: Arc::new(sets),
+        })
+    }
+}
+
+/// The families `statefulset_controller_*`.
+///
+/// Unlike upstream's, the series of a set end with the set.
+#[derive(Clone)]
+pub struct SetFamilies {
+    gauges: Gauges,
+    stale_sync_skips: IntCounterVec,
+}
+
+impl SetFamilies {
+    /// Adds the families to a registry; that of skipped syncs only if it is to be shown.
+    ///
+    /// # Errors
+    ///
+    /// The registry has one of them already.
+    pub fn register(registry: &Registry, show_stale_sync_skips: bool) -> Result<Self, Error> {
+        let gauges = Gauges::new()?;
+        registry.register(Box::new(gauges.clone()))?;
+        let options = Opts::new(
+            "statefulset_controller_stale_sync_skips_total",
+            "[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.",
+        );
+        let stale_sync_skips = IntCounterVec::new(options, &["group", "resource"])?;
+        if show_stale_sync_skips {
+            registry.register(Box::new(stale_sync_skips.clone()))?;
+        }
+        Ok(Self {
+            gauges,
+            stale_sync_skips,
+        })
+    }
+}
+
+impl SetMetrics for SetFamilies {
+    fn counted(
+        &self,
+        set: &ObjectKey,
+        policy: PodManagementPolicy,
+        unavailability: Unavailability,
+    ) {
+        let mut sets = self.gauges.sets();
+        if let Some(known) = sets.get_mut(set)
+            && known.policy == policy
+        {
+            known.max = unavailability.max;
+            known.current = unavailability.current.or(known.current);
+            return;
+        }
+        // A set of another policy is another set of the name.
+        let fresh = Series {
+            policy,
+            max: unavailability.max,
+            current: unavailability.current,
+        };
+        sets.insert(set.clone(), fresh);
+    }
+
+    fn gone(&self, set: &ObjectKey) {
+        self.gauges.sets().remove(set);
+    }
+
+    fn stale_sync_skipped(&self, resource: TrackedResource) {
+        let name = resource.to_string();
+        let (resource, group) = name.split_once('.').unwrap_or((&name, ""));
+        let labels = [group, resource];
+        self.stale_sync_skips.with_label_values(&labels).inc();
+    }
+}
+
+/// The two gauges of each set. A vector of gauges would tell labels apart by a hash of their joined
+/// text, which the sets `a/bc` and `ab/c` share, and keep every label's name for each set.
+#[derive(Clone)]
+struct Gauges {
+    descriptions: Arc<[Desc; 2]>,
+    sets: Arc<Mutex<BTreeMap<ObjectKey, Series>>>,
+}
+
+struct Series {
+    policy: PodManagementPolicy,
+    max: usize,
+    /// None until a sync has counted it.
+    current: Option<usize>,
+}
+
+impl Gauges {
+    fn new() -> Result<Self, Error> {
+        let describe = |(name, help): (&str, &str)| {
+            let labels = SET_LABELS.map(str::to_owned).to_vec();
+            Desc::new(name.to_owned(), help.to_owned(), labels, [].into())
+        };
+        let descriptions = [describe(MAX_UNAVAILABLE)?, describe(UNAVAILABLE_REPLICAS)?];
+        Ok(Self {
+            descriptions: Arc::new(descriptions),
+            sets: Arc::default(),
+        })
+    }
+
+    fn sets(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Series>> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn family(
+        &self,
+        (name, help): (&str, &str),
+        value: impl Fn(&Series) -> Option<usize>,
+    ) -> MetricFamily {
+        let sets = self.sets();
+        let metrics = sets
+            .iter()
+            .filter_map(|(set, series)| Some(metric(set, series.policy, value(series)?)));
+        let mut family = MetricFamily::default();
+        family.set_name(name.to_owned());
+        family.set_help(help.to_owned());
+        family.set_field_type(MetricType::GAUGE);
+        family.set_metric(metrics.collect());
+        family
+    }
+}
+
+impl Collector for Gauges {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        vec![
+            self.family(MAX_UNAVAILABLE, |series| Some(series.max)),
+            self.family(UNAVAILABLE_REPLICAS, |series| series.current),
+        ]
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of pods are far below 2^53"
+)]
+fn metric(set: &ObjectKey, policy: PodManagementPolicy, value: usize) -> Metric {
+    let policy = match policy {
+        PodManagementPolicy::OrderedReady => "OrderedReady",
+        PodManagementPolicy::Parallel => "Parallel",
+    };
+    let values = [policy, set.name(), set.namespace()];
+    let pairs = SET_LABELS.into_iter().zip(values).map(|(name, value)| {
+        let mut pair = LabelPair::default();
+        pair.set_name(name.to_owned());
+        pair.set_value(value.to_owned());
+        pair
+    });
+    let mut gauge = Gauge::default();
+    gauge.set_value(value as f64);
+    let mut metric = Metric::from_gauge(gauge);
+    metric.set_label(pairs.collect());
+    metric
+}

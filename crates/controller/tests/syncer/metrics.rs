@@ -1,0 +1,103 @@
+//! What syncs count.
+
+use std::sync::Arc;
+
+use kube_apimachinery::object_key::ObjectKey;
+use serde_json::json;
+use statefulset_controller::metrics::{SetMetrics, Unavailability};
+use statefulset_controller_util::consistency::{MockConsistencyStore, StaleCache, TrackedResource};
+use statefulset_controller_util::stateful_set::PodManagementPolicy;
+use statefulset_set_control::{Error as UpdateError, SyncOutcome};
+
+use crate::fixture::{Fixture, Log, internal_error, key};
+
+impl SetMetrics for Log {
+    fn counted(
+        &self,
+        set: &ObjectKey,
+        policy: PodManagementPolicy,
+        Unavailability { max, current }: Unavailability,
+    ) {
+        self.push(format!("{set} {policy:?}: {current:?} of {max}"));
+    }
+
+    fn gone(&self, set: &ObjectKey) {
+        self.push(format!("{set} is gone"));
+    }
+
+    fn stale_sync_skipped(&self, resource: TrackedResource) {
+        self.push(format!("{resource} behind"));
+    }
+}
+
+/// A fixture, and what is counted in it.
+fn fixture() -> (Fixture, Log) {
+    let counts = Log::default();
+    let fixture = Fixture {
+        metrics: Arc::new(counts.clone()),
+        ..Fixture::default()
+    };
+    (fixture, counts)
+}
+
+#[tokio::test]
+async fn what_a_sync_counts_is_told_whether_it_succeeds_or_not() {
+    let (fixture, counts) = fixture();
+    fixture.add_set(|set| set["spec"]["podManagementPolicy"] = json!("Parallel"));
+    let outcome = |max, current, fails: bool| {
+        move || SyncOutcome {
+            max_unavailable: max,
+            unavailable_replicas: current,
+            error: fails.then(|| UpdateError::Status(internal_error())),
+            ..SyncOutcome::default()
+        }
+    };
+    fixture
+        .sync(outcome(Some(2), Some(1), false))
+        .await
+        .unwrap();
+    fixture
+        .sync(outcome(Some(2), None, true))
+        .await
+        .unwrap_err();
+    // Without the gate nothing is counted.
+    fixture.sync(outcome(None, None, false)).await.unwrap();
+    let parallel = |count: &str| format!("ns/web Parallel: {count} of 2");
+    assert_eq!(counts.take(), [parallel("Some(1)"), parallel("None")]);
+}
+
+#[tokio::test]
+async fn a_set_that_is_gone_is_no_longer_counted() {
+    let (fixture, counts) = fixture();
+    fixture.sync_quietly().await.unwrap();
+    assert_eq!(counts.take(), [format!("{} is gone", key())]);
+}
+
+#[tokio::test]
+async fn a_sync_that_is_put_off_is_counted_by_the_cache_that_is_behind() {
+    for (stale, expected) in [
+        (
+            StaleCache::Older {
+                read: "1".to_owned(),
+                written: "2".to_owned(),
+                resource: TrackedResource::StatefulSets,
+            },
+            "statefulsets.apps behind",
+        ),
+        (
+            StaleCache::PodDeleted {
+                pod: ObjectKey::new("ns", "web-0"),
+            },
+            "pods behind",
+        ),
+    ] {
+        let (mut fixture, counts) = fixture();
+        let mut consistency = MockConsistencyStore::new();
+        consistency
+            .expect_ensure_ready()
+            .returning(move |_| Err(stale.clone()));
+        fixture.consistency = Arc::new(consistency);
+        fixture.sync_quietly().await.unwrap_err();
+        assert_eq!(counts.take(), [expected]);
+    }
+}
