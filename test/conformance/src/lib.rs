@@ -10,6 +10,7 @@ pub mod diff;
 pub mod files;
 pub mod kubectl;
 pub mod masks;
+pub mod metrics;
 pub mod model;
 pub mod outcome;
 pub mod programs;

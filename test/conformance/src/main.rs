@@ -1,4 +1,4 @@
-//! `conformance revisions|sync|settled|apiserver|kubectl FILE...`: exit code 0 if all cases pass,
+//! `conformance revisions|sync|settled|apiserver|kubectl|metrics FILE...`: exit code 0 if all cases pass,
 //! 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use conformance::apiserver::Against;
 use conformance::kubectl::Programs;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::Report;
-use conformance::{apiserver, kubectl, revisions, settled, sync};
+use conformance::{apiserver, kubectl, metrics, revisions, settled, sync};
 
 /// Replays recorded behaviour of the reference.
 #[derive(Parser)]
@@ -41,12 +41,23 @@ enum Form {
         files: Vec<PathBuf>,
     },
     /// Requests and answers of an API server, replayed against the embedded one or another.
+    ///
+    /// On another server each case gets a namespace, which is deleted afterwards. That server
+    /// should run no controllers and no admission plugins beyond those of the recordings, and have
+    /// roles switched on for cases about them.
     Apiserver {
         /// Files with a list of cases, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
         #[command(flatten)]
         server: Server,
+
+        /// Sent where a recording has the token `stscontrollertoken`: that of the service account
+        /// kube-system/statefulset-controller, bound to the role
+        /// system:controller:statefulset-controller. Without it `stscontrollertoken` itself is
+        /// sent, which a server may know from its token file.
+        #[arg(long, value_name = "TOKEN", requires = "url")]
+        sts_token: Option<String>,
     },
     /// Sessions of kubectl, replayed against the shipped control plane and controller.
     Kubectl {
@@ -56,27 +67,28 @@ enum Form {
         #[command(flatten)]
         programs: GivenPrograms,
     },
+    /// Scrapes of `/metrics`, compared with one of the shipped controller in all but the values,
+    /// or of another program.
+    Metrics {
+        /// Files with one scrape each, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        program: Server,
+    },
 }
 
-/// Another server than the embedded one.
+/// Another server than the runner's own.
 #[derive(Args)]
 struct Server {
-    /// Ask the server at this URL instead of an embedded one; each case gets a namespace there,
-    /// which is deleted afterwards. The server should run no controllers and no admission plugins
-    /// beyond those of the recordings, and have roles switched on for cases about them.
+    /// Ask the server at this URL instead of one of the runner's own.
     #[arg(long = "server", value_name = "URL", requires = "token")]
     url: Option<String>,
 
-    /// The bearer token of a user who may do everything, for steps that name no token.
+    /// The bearer token of a user who may do everything; of a program that is scraped: who may read
+    /// `/metrics`. For requests that name no other.
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
-
-    /// Sent where a recording has the token `stscontrollertoken`: that of the service account
-    /// kube-system/statefulset-controller, bound to the role
-    /// system:controller:statefulset-controller. Without it `stscontrollertoken` itself is sent,
-    /// which a server may know from its token file.
-    #[arg(long, value_name = "TOKEN", requires = "url")]
-    sts_token: Option<String>,
 
     /// The certificate authorities (PEM) that the server's certificate is checked with. Needed
     /// for a server on another machine, unless checking is given up; on this machine the
@@ -90,9 +102,10 @@ struct Server {
 }
 
 impl Server {
-    fn against(&self) -> anyhow::Result<Against> {
+    /// The server; none if the runner's own is meant.
+    fn remote(&self) -> anyhow::Result<Option<Remote>> {
         let (Some(url), Some(token)) = (&self.url, &self.token) else {
-            return Ok(Against::Embedded);
+            return Ok(None);
         };
         let certificates = match &self.ca {
             Some(path) => Certificates::Authority(path.clone()),
@@ -104,10 +117,15 @@ impl Server {
             "{url} is not on this machine: check its certificate by --ca FILE, or pass \
              --insecure-skip-tls-verify"
         );
-        Ok(Against::Remote(match &self.sts_token {
-            Some(token) => remote.with_controller_token(token),
-            None => remote,
-        }))
+        Ok(Some(remote))
+    }
+
+    fn against(&self, sts_token: Option<&str>) -> anyhow::Result<Against> {
+        Ok(match (self.remote()?, sts_token) {
+            (None, _) => Against::Embedded,
+            (Some(remote), None) => Against::Remote(remote),
+            (Some(remote), Some(token)) => Against::Remote(remote.with_controller_token(token)),
+        })
     }
 }
 
@@ -138,12 +156,20 @@ fn main() -> ExitCode {
         Form::Revisions { files } => Report::of(&files, revisions::run),
         Form::Sync { files } => Report::of(&files, sync::run),
         Form::Settled { files } => Report::of(&files, settled::run),
-        Form::Apiserver { files, server } => server
-            .against()
+        Form::Apiserver {
+            files,
+            server,
+            sts_token,
+        } => server
+            .against(sts_token.as_deref())
             .and_then(|against| apiserver::run(&files, &against)),
         Form::Kubectl { files, programs } => programs
             .find()
             .and_then(|programs| kubectl::run(&files, &programs)),
+        Form::Metrics { files, program } => program
+            .remote()
+            .and_then(|remote| metrics::scrape(remote.as_ref()))
+            .and_then(|scrape| metrics::run(&files, &scrape)),
     };
     match run {
         Ok(report) => report.print(),

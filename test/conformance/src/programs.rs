@@ -1,10 +1,15 @@
 //! The shipped programs. Cargo builds none of another package's programs for a runner or a test,
 //! so they are built here.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command as ProgramCommand};
+use tokio::time::timeout;
 
 /// What cargo tells a program about the package that it belongs to. Build scripts that watch
 /// these would run again for every other caller of cargo.
@@ -28,6 +33,9 @@ const PACKAGES: [&str; 8] = [
     "--features",
     "kube-test-control-plane/cli",
 ];
+
+/// How long the control plane may take to be ready.
+const START_MAX: Duration = Duration::from_secs(30);
 
 /// Where the programs are.
 #[derive(Clone, Debug)]
@@ -115,4 +123,30 @@ fn build_in(root: &Path, folder: &Path) -> anyhow::Result<()> {
 pub fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).unwrap_or(package).to_owned()
+}
+
+/// Starts a program whose errors go to a file, and which ends with the handle.
+pub(crate) fn spawn(command: &mut ProgramCommand, log: &Path) -> anyhow::Result<Child> {
+    let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
+    let child = command
+        .stdin(Stdio::null())
+        .stderr(file)
+        .kill_on_drop(true)
+        .spawn();
+    child.with_context(|| {
+        let program = Path::new(command.as_std().get_program());
+        format!("run {}", program.display())
+    })
+}
+
+/// Waits until the control plane tells its URL.
+pub(crate) async fn ready(control_plane: &mut Child) -> anyhow::Result<String> {
+    let stdout = control_plane.stdout.take().context("it has no output")?;
+    let mut lines = BufReader::new(stdout).lines();
+    let line = timeout(START_MAX, lines.next_line())
+        .await
+        .with_context(|| format!("it says nothing within {} s", START_MAX.as_secs()))??
+        .context("it has ended")?;
+    let url = line.strip_prefix("ready ");
+    Ok(url.with_context(|| format!("it says {line:?}"))?.to_owned())
 }

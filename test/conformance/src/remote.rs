@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{CONTENT_TYPE, HOST};
 use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Request, Uri};
+use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
 use kube_test_control_plane::reply::ResponseBody;
@@ -120,16 +120,46 @@ impl Remote {
     ///
     /// The server can't be reached, or refuses.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        let request = Request::get(path).body(Full::default())?;
+        Ok(serde_json::from_slice(&self.read(path).await?)?)
+    }
+
+    /// Reads any text as the administrator.
+    ///
+    /// # Errors
+    ///
+    /// The server can't be reached, or refuses, or answers no text.
+    pub async fn text(&self, path: &str) -> anyhow::Result<String> {
+        Ok(String::from_utf8(self.read(path).await?.into())?)
+    }
+
+    /// Creates an object, or replaces it, as the administrator.
+    ///
+    /// # Errors
+    ///
+    /// The server can't be reached, or refuses.
+    pub async fn write(&self, method: Method, path: &str, object: &Value) -> anyhow::Result<()> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::from(object.to_string()))?;
+        self.success(request).await.map(drop)
+    }
+
+    async fn read(&self, path: &str) -> anyhow::Result<Bytes> {
+        self.success(Request::get(path).body(Full::default())?)
+            .await
+    }
+
+    /// Sends a request as the administrator. The body of an answer that is a success.
+    async fn success(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Bytes> {
+        let what = format!("{} {}", request.method(), request.uri());
         let answer = self.send(request, &Credentials::Administrator).await?;
         let status = answer.parts.status;
         let body = answer.body.collect().await;
         let body = body.map_err(|error| anyhow!("read the answer: {error}"))?;
-        ensure!(
-            status.is_success(),
-            "GET {path}: the server answers {status}"
-        );
-        Ok(serde_json::from_slice(&body.to_bytes())?)
+        ensure!(status.is_success(), "{what}: the server answers {status}");
+        Ok(body.to_bytes())
     }
 
     /// Sends a request over a connection of its own.

@@ -1,18 +1,17 @@
 //! A control plane and a controller for one session, and kubectl's way to them.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{Programs, Session, Step};
+use crate::programs::{ready, spawn};
 use crate::remote::{Certificates, Remote};
 
 /// Every actor but the one that binds volumes: claims stay pending, and pods run all the same.
@@ -23,9 +22,6 @@ const FOLDER: &str = "$DIR";
 
 /// Where it is in the folder of the programs' own files.
 const MANIFESTS: &str = "manifests";
-
-/// How long the control plane may take to be ready.
-const START_MAX: Duration = Duration::from_secs(30);
 
 /// How long a command may take.
 const COMMAND_MAX: Duration = Duration::from_secs(180);
@@ -207,29 +203,4 @@ impl Cluster {
             let _ = child.kill().await;
         }
     }
-}
-
-fn spawn(command: &mut Command, log: &Path) -> anyhow::Result<Child> {
-    let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
-    let child = command
-        .stdin(Stdio::null())
-        .stderr(file)
-        .kill_on_drop(true)
-        .spawn();
-    child.with_context(|| {
-        let program = Path::new(command.as_std().get_program());
-        format!("run {}", program.display())
-    })
-}
-
-/// Waits until the control plane tells its URL.
-async fn ready(control_plane: &mut Child) -> anyhow::Result<String> {
-    let stdout = control_plane.stdout.take().context("it has no output")?;
-    let mut lines = BufReader::new(stdout).lines();
-    let line = timeout(START_MAX, lines.next_line())
-        .await
-        .with_context(|| format!("it says nothing within {} s", START_MAX.as_secs()))??
-        .context("it has ended")?;
-    let url = line.strip_prefix("ready ");
-    Ok(url.with_context(|| format!("it says {line:?}"))?.to_owned())
 }

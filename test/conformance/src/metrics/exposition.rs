@@ -1,0 +1,203 @@
+//! What a scrape says, family by family.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, bail, ensure};
+
+/// One family of metrics.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Family {
+    /// The help text, as it was written.
+    pub help: String,
+    /// `counter`, `gauge`, `histogram` and so on.
+    pub kind: String,
+    /// In the order in which they were written.
+    pub samples: Vec<Sample>,
+}
+
+/// One line with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// What stands behind the family's name: `_bucket`, `_sum`, `_count` or nothing.
+    pub suffix: String,
+    /// Labels and their values in the order in which they were written; values unescaped.
+    pub labels: Vec<(String, String)>,
+    /// The number, as it was written.
+    pub value: String,
+}
+
+impl Sample {
+    /// The value of a label.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        let mut labels = self.labels.iter();
+        let (_, value) = labels.find(|(found, _)| found == name)?;
+        Some(value)
+    }
+
+    /// The names of the labels, but for that of a bucket's bound.
+    pub fn label_names(&self) -> Vec<&str> {
+        let names = self.labels.iter().map(|(name, _)| name.as_str());
+        names.filter(|name| *name != BOUND).collect()
+    }
+}
+
+/// The label with a bucket's bound.
+pub const BOUND: &str = "le";
+
+impl Family {
+    /// Which labels its series have: one entry if all have the same.
+    pub fn label_sets(&self) -> BTreeSet<Vec<&str>> {
+        self.samples.iter().map(Sample::label_names).collect()
+    }
+
+    /// The bounds of the buckets of each series: one entry if all have the same.
+    pub fn bounds(&self) -> BTreeSet<Vec<&str>> {
+        let mut by_series: BTreeMap<Vec<&(String, String)>, Vec<&str>> = BTreeMap::new();
+        for sample in self
+            .samples
+            .iter()
+            .filter(|sample| sample.suffix == "_bucket")
+        {
+            let series = sample.labels.iter().filter(|(name, _)| name != BOUND);
+            let bounds = by_series.entry(series.collect()).or_default();
+            bounds.extend(sample.label(BOUND));
+        }
+        by_series.into_values().collect()
+    }
+
+    /// The values of a label, where it has any.
+    pub fn label_values(&self, label: &str) -> BTreeSet<&str> {
+        self.samples
+            .iter()
+            .filter_map(|sample| sample.label(label))
+            .collect()
+    }
+}
+
+/// Reads a scrape in the text format 0.0.4: names with their families, in the order of the text.
+///
+/// # Errors
+///
+/// A line is neither a comment nor a sample, or a sample has no family before it.
+pub fn parse(text: &str) -> anyhow::Result<Vec<(String, Family)>> {
+    let mut families: Vec<(String, Family)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let place = || format!("line {}: {line:?}", index + 1);
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap_or((rest, ""));
+            family(&mut families, name).help = help.to_owned();
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').with_context(place)?;
+            family(&mut families, name).kind = kind.to_owned();
+        } else if !line.starts_with('#') && !line.trim().is_empty() {
+            let (name, labels, value) = sample(line).with_context(place)?;
+            let (owner, family) = families.last_mut().with_context(place)?;
+            let suffix = name.strip_prefix(owner.as_str());
+            let known = ["", "_bucket", "_sum", "_count"];
+            let suffix = suffix.filter(|suffix| known.contains(suffix));
+            let suffix = suffix.with_context(|| format!("{}: not of {owner}", place()))?;
+            family.samples.push(Sample {
+                suffix: suffix.to_owned(),
+                labels,
+                value,
+            });
+        }
+    }
+    Ok(families)
+}
+
+/// The family of this name, which is the last one or a new one.
+fn family<'a>(families: &'a mut Vec<(String, Family)>, name: &str) -> &'a mut Family {
+    if families.last().is_none_or(|(last, _)| last != name) {
+        families.push((name.to_owned(), Family::default()));
+    }
+    let last = families.len() - 1;
+    &mut families[last].1
+}
+
+type Labels = Vec<(String, String)>;
+
+/// Name, labels and value of one line.
+fn sample(line: &str) -> anyhow::Result<(&str, Labels, String)> {
+    let end = line.find(['{', ' ']).context("no value")?;
+    let (name, mut rest) = line.split_at(end);
+    ensure!(!name.is_empty(), "no name");
+    let mut labels = Vec::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        while !rest.starts_with('}') {
+            let (label, after) = rest.split_once("=\"").context("a label without a value")?;
+            let (value, after) = quoted(after)?;
+            labels.push((label.to_owned(), value));
+            rest = after.strip_prefix(',').unwrap_or(after);
+        }
+        rest = &rest[1..];
+    }
+    let mut words = rest.split_ascii_whitespace();
+    let value = words.next().context("no value")?;
+    Ok((name, labels, value.to_owned()))
+}
+
+/// A value up to its closing quote, and what follows.
+fn quoted(text: &str) -> anyhow::Result<(String, &str)> {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '"' => return Ok((value, &text[index + 1..])),
+            '\\' => match characters.next() {
+                Some((_, 'n')) => value.push('\n'),
+                Some((_, escaped)) => value.push(escaped),
+                None => break,
+            },
+            other => value.push(other),
+        }
+    }
+    bail!("a label's value has no end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scrape_is_read_family_by_family() {
+        let text = "# HELP a Some help\n# TYPE a histogram\n\
+                    a_bucket{x=\"1\",le=\"0.5\"} 1\na_bucket{x=\"1\",le=\"+Inf\"} 2\n\
+                    a_sum{x=\"1\"} 0.5\na_count{x=\"1\"} 2\n\
+                    # TYPE b gauge\nb +Inf\n\
+                    # HELP c C\n# TYPE c counter\nc{y=\"q\\\"\\\\\\n,}\",z=\"\"} 3 1700000000\n";
+        let families = parse(text).unwrap();
+        let names: Vec<&str> = families.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        let [(_, a), (_, b), (_, c)] = families.try_into().unwrap();
+        assert_eq!(
+            (a.help.as_str(), a.kind.as_str()),
+            ("Some help", "histogram")
+        );
+        assert_eq!(a.bounds(), [vec!["0.5", "+Inf"]].into());
+        assert_eq!(a.label_sets(), [vec!["x"]].into());
+        assert_eq!(a.samples[2].suffix, "_sum");
+        assert_eq!((b.help.as_str(), b.samples[0].value.as_str()), ("", "+Inf"));
+        assert_eq!(b.label_sets(), [vec![]].into());
+        assert_eq!(c.samples[0].label("y"), Some("q\"\\\n,}"));
+        assert_eq!(c.samples[0].label("z"), Some(""));
+        assert_eq!(c.samples[0].value, "3");
+    }
+
+    #[test]
+    fn what_is_no_scrape_is_refused() {
+        for text in [
+            "a 1",
+            "# TYPE a\n",
+            "# TYPE a counter\nb 1",
+            "# TYPE a counter\na_total 1",
+            "# TYPE a counter\na",
+            "# TYPE a counter\na{x=\"1} 1",
+            "# TYPE a counter\na{x} 1",
+            "# TYPE a counter\n{x=\"1\"} 1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
