@@ -1,67 +1,82 @@
-//! What the user typed, by the rules of Go's pflag package.
+//! What the user typed: the flags of kube-controller-manager that concern this program, under its
+//! names and with its defaults.
 //!
-//! The rules are few, and clap's are others: here a switch takes a value only after `=`, an
-//! underscore is a dash, and every mistake is told in one line.
+//! The flags, their texts and the reading of values are clap's; the shape of the argument vector is
+//! that of Go's pflag package (see [`argv`]), and every mistake is told in one line.
 
-mod table;
+pub(crate) mod authentication;
+pub(crate) mod authorization;
+pub(crate) mod debugging;
+pub(crate) mod features;
+pub(crate) mod generic;
+pub(crate) mod leader_election;
+pub(crate) mod logs;
+pub(crate) mod metrics;
+pub(crate) mod misc;
+pub(crate) mod secure_serving;
+pub(crate) mod statefulset_controller;
 
+mod argv;
+mod elsewhere;
+mod global;
+mod help;
+mod values;
+
+use std::error::Error as _;
 use std::ffi::OsString;
-use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::PROGRAM;
-use crate::logging::Format;
-pub(crate) use table::help;
-use table::{FLAGS, Flag};
+pub(crate) use help::help;
 
 /// What the program was called for.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Invocation {
     /// To run.
-    Run(Flags),
+    Run(Box<Flags>),
     /// To print the help.
     Help,
     /// To print the version.
     Version,
 }
 
-/// The value of each flag, as typed or by default, not yet checked against each other.
-#[derive(Debug, Clone, PartialEq)]
+/// The value of each flag, as typed or by default, not yet checked against each other. The groups
+/// stand in the order of the help.
+#[derive(Debug, Clone, PartialEq, clap::Parser)]
+#[command(
+    about = "The Kubernetes StatefulSet controller as a program of its own.",
+    disable_help_flag = true,
+    disable_version_flag = true,
+    no_binary_name = true
+)]
 pub(crate) struct Flags {
-    pub(crate) kubeconfig: String,
-    pub(crate) master: String,
-    pub(crate) leader_elect: bool,
-    pub(crate) controllers: Option<String>,
-    pub(crate) concurrent_statefulset_syncs: i32,
-    pub(crate) kube_api_qps: f64,
-    pub(crate) kube_api_burst: i32,
-    pub(crate) min_resync_period: Duration,
-    pub(crate) feature_gates: String,
-    pub(crate) verbosity: i32,
-    pub(crate) logging_format: Format,
-    help: bool,
-    version: bool,
-}
-
-impl Default for Flags {
-    fn default() -> Self {
-        Self {
-            kubeconfig: String::new(),
-            master: String::new(),
-            leader_elect: true,
-            controllers: None,
-            concurrent_statefulset_syncs: 5,
-            kube_api_qps: 20.0,
-            kube_api_burst: 30,
-            min_resync_period: Duration::from_secs(12 * 3600),
-            feature_gates: String::new(),
-            verbosity: 0,
-            logging_format: Format::Text,
-            help: false,
-            version: false,
-        }
-    }
+    #[command(flatten)]
+    pub(crate) debugging: debugging::DebuggingFlags,
+    #[command(flatten)]
+    pub(crate) generic: generic::GenericFlags,
+    #[command(flatten)]
+    pub(crate) leader_election: leader_election::LeaderElectionFlags,
+    #[command(flatten)]
+    pub(crate) features: features::FeatureFlags,
+    #[command(flatten)]
+    pub(crate) secure_serving: secure_serving::SecureServingFlags,
+    #[command(flatten)]
+    pub(crate) authentication: authentication::AuthenticationFlags,
+    #[command(flatten)]
+    pub(crate) authorization: authorization::AuthorizationFlags,
+    #[command(flatten)]
+    pub(crate) statefulset_controller: statefulset_controller::StatefulSetControllerFlags,
+    #[command(flatten)]
+    pub(crate) metrics: metrics::MetricsFlags,
+    #[command(flatten)]
+    pub(crate) logs: logs::LogsFlags,
+    #[command(flatten)]
+    pub(crate) misc: misc::MiscFlags,
+    #[command(flatten)]
+    global: global::GlobalFlags,
 }
 
 /// Reads an argument vector without the program's name.
@@ -81,109 +96,65 @@ pub(crate) fn parse(
             anyhow!("argument \"{}\" is not valid UTF-8", argument.display())
         })?);
     }
-    let mut flags = Flags::default();
-    let mut positional = Vec::new();
-    let mut rest = texts.iter().map(String::as_str);
-    while let Some(argument) = rest.next() {
-        if argument == "--" {
-            positional.extend(rest);
-            break;
-        }
-        if let Some(long) = argument.strip_prefix("--") {
-            parse_long(argument, long, &mut rest, &mut flags)?;
-        } else if let Some(short) = argument.strip_prefix('-').filter(|it| !it.is_empty()) {
-            parse_short(argument, short, &mut rest, &mut flags)?;
-        } else {
-            positional.push(argument);
-        }
-    }
-    if flags.help {
+    let mut command = command();
+    let arguments = argv::read(&command, &texts)?;
+    let flags = command
+        .try_get_matches_from_mut(arguments.flags)
+        .and_then(|matches| Flags::from_arg_matches(&matches))
+        .map_err(|err| bad_value(&command, &err))?;
+    if flags.global.help {
         return Ok(Invocation::Help);
     }
-    if flags.version {
+    if flags.global.version {
         return Ok(Invocation::Version);
     }
+    let positional = arguments.positional;
     if positional.iter().any(|argument| !argument.is_empty()) {
-        let quoted: Vec<_> = positional
-            .iter()
-            .map(|argument| format!("{argument:?}"))
-            .collect();
+        let quoted: Vec<_> = positional.iter().map(|it| format!("{it:?}")).collect();
         bail!(
             "{PROGRAM:?} does not take any arguments, got [{}]",
             quoted.join(" ")
         );
     }
-    Ok(Invocation::Run(flags))
+    Ok(Invocation::Run(Box::new(flags)))
 }
 
-fn parse_long<'a>(
-    argument: &str,
-    long: &'a str,
-    rest: &mut impl Iterator<Item = &'a str>,
-    flags: &mut Flags,
-) -> anyhow::Result<()> {
-    if long.starts_with(['-', '=']) {
-        bail!("bad flag syntax: {argument}; {SEE_HELP}");
-    }
-    let (name, value) = match long.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (long, None),
-    };
-    let name = name.replace('_', "-");
-    let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) else {
-        bail!("unknown flag: --{name}; {SEE_HELP}");
-    };
-    let value = match (value, flag.is_switch()) {
-        (Some(value), _) => value,
-        (None, true) => "true",
-        (None, false) => rest
-            .next()
-            .ok_or_else(|| anyhow!("flag needs an argument: --{name}; {SEE_HELP}"))?,
-    };
-    set(flag, value, flags)
-}
-
-/// Reads one-letter flags, of which only the last can have a value: `-v4`, `-v=4`, `-v 4`.
-fn parse_short<'a>(
-    argument: &str,
-    short: &'a str,
-    rest: &mut impl Iterator<Item = &'a str>,
-    flags: &mut Flags,
-) -> anyhow::Result<()> {
-    let mut letters = short;
-    while let Some(letter) = letters.chars().next() {
-        let Some(flag) = FLAGS.iter().find(|flag| flag.letter == Some(letter)) else {
-            bail!("unknown shorthand flag: {letter:?} in {argument}; {SEE_HELP}");
-        };
-        letters = &letters[letter.len_utf8()..];
-        let value = if let Some(value) = letters.strip_prefix('=') {
-            letters = "";
-            value
-        } else if flag.is_switch() {
-            "true"
-        } else if letters.is_empty() {
-            rest.next().ok_or_else(|| {
-                anyhow!("flag needs an argument: {letter:?} in {argument}; {SEE_HELP}")
-            })?
-        } else {
-            std::mem::take(&mut letters)
-        };
-        set(flag, value, flags)?;
-    }
-    Ok(())
-}
-
-fn set(flag: &Flag, value: &str, flags: &mut Flags) -> anyhow::Result<()> {
-    (flag.set)(flags, value).map_err(|allowed| {
-        let letter = flag
-            .letter
-            .map_or_else(String::new, |letter| format!("-{letter}, "));
-        let name = flag.name;
-        anyhow!("invalid argument {value:?} for \"{letter}--{name}\" flag: must be {allowed}")
+/// All flags. A boolean is a switch: its value may be left out.
+fn command() -> clap::Command {
+    Flags::command().mut_args(|arg| {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        // Clap takes the last full stop away.
+        let arg = arg.help(format!("{help}."));
+        if argv::value_name(&arg) == values::BOOL {
+            return arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true");
+        }
+        arg
     })
 }
 
-const SEE_HELP: &str = "see --help";
+/// Tells of a value that a flag can't have, as Go's flags do.
+fn bad_value(command: &clap::Command, error: &clap::Error) -> anyhow::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let flag = text(ContextKind::InvalidArg);
+    // Clap names the flag with its value, as in `--flag <int>` or `--flag[=<bool>]`.
+    let flag = flag.split([' ', '[', '=']).next().unwrap_or_default();
+    let letter = command
+        .get_arguments()
+        .find(|arg| arg.get_long() == flag.strip_prefix("--"))
+        .and_then(clap::Arg::get_short)
+        .map_or_else(String::new, |letter| format!("-{letter}, "));
+    let reason = error
+        .source()
+        .map_or_else(|| error.kind().to_string(), ToString::to_string);
+    let value = text(ContextKind::InvalidValue);
+    anyhow!("invalid argument {value:?} for \"{letter}{flag}\" flag: {reason}")
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,21 +2,7 @@
 //! kube-controller-manager.
 //!
 //! Flags have the names, defaults and spellings of kube-controller-manager: `--flag=value` and
-//! `--flag value`, `--switch` and `--switch=false`, `_` for `-`.
-//!
-//! | flag | default | meaning |
-//! |---|---|---|
-//! | `--kubeconfig` | | file with the API server and the credentials; without it and without `--master` the pod's service account |
-//! | `--master` | | address of the API server; wins over the one in the file |
-//! | `--leader-elect` | `true` | must be `false` until leader election is there |
-//! | `--controllers` | `*` | which controllers run; this program has `statefulset-controller` only |
-//! | `--concurrent-statefulset-syncs` | 5 | how many sets are synced at once |
-//! | `--kube-api-qps`, `--kube-api-burst` | 20, 30 | requests a second on average and at once, of each of the two clients (informers; controller and events); a negative rate is no limit |
-//! | `--min-resync-period` | `12h` | how often all cached objects are looked at again, stretched by a random factor of up to 2; `0s` is never |
-//! | `--feature-gates` | | such as `MaxUnavailableStatefulSet=true`; also `AllAlpha`, `AllBeta` |
-//! | `-v`, `--v` | 0 | how much is logged: 0 to 3 steps, 4 decisions, 5 and more everything |
-//! | `--logging-format` | `text` | `text` or `json`, one line each, on stderr |
-//! | `--version`, `-h`, `--help` | | |
+//! `--flag value`, `--switch` and `--switch=false`, `_` for `-`. `--help` lists them.
 //!
 //! # Exit codes
 //!
@@ -68,7 +54,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
         Invocation::Version => return print(&version()),
         Invocation::Run(flags) => flags,
     };
-    let options = Options::resolve(flags)?;
+    let options = Options::resolve(*flags)?;
     logging::start(options.logging).context("start logging")?;
     let seeds = Seeds {
         controller: random()?,

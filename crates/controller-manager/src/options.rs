@@ -8,6 +8,13 @@ use statefulset_client::config::Source;
 use statefulset_client::feature_gates::FeatureGates;
 
 use crate::flags::Flags;
+use crate::flags::authentication::AuthenticationFlags;
+use crate::flags::authorization::AuthorizationFlags;
+use crate::flags::debugging::DebuggingFlags;
+use crate::flags::generic::PROTOBUF;
+use crate::flags::leader_election::LeaderElectionFlags;
+use crate::flags::metrics::MetricsFlags;
+use crate::flags::secure_serving::SecureServingFlags;
 use crate::logging::Logging;
 
 /// The names of the controller; the second is the one of old.
@@ -32,10 +39,28 @@ pub(crate) struct Options {
     pub(crate) burst: u32,
     /// How often all cached objects are looked at again, at least; none means never.
     pub(crate) resync_period: Option<Duration>,
+    /// How long to wait before the controller starts, to be stretched by a factor of up to 2.
+    pub(crate) start_interval: Duration,
+    /// How long the syncs in progress may take to finish at the end; none for any time.
+    pub(crate) shutdown_timeout: Option<Duration>,
     /// What is turned on.
     pub(crate) feature_gates: FeatureGates,
     /// How much is logged, and how.
     pub(crate) logging: Logging,
+    /// What else the process shows of itself.
+    pub(crate) debugging: DebuggingFlags,
+    /// The lease.
+    pub(crate) leader_election: LeaderElectionFlags,
+    /// The program's own endpoints.
+    pub(crate) secure_serving: SecureServingFlags,
+    /// Who is let in to them.
+    pub(crate) authentication: AuthenticationFlags,
+    /// What they may do.
+    pub(crate) authorization: AuthorizationFlags,
+    /// What the metrics show.
+    pub(crate) metrics: MetricsFlags,
+    /// What the user should know about the flags, to be logged at the start.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Options {
@@ -47,47 +72,69 @@ impl Options {
     ///
     /// Upstream: `KubeControllerManagerOptions.Validate`.
     pub(crate) fn resolve(flags: Flags) -> anyhow::Result<Self> {
-        let syncs = flags.concurrent_statefulset_syncs;
+        let generic = flags.generic;
+        let syncs = flags.statefulset_controller.concurrent_statefulset_syncs;
         let concurrent_syncs = usize::try_from(syncs).ok().and_then(NonZeroUsize::new);
         let concurrent_syncs = concurrent_syncs.with_context(|| {
             format!("concurrent-statefulset-syncs must be greater than 0, but got {syncs}")
         })?;
-        let burst = u32::try_from(flags.kube_api_burst);
-        let burst = burst.ok().with_context(|| {
-            format!(
-                "kube-api-burst must be 0 or greater, but got {}",
-                flags.kube_api_burst
-            )
-        })?;
-        let gates = flags.feature_gates;
+        let burst = generic.kube_api_burst;
+        let burst = u32::try_from(burst)
+            .ok()
+            .with_context(|| format!("kube-api-burst must be 0 or greater, but got {burst}"))?;
+        let gates = flags.features.feature_gates;
         let feature_gates = FeatureGates::parse(&gates).map_err(|err| {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
-        check_controllers(flags.controllers.as_deref().unwrap_or("*"))?;
+        check_controllers(&generic.controllers)?;
         ensure!(
-            !flags.leader_elect,
+            !generic.use_service_account_credentials,
+            "--use-service-account-credentials=true is not supported: run with the credentials of \
+             the service account kube-system/statefulset-controller, and remove the flag"
+        );
+        flags.leader_election.validate()?;
+        ensure!(
+            !flags.leader_election.leader_elect,
             "--leader-elect=true is not supported yet: pass --leader-elect=false, and see to it \
              that no other StatefulSet controller runs"
         );
-        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        flags.secure_serving.validate()?;
+        flags.authentication.validate()?;
+        flags.metrics.validate()?;
+        let mut warnings = Vec::new();
+        if generic.kube_api_content_type == PROTOBUF {
+            warnings.push(format!(
+                "--kube-api-content-type={PROTOBUF}: this program speaks JSON with the API server"
+            ));
+        }
+        let not_zero = |duration: Duration| Some(duration).filter(|it| !it.is_zero());
         Ok(Self {
             source: Source {
-                kubeconfig: given(flags.kubeconfig).map(Into::into),
-                master: given(flags.master),
+                kubeconfig: flags.misc.kubeconfig,
+                master: Some(flags.misc.master).filter(|master| !master.is_empty()),
             },
             concurrent_syncs,
-            qps: if flags.kube_api_qps == 0.0 {
+            qps: if generic.kube_api_qps == 0.0 {
                 QPS_OF_ZERO
             } else {
-                flags.kube_api_qps
+                generic.kube_api_qps
             },
             burst: if burst == 0 { BURST_OF_ZERO } else { burst },
-            resync_period: Some(flags.min_resync_period).filter(|period| !period.is_zero()),
+            resync_period: not_zero(generic.min_resync_period),
+            start_interval: generic.controller_start_interval,
+            shutdown_timeout: not_zero(generic.controller_shutdown_timeout),
             feature_gates,
             logging: Logging {
-                verbosity: flags.verbosity,
-                format: flags.logging_format,
+                verbosity: flags.logs.verbosity,
+                format: flags.logs.logging_format,
             },
+            debugging: flags.debugging,
+            leader_election: flags.leader_election,
+            secure_serving: flags.secure_serving,
+            authentication: flags.authentication,
+            authorization: flags.authorization,
+            metrics: flags.metrics,
+            warnings,
         })
     }
 }
@@ -96,14 +143,11 @@ impl Options {
 /// concerns it counts; a name counts before `*`.
 ///
 /// Upstream: `IsControllerEnabled`.
-fn check_controllers(list: &str) -> anyhow::Result<()> {
+fn check_controllers(list: &[String]) -> anyhow::Result<()> {
     let mut enabled = None;
     let mut all = false;
-    for entry in list
-        .split(',')
-        .map(str::trim)
-        .filter(|entry| !entry.is_empty())
-    {
+    let entries = list.iter().map(|entry| entry.trim());
+    for entry in entries.filter(|entry| !entry.is_empty()) {
         if entry == "*" {
             all = true;
             continue;
@@ -116,133 +160,12 @@ fn check_controllers(list: &str) -> anyhow::Result<()> {
     }
     ensure!(
         enabled.unwrap_or(all),
-        "--controllers={list} leaves nothing to run: this program has only {:?}",
+        "--controllers={} leaves nothing to run: this program has only {:?}",
+        list.join(","),
         CONTROLLER_NAMES[0]
     );
     Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::flags::{Invocation, parse};
-    use crate::logging::Format;
-
-    fn resolved(arguments: &[&str]) -> anyhow::Result<Options> {
-        match parse(arguments.iter())? {
-            Invocation::Run(flags) => Options::resolve(flags),
-            other => panic!("{arguments:?}: {other:?}"),
-        }
-    }
-
-    fn default_options() -> Options {
-        Options {
-            source: Source::default(),
-            concurrent_syncs: NonZeroUsize::new(5).unwrap(),
-            qps: 20.0,
-            burst: 30,
-            resync_period: Some(Duration::from_secs(43_200)),
-            feature_gates: FeatureGates::default(),
-            logging: Logging {
-                verbosity: 0,
-                format: Format::Text,
-            },
-        }
-    }
-
-    #[test]
-    fn arguments_resolve_to_options() {
-        let with = |change: fn(&mut Options)| {
-            let mut options = default_options();
-            change(&mut options);
-            options
-        };
-        let table: [(&[&str], Options); 8] = [
-            (&[], default_options()),
-            (
-                &["--kubeconfig=a/b", "--master", "https://h"],
-                with(|options| {
-                    options.source = Source {
-                        kubeconfig: Some("a/b".into()),
-                        master: Some("https://h".into()),
-                    };
-                }),
-            ),
-            (&["--kube-api-qps=0.5"], with(|options| options.qps = 0.5)),
-            (
-                &["--kube-api-qps=0", "--kube-api-burst=0"],
-                with(|options| (options.qps, options.burst) = (5.0, 10)),
-            ),
-            (
-                &["--min-resync-period=0"],
-                with(|options| options.resync_period = None),
-            ),
-            (
-                &["--feature-gates=MaxUnavailableStatefulSet=true"],
-                with(|options| options.feature_gates.max_unavailable_stateful_set = true),
-            ),
-            (
-                &["-v=4", "--logging-format=json"],
-                with(|options| {
-                    options.logging = Logging {
-                        verbosity: 4,
-                        format: Format::Json,
-                    };
-                }),
-            ),
-            (
-                &["--controllers=statefulset,-statefulset-controller,*"],
-                default_options(),
-            ),
-        ];
-        for (arguments, expected) in table {
-            let arguments = [&["--leader-elect=false"], arguments].concat();
-            assert_eq!(resolved(&arguments).unwrap(), expected, "{arguments:?}");
-        }
-    }
-
-    #[test]
-    fn each_mistake_is_told_in_one_line() {
-        let off = "--leader-elect=false";
-        for (arguments, expected) in [
-            (
-                ["--concurrent-statefulset-syncs=0", off],
-                "concurrent-statefulset-syncs must be greater than 0, but got 0",
-            ),
-            (
-                ["--concurrent-statefulset-syncs=-2", off],
-                "concurrent-statefulset-syncs must be greater than 0, but got -2",
-            ),
-            (
-                ["--kube-api-burst=-1", off],
-                "kube-api-burst must be 0 or greater, but got -1",
-            ),
-            (
-                ["--feature-gates=A", off],
-                "invalid argument \"A\" for \"--feature-gates\" flag: missing bool value for A",
-            ),
-            (
-                ["--feature-gates=AllAlpha=x", off],
-                "invalid argument \"AllAlpha=x\" for \"--feature-gates\" flag: invalid value of \
-                 AllAlpha=x, err: strconv.ParseBool: parsing \"x\": invalid syntax",
-            ),
-            (
-                ["--controllers=foo", off],
-                "\"foo\" is not in the list of known controllers",
-            ),
-            (
-                ["--controllers=*,-statefulset", off],
-                "--controllers=*,-statefulset leaves nothing to run: \
-                 this program has only \"statefulset-controller\"",
-            ),
-            (
-                ["--kubeconfig=x", "--leader-elect"],
-                "--leader-elect=true is not supported yet: pass --leader-elect=false, and see to \
-                 it that no other StatefulSet controller runs",
-            ),
-        ] {
-            let error = resolved(&arguments).unwrap_err().to_string();
-            assert_eq!(error, expected, "{arguments:?}");
-        }
-    }
-}
+mod tests;

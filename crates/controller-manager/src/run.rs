@@ -18,10 +18,6 @@ use crate::preflight::{check_rights, wait_for_api_server};
 
 /// What events name as their source.
 const COMPONENT: &str = "statefulset-controller";
-/// How long the syncs in progress may take to finish.
-///
-/// Upstream: the default of `--controller-shutdown-timeout`.
-const SHUTDOWN_MAX: Duration = Duration::from_secs(10);
 /// How long the events that wait may take to be sent at the end.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
@@ -44,6 +40,9 @@ pub(crate) async fn run(
     seeds: Seeds,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
     let config = config::load(&options.source).await?;
     let server = config.cluster_url.clone();
     tracing::info!(
@@ -95,7 +94,7 @@ pub(crate) async fn run(
         resync_period: options.resync_period,
         seed: seeds.controller,
     });
-    let result = run_controller(controller, &mut events, stop).await;
+    let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
     // The controller held the only recorder: without it the sink ends when nothing waits.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
         tracing::warn!("some events could not be sent in time");
@@ -110,10 +109,14 @@ async fn run_controller(
     controller: StatefulSetController,
     events: &mut JoinSet<()>,
     stop: CancellationToken,
+    shutdown_timeout: Option<Duration>,
 ) -> anyhow::Result<()> {
     let too_late = async {
         stop.cancelled().await;
-        sleep(SHUTDOWN_MAX).await;
+        match shutdown_timeout {
+            Some(timeout) => sleep(timeout).await,
+            None => std::future::pending().await,
+        }
     };
     tokio::select! {
         biased;

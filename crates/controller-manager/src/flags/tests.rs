@@ -1,6 +1,13 @@
 //! Argument vectors and what they mean.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
+
 use super::*;
+use crate::flags::secure_serving::SniCertKey;
+use crate::logging::Format;
 
 fn parsed(arguments: &[&str]) -> anyhow::Result<Invocation> {
     parse(arguments.iter())
@@ -8,17 +15,116 @@ fn parsed(arguments: &[&str]) -> anyhow::Result<Invocation> {
 
 fn flags(arguments: &[&str]) -> Flags {
     match parsed(arguments).unwrap() {
-        Invocation::Run(flags) => flags,
+        Invocation::Run(flags) => *flags,
         other => panic!("{arguments:?}: {other:?}"),
     }
 }
 
+/// The defaults, changed.
+fn defaults_with(change: impl FnOnce(&mut Flags)) -> Flags {
+    let mut flags = flags(&[]);
+    change(&mut flags);
+    flags
+}
+
+fn texts(list: &[&str]) -> Vec<String> {
+    list.iter().map(|&text| text.to_owned()).collect()
+}
+
+#[test]
+fn the_definition_of_the_flags_is_sound() {
+    command().debug_assert();
+}
+
 #[test]
 fn without_arguments_everything_has_the_default_of_the_reference() {
-    let flags = flags(&[]);
-    assert_eq!(flags, Flags::default());
-    assert!(flags.leader_elect);
-    assert_eq!(flags.min_resync_period, Duration::from_secs(43_200));
+    let expected = Flags {
+        debugging: debugging::DebuggingFlags {
+            profiling: true,
+            contention_profiling: false,
+        },
+        generic: generic::GenericFlags {
+            min_resync_period: Duration::from_secs(43_200),
+            // The one default that differs.
+            kube_api_content_type: "application/json".to_owned(),
+            kube_api_qps: 20.0,
+            kube_api_burst: 30,
+            controller_start_interval: Duration::ZERO,
+            controller_shutdown_timeout: Duration::from_secs(10),
+            controllers: texts(&["*"]),
+            use_service_account_credentials: false,
+        },
+        leader_election: leader_election::LeaderElectionFlags {
+            leader_elect: true,
+            leader_elect_lease_duration: Duration::from_secs(15),
+            leader_elect_renew_deadline: Duration::from_secs(10),
+            leader_elect_retry_period: Duration::from_secs(2),
+            leader_elect_resource_lock: "leases".to_owned(),
+            leader_elect_resource_name: "kube-controller-manager".to_owned(),
+            leader_elect_resource_namespace: "kube-system".to_owned(),
+        },
+        features: features::FeatureFlags {
+            feature_gates: String::new(),
+            emulated_version: Vec::new(),
+            min_compatibility_version: Vec::new(),
+        },
+        secure_serving: secure_serving::SecureServingFlags {
+            bind_address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            secure_port: 10257,
+            cert_dir: None,
+            tls_cert_file: None,
+            tls_private_key_file: None,
+            tls_sni_cert_key: Vec::new(),
+            tls_min_version: ProtocolVersion::TLSv1_2,
+            tls_cipher_suites: Vec::new(),
+            tls_curve_preferences: Vec::new(),
+            disable_http2_serving: false,
+            http2_max_streams_per_connection: 0,
+            permit_address_sharing: false,
+            permit_port_sharing: false,
+        },
+        authentication: authentication::AuthenticationFlags {
+            authentication_kubeconfig: None,
+            authentication_skip_lookup: false,
+            authentication_token_webhook_cache_ttl: Duration::from_secs(10),
+            authentication_tolerate_lookup_failure: false,
+            client_ca_file: None,
+            requestheader_allowed_names: Vec::new(),
+            requestheader_client_ca_file: None,
+            requestheader_extra_headers_prefix: texts(&["x-remote-extra-"]),
+            requestheader_group_headers: texts(&["x-remote-group"]),
+            requestheader_uid_headers: Vec::new(),
+            requestheader_username_headers: texts(&["x-remote-user"]),
+        },
+        authorization: authorization::AuthorizationFlags {
+            authorization_always_allow_paths: texts(&["/healthz", "/readyz", "/livez"]),
+            authorization_kubeconfig: None,
+            authorization_webhook_cache_authorized_ttl: Duration::from_secs(10),
+            authorization_webhook_cache_unauthorized_ttl: Duration::from_secs(10),
+        },
+        statefulset_controller: statefulset_controller::StatefulSetControllerFlags {
+            concurrent_statefulset_syncs: 5,
+        },
+        metrics: metrics::MetricsFlags {
+            allow_metric_labels: Vec::new(),
+            disabled_metrics: Vec::new(),
+            show_hidden_metrics_for_version: String::new(),
+        },
+        logs: logs::LogsFlags {
+            verbosity: 0,
+            logging_format: Format::Text,
+            log_flush_frequency: Duration::from_secs(5),
+        },
+        misc: misc::MiscFlags {
+            kubeconfig: None,
+            master: String::new(),
+        },
+        global: global::GlobalFlags {
+            help: false,
+            version: false,
+        },
+    };
+    assert_eq!(flags(&[]), expected);
 }
 
 #[test]
@@ -36,22 +142,32 @@ fn a_value_follows_after_an_equals_sign_or_in_the_next_argument() {
             "",
         ],
     ] {
-        let expected = Flags {
-            kubeconfig: "a=b".to_owned(),
-            kube_api_burst: 7,
-            verbosity: 5,
-            ..Flags::default()
-        };
+        let expected = defaults_with(|flags| {
+            flags.misc.kubeconfig = Some("a=b".into());
+            flags.generic.kube_api_burst = 7;
+            flags.logs.verbosity = 5;
+        });
         assert_eq!(flags(arguments), expected, "{arguments:?}");
     }
 }
 
 #[test]
+fn a_value_may_look_like_a_flag() {
+    let expected = defaults_with(|flags| {
+        flags.misc.master = "--kube_config=x".to_owned();
+        flags.generic.kube_api_qps = -1.0;
+    });
+    let arguments = ["--master", "--kube_config=x", "--kube-api-qps", "-1"];
+    assert_eq!(flags(&arguments), expected);
+}
+
+#[test]
 fn a_switch_has_its_value_only_after_an_equals_sign() {
-    assert!(flags(&["--leader-elect"]).leader_elect);
-    assert!(flags(&["--leader-elect=T"]).leader_elect);
-    assert!(!flags(&["--leader-elect=false"]).leader_elect);
-    assert!(!flags(&["--leader_elect=0"]).leader_elect);
+    let leader_elect = |argument| flags(&[argument]).leader_election.leader_elect;
+    assert!(leader_elect("--leader-elect"));
+    assert!(leader_elect("--leader-elect=T"));
+    assert!(!leader_elect("--leader-elect=false"));
+    assert!(!leader_elect("--leader_elect=0"));
     let error = parsed(&["--leader-elect", "false"])
         .unwrap_err()
         .to_string();
@@ -74,19 +190,59 @@ fn all_kinds_of_values_are_read() {
         "--controllers=-x",
         "--logging-format=json",
         "--v=-3",
+        "--bind-address=::1",
+        "--tls-cert-file=",
+        "--tls-sni-cert-key=a.crt,a.key",
+        "--tls-sni-cert-key=b.crt,b.key:*.b.example,b.example",
+        "--tls-min-version=VersionTLS13",
+        "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305,TLS_AES_128_GCM_SHA256",
+        "--tls-curve-preferences=29,23",
+        "--authorization-always-allow-paths=",
+        "--requestheader-allowed-names=front,proxy",
+        "--allow-metric-labels=workqueue_depth,name=statefulset,other",
+        "--allow-metric-labels=\"a,b=c,d\",\"e,f=g\"",
     ]);
-    let expected = Flags {
-        master: "https://host:6443".to_owned(),
-        concurrent_statefulset_syncs: 9,
-        kube_api_qps: -1.0,
-        min_resync_period: Duration::ZERO,
-        feature_gates: "A=true,B=false,C=true".to_owned(),
-        controllers: Some("*,-x".to_owned()),
-        logging_format: Format::Json,
-        verbosity: -3,
-        ..Flags::default()
-    };
+    let expected = defaults_with(|flags| {
+        flags.misc.master = "https://host:6443".to_owned();
+        flags.statefulset_controller.concurrent_statefulset_syncs = 9;
+        flags.generic.kube_api_qps = -1.0;
+        flags.generic.min_resync_period = Duration::ZERO;
+        flags.features.feature_gates = "A=true,B=false,C=true".to_owned();
+        flags.generic.controllers = texts(&["*", "-x"]);
+        flags.logs.logging_format = Format::Json;
+        flags.logs.verbosity = -3;
+        let serving = &mut flags.secure_serving;
+        serving.bind_address = "::1".parse().unwrap();
+        serving.tls_sni_cert_key = vec![
+            SniCertKey {
+                certificate: "a.crt".into(),
+                key: "a.key".into(),
+                names: Vec::new(),
+            },
+            SniCertKey {
+                certificate: "b.crt".into(),
+                key: "b.key".into(),
+                names: texts(&["*.b.example", "b.example"]),
+            },
+        ];
+        serving.tls_min_version = ProtocolVersion::TLSv1_3;
+        serving.tls_cipher_suites = vec![
+            CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+            CipherSuite::TLS13_AES_128_GCM_SHA256,
+        ];
+        serving.tls_curve_preferences = vec![NamedGroup::X25519, NamedGroup::secp256r1];
+        flags.authorization.authorization_always_allow_paths = Vec::new();
+        flags.authentication.requestheader_allowed_names = texts(&["front", "proxy"]);
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        flags.metrics.allow_metric_labels = vec![
+            vec![pair("workqueue_depth,name", "statefulset,other")],
+            vec![pair("a,b", "c,d"), pair("e,f", "g")],
+        ];
+    });
     assert_eq!(flags, expected);
+    let allowed = flags.metrics.allowed_values();
+    assert_eq!(allowed[&("a", "b")], ["c", "d"].into());
+    assert_eq!(allowed.len(), 3);
 }
 
 #[test]
@@ -100,24 +256,60 @@ fn help_and_version_are_asked_for() {
     );
     assert_eq!(
         parsed(&["--version=false"]).unwrap(),
-        Invocation::Run(Flags::default())
+        Invocation::Run(Box::new(flags(&[])))
     );
 }
 
 #[test]
-fn the_help_names_each_flag_once() {
+fn the_help_names_each_flag_once_in_its_section() {
     let help = help();
-    for flag in &FLAGS {
-        let lines = help.lines().filter(|line| {
-            line.contains("--")
-                && line
-                    .trim_start()
-                    .split([' ', ','])
-                    .any(|word| word == format!("--{}", flag.name))
-                && !line.starts_with("        ")
-        });
-        assert_eq!(lines.count(), 1, "--{}\n{help}", flag.name);
+    let command = command();
+    for flag in command.get_arguments() {
+        let name = flag.get_long().unwrap();
+        let lines: Vec<_> = help.lines().collect();
+        let at: Vec<_> = (0..lines.len())
+            .filter(|&at| {
+                let mut words = lines[at].trim_start().split([' ', ',']);
+                lines[at].starts_with("  ")
+                    && !lines[at].starts_with("        ")
+                    && words.any(|word| word == format!("--{name}"))
+            })
+            .collect();
+        assert_eq!(at.len(), 1, "--{name}\n{help}");
+        let heading = lines[..at[0]]
+            .iter()
+            .rfind(|line| line.ends_with(" flags:"));
+        let expected = format!("{}:", flag.get_help_heading().unwrap());
+        assert_eq!(heading, Some(&expected.as_str()), "--{name}");
     }
+}
+
+#[test]
+fn the_help_has_the_sections_of_the_reference() {
+    let help = help();
+    let sections: Vec<_> = help
+        .lines()
+        .filter_map(|line| line.strip_suffix(" flags:"))
+        .collect();
+    let expected = [
+        "Debugging",
+        "Generic",
+        "Secure serving",
+        "Authentication",
+        "Authorization",
+        "Statefulset-controller",
+        "Metrics",
+        "Logs",
+        "Misc",
+        "Global",
+    ];
+    assert_eq!(sections, expected);
+    let flag = "\n      --concurrent-statefulset-syncs int\n                \
+                How many StatefulSets are synced at once. (default 5)\n";
+    assert!(help.contains(flag), "{help}");
+    assert!(help.contains("\n  -v, --v int\n"), "{help}");
+    assert!(help.contains("\n      --leader-elect\n"), "{help}");
+    assert!(help.lines().all(|line| line.len() <= 90), "{help}");
 }
 
 #[test]
@@ -158,6 +350,50 @@ fn each_mistake_is_told_in_one_line() {
             &["--min-resync-period=12"],
             "invalid argument \"12\" for \"--min-resync-period\" flag: \
              must be a duration of 0s or more, such as 12h or 1h30m",
+        ),
+        (
+            &["--bind-address=x"],
+            "invalid argument \"x\" for \"--bind-address\" flag: failed to parse IP: \"x\"",
+        ),
+        (
+            &["--tls-min-version=VersionTLS14"],
+            "invalid argument \"VersionTLS14\" for \"--tls-min-version\" flag: \
+             unknown tls version \"VersionTLS14\"",
+        ),
+        (
+            &["--tls-min-version=VersionTLS10"],
+            "invalid argument \"VersionTLS10\" for \"--tls-min-version\" flag: \
+             must be VersionTLS12 or VersionTLS13; older versions are not safe",
+        ),
+        (
+            &["--tls-cipher-suites=TLS_AES_128_GCM_SHA256,RC4"],
+            "invalid argument \"TLS_AES_128_GCM_SHA256,RC4\" for \"--tls-cipher-suites\" flag: \
+             Cipher suite RC4 not supported or doesn't exist",
+        ),
+        (
+            &["--tls-curve-preferences=25"],
+            "invalid argument \"25\" for \"--tls-curve-preferences\" flag: must be numbers of \
+             key exchanges: 23 (P-256), 24 (P-384), 29 (X25519)",
+        ),
+        (
+            &["--tls-sni-cert-key=a.crt"],
+            "invalid argument \"a.crt\" for \"--tls-sni-cert-key\" flag: \
+             expected comma separated certificate and key file paths",
+        ),
+        (
+            &["--allow-metric-labels=a,b"],
+            "invalid argument \"a,b\" for \"--allow-metric-labels\" flag: \
+             a,b must be formatted as key=value",
+        ),
+        (
+            &["--kube-api-content-type=text/plain"],
+            "invalid argument \"text/plain\" for \"--kube-api-content-type\" flag: \
+             must be application/json",
+        ),
+        (
+            &["--allocate_node_cidrs=true"],
+            "--allocate-node-cidrs belongs to the node-ipam-controller, which this program does \
+             not run; remove the flag",
         ),
         (
             &["--logging-format=xml"],

@@ -1,0 +1,32 @@
+//! Flags that say what callers of the program's own endpoints may do.
+
+use std::time::Duration;
+
+use super::values::{self, OptionalPath, Strings};
+
+/// Upstream: `DelegatingAuthorizationOptions`.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[command(next_help_heading = "Authorization flags")]
+pub(crate) struct AuthorizationFlags {
+    /// Paths that anybody may get; the API server isn't asked. A * at the end stands for anything
+    #[arg(
+        long,
+        value_name = "strings",
+        default_value = "/healthz,/readyz,/livez",
+        value_parser = values::strings
+    )]
+    pub(crate) authorization_always_allow_paths: Strings,
+
+    /// Kubeconfig with the right to create subjectaccessreviews.authorization.k8s.io. Without it
+    /// all other paths are forbidden
+    #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
+    pub(crate) authorization_kubeconfig: OptionalPath,
+
+    /// How long the leave to do something holds
+    #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
+    pub(crate) authorization_webhook_cache_authorized_ttl: Duration,
+
+    /// How long a refusal holds
+    #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
+    pub(crate) authorization_webhook_cache_unauthorized_ttl: Duration,
+}

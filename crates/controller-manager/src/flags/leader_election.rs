@@ -1,0 +1,96 @@
+//! Flags of leader election.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::ArgAction;
+
+use super::values;
+
+/// How far apart the tries of a candidate may be, as a factor of the retry period.
+///
+/// Upstream: `leaderelection.JitterFactor`.
+const JITTER_FACTOR: f64 = 1.2;
+
+/// Upstream: `LeaderElectionConfiguration`.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[command(next_help_heading = "Generic flags")]
+pub(crate) struct LeaderElectionFlags {
+    /// Run only while holding a lease. Not there yet: --leader-elect=false is required, and no
+    /// other StatefulSet controller may run
+    #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "true", value_parser = values::boolean)]
+    pub(crate) leader_elect: bool,
+
+    /// How long a lease lasts: so long after the last renewal that they saw, others wait before
+    /// they take it over
+    #[arg(long, value_name = "duration", default_value = "15s", value_parser = values::duration)]
+    pub(crate) leader_elect_lease_duration: Duration,
+
+    /// How long the holder tries to renew the lease before it gives up and exits; less than the
+    /// lease duration
+    #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
+    pub(crate) leader_elect_renew_deadline: Duration,
+
+    /// How long to wait between two tries to get or to renew the lease
+    #[arg(long, value_name = "duration", default_value = "2s", value_parser = values::duration)]
+    pub(crate) leader_elect_retry_period: Duration,
+
+    /// What kind of object is the lock: leases, nothing else
+    #[arg(long, value_name = "string", default_value = "leases")]
+    pub(crate) leader_elect_resource_lock: String,
+
+    /// Name of the lease
+    #[arg(long, value_name = "string", default_value = "kube-controller-manager")]
+    pub(crate) leader_elect_resource_name: String,
+
+    /// Namespace of the lease
+    #[arg(long, value_name = "string", default_value = "kube-system")]
+    pub(crate) leader_elect_resource_namespace: String,
+}
+
+impl LeaderElectionFlags {
+    /// Checks the durations against each other. Without leader election nothing is checked.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, in the words of the reference.
+    ///
+    /// Upstream: `NewLeaderElector`.
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
+        if !self.leader_elect {
+            return Ok(());
+        }
+        let lease = self.leader_elect_lease_duration;
+        let renew = self.leader_elect_renew_deadline;
+        let retry = self.leader_elect_retry_period;
+        ensure!(
+            self.leader_elect_resource_lock == "leases",
+            "resourceLock value must be \"leases\""
+        );
+        ensure!(
+            lease > renew,
+            "leaseDuration must be greater than renewDeadline"
+        );
+        ensure!(
+            renew.as_secs_f64() > retry.as_secs_f64() * JITTER_FACTOR,
+            "renewDeadline must be greater than retryPeriod*JitterFactor"
+        );
+        for (name, duration) in [
+            ("leaseDuration", lease),
+            ("renewDeadline", renew),
+            ("retryPeriod", retry),
+        ] {
+            ensure!(!duration.is_zero(), "{name} must be greater than zero");
+        }
+        for (flag, value) in [
+            ("name", &self.leader_elect_resource_name),
+            ("namespace", &self.leader_elect_resource_namespace),
+        ] {
+            ensure!(
+                !value.is_empty(),
+                "--leader-elect-resource-{flag} must not be empty"
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Flags of the log.
+
+use std::time::Duration;
+
+use super::values;
+use crate::logging::Format;
+
+/// Upstream: `LoggingConfiguration`.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[command(next_help_heading = "Logs flags")]
+pub(crate) struct LogsFlags {
+    /// How much is logged: 0 to 3 steps, 4 decisions, 5 and more everything
+    #[arg(short = 'v', long = "v", value_name = "int", default_value = "0", value_parser = values::int)]
+    pub(crate) verbosity: i32,
+
+    /// How it is logged: text or json
+    #[arg(long, value_name = "string", default_value = "text", value_parser = format)]
+    pub(crate) logging_format: Format,
+
+    /// Accepted for the sake of existing manifests; every line is written at once
+    #[arg(long, value_name = "duration", default_value = "5s", value_parser = values::duration)]
+    pub(crate) log_flush_frequency: Duration,
+}
+
+fn format(text: &str) -> Result<Format, &'static str> {
+    match text {
+        "text" => Ok(Format::Text),
+        "json" => Ok(Format::Json),
+        _ => Err("must be text or json"),
+    }
+}

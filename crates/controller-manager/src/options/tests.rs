@@ -1,0 +1,194 @@
+//! Flags and what the program makes of them.
+
+use super::*;
+use crate::flags::{Invocation, parse};
+use crate::logging::Format;
+
+fn flags(arguments: &[&str]) -> anyhow::Result<Flags> {
+    match parse(arguments.iter())? {
+        Invocation::Run(flags) => Ok(*flags),
+        other => panic!("{arguments:?}: {other:?}"),
+    }
+}
+
+fn resolved(arguments: &[&str]) -> anyhow::Result<Options> {
+    Options::resolve(flags(arguments)?)
+}
+
+fn default_options() -> Options {
+    let flags = flags(&["--leader-elect=false"]).unwrap();
+    Options {
+        source: Source::default(),
+        concurrent_syncs: NonZeroUsize::new(5).unwrap(),
+        qps: 20.0,
+        burst: 30,
+        resync_period: Some(Duration::from_secs(43_200)),
+        start_interval: Duration::ZERO,
+        shutdown_timeout: Some(Duration::from_secs(10)),
+        feature_gates: FeatureGates::default(),
+        logging: Logging {
+            verbosity: 0,
+            format: Format::Text,
+        },
+        debugging: flags.debugging,
+        leader_election: flags.leader_election,
+        secure_serving: flags.secure_serving,
+        authentication: flags.authentication,
+        authorization: flags.authorization,
+        metrics: flags.metrics,
+        warnings: Vec::new(),
+    }
+}
+
+#[test]
+fn arguments_resolve_to_options() {
+    let with = |change: fn(&mut Options)| {
+        let mut options = default_options();
+        change(&mut options);
+        options
+    };
+    let table: [(&[&str], Options); 11] = [
+        (&[], default_options()),
+        (
+            &["--kubeconfig=a/b", "--master", "https://h"],
+            with(|options| {
+                options.source = Source {
+                    kubeconfig: Some("a/b".into()),
+                    master: Some("https://h".into()),
+                };
+            }),
+        ),
+        (&["--kube-api-qps=0.5"], with(|options| options.qps = 0.5)),
+        (
+            &["--kube-api-qps=0", "--kube-api-burst=0"],
+            with(|options| (options.qps, options.burst) = (5.0, 10)),
+        ),
+        (
+            &["--min-resync-period=0"],
+            with(|options| options.resync_period = None),
+        ),
+        (
+            &[
+                "--controller-start-interval=3s",
+                "--controller-shutdown-timeout=0",
+            ],
+            with(|options| {
+                options.start_interval = Duration::from_secs(3);
+                options.shutdown_timeout = None;
+            }),
+        ),
+        (
+            &["--feature-gates=MaxUnavailableStatefulSet=true"],
+            with(|options| options.feature_gates.max_unavailable_stateful_set = true),
+        ),
+        (
+            &["-v=4", "--logging-format=json"],
+            with(|options| {
+                options.logging = Logging {
+                    verbosity: 4,
+                    format: Format::Json,
+                };
+            }),
+        ),
+        (
+            &["--controllers=statefulset,-statefulset-controller,*"],
+            default_options(),
+        ),
+        (
+            &["--kube-api-content-type=application/json"],
+            default_options(),
+        ),
+        (
+            &["--kube-api-content-type=application/vnd.kubernetes.protobuf"],
+            with(|options| {
+                options.warnings = vec![
+                    "--kube-api-content-type=application/vnd.kubernetes.protobuf: \
+                     this program speaks JSON with the API server"
+                        .to_owned(),
+                ];
+            }),
+        ),
+    ];
+    for (arguments, expected) in table {
+        let arguments = [&["--leader-elect=false"], arguments].concat();
+        assert_eq!(resolved(&arguments).unwrap(), expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn each_mistake_is_told_in_one_line() {
+    let off = "--leader-elect=false";
+    for (arguments, expected) in [
+        (
+            ["--concurrent-statefulset-syncs=0", off],
+            "concurrent-statefulset-syncs must be greater than 0, but got 0",
+        ),
+        (
+            ["--concurrent-statefulset-syncs=-2", off],
+            "concurrent-statefulset-syncs must be greater than 0, but got -2",
+        ),
+        (
+            ["--kube-api-burst=-1", off],
+            "kube-api-burst must be 0 or greater, but got -1",
+        ),
+        (
+            ["--feature-gates=A", off],
+            "invalid argument \"A\" for \"--feature-gates\" flag: missing bool value for A",
+        ),
+        (
+            ["--feature-gates=AllAlpha=x", off],
+            "invalid argument \"AllAlpha=x\" for \"--feature-gates\" flag: invalid value of \
+             AllAlpha=x, err: strconv.ParseBool: parsing \"x\": invalid syntax",
+        ),
+        (
+            ["--controllers=foo", off],
+            "\"foo\" is not in the list of known controllers",
+        ),
+        (
+            ["--controllers=*,-statefulset", off],
+            "--controllers=*,-statefulset leaves nothing to run: \
+             this program has only \"statefulset-controller\"",
+        ),
+        (
+            ["--use-service-account-credentials", off],
+            "--use-service-account-credentials=true is not supported: run with the credentials \
+             of the service account kube-system/statefulset-controller, and remove the flag",
+        ),
+        (
+            ["--kubeconfig=x", "--leader-elect"],
+            "--leader-elect=true is not supported yet: pass --leader-elect=false, and see to \
+             it that no other StatefulSet controller runs",
+        ),
+        (
+            ["--secure-port=65536", off],
+            "--secure-port 65536 must be between 0 and 65535, inclusive. \
+             0 for turning off secure port",
+        ),
+        (
+            ["--secure-port=-1", off],
+            "--secure-port -1 must be between 0 and 65535, inclusive. \
+             0 for turning off secure port",
+        ),
+        (
+            ["--tls-private-key-file=x", off],
+            "--tls-cert-file and --tls-private-key-file must be given together",
+        ),
+        (
+            ["--requestheader-group-headers=a,,b", off],
+            "empty value in \"requestheader-group-headers\"",
+        ),
+        (
+            ["--show-hidden-metrics-for-version=1.34", off],
+            "--show-hidden-metrics-for-version must be omitted or have the value '1.35'. \
+             Only the previous minor version is allowed",
+        ),
+        (
+            ["--allow-metric-labels=workqueue_depth=a", off],
+            "--allow-metric-labels must have a list of kv pair with format \
+             `metricName,labelName=labelValue, labelValue,...`",
+        ),
+    ] {
+        let error = resolved(&arguments).unwrap_err().to_string();
+        assert_eq!(error, expected, "{arguments:?}");
+    }
+}
