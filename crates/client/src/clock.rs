@@ -1,11 +1,15 @@
-//! The wall clock as a seam.
+//! The wall clock as a seam, and clocks that only go forwards.
 
 use jiff::Timestamp;
 
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeClock;
+pub use monotonic::{BootClock, MonotonicClock, TokioClock};
 
-/// Tells the time of day. Durations and deadlines use tokio's clock instead.
+mod monotonic;
+
+/// Tells the time of day. Durations use tokio's clock instead, deadlines that other machines count
+/// on a [`MonotonicClock`].
 ///
 /// Upstream: `clock.PassiveClock`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]

@@ -7,10 +7,12 @@ use std::time::Duration;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
 use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, service_fn};
 
 use crate::error::Error;
 use crate::flowcontrol::RateLimitLayer;
+use crate::leaderelection::Fence;
 use crate::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::RestClient;
 use crate::retry::RetryLayer;
@@ -41,6 +43,8 @@ pub struct ClientOptions {
     pub response_timeout: Duration,
     /// Who counts.
     pub metrics: Arc<dyn ClientMetrics>,
+    /// What keeps writes from being sent by a process that doesn't lead; none lets all pass.
+    pub fence: Option<Fence>,
 }
 
 impl Default for ClientOptions {
@@ -52,6 +56,7 @@ impl Default for ClientOptions {
             user_agent: "statefulset-controller".to_owned(),
             response_timeout: RESPONSE_TIMEOUT_DEFAULT,
             metrics: Arc::new(NoopClientMetrics),
+            fence: None,
         }
     }
 }
@@ -205,7 +210,7 @@ pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, Co
     Ok(layered(service, options))
 }
 
-/// Puts the rate limit, the retries and the timeout of a client around a service, for example an
+/// Puts the rate limit, the retries, the timeout and the fence of a client around a service, for example an
 /// API server in the same process. Needs a running tokio runtime.
 pub fn layered<S>(service: S, options: &ClientOptions) -> RestClient
 where
@@ -213,6 +218,7 @@ where
     S::Future: Send,
 {
     let metrics = || Arc::clone(&options.metrics);
+    let service = option_layer(options.fence.clone()).layer(service);
     let timed = TimeoutLayer::new(options.response_timeout, metrics()).layer(service);
     let retry = RetryLayer::new(metrics());
     let whole = RequestMetricsLayer::new(metrics());

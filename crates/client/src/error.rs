@@ -43,6 +43,12 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// A write that was not sent, for this process doesn't lead (any more).
+    #[error("{action}: {}", crate::leaderelection::NotLeading)]
+    NotLeading {
+        /// What was to be asked.
+        action: String,
+    },
     /// The request cannot be made at all, so it was not sent.
     #[error("{0}")]
     InvalidRequest(String),

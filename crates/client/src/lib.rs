@@ -1,5 +1,6 @@
 //! What client-go gives upstream, for one controller: a raw REST client, informers with indexed
-//! caches, a work queue, retries and rate limits, an event recorder, a clock and feature gates.
+//! caches, a work queue, retries and rate limits, an event recorder, leader election, clocks and
+//! feature gates.
 //!
 //! Nothing here reads the clock, the environment or a random source by itself: callers hand in a
 //! [`clock::Clock`] and seeds, so that a whole process can be replayed from one number under
@@ -23,6 +24,8 @@ pub mod informer;
 pub mod recorder;
 
 pub mod workqueue;
+
+pub mod leaderelection;
 
 pub mod backoff;
 pub mod lru;

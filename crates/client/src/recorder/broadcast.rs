@@ -180,7 +180,10 @@ async fn send(client: &RestClient, event: &Event) -> Result<(), Error> {
 
 /// True if another try would end the same way.
 fn is_final(err: &Error) -> bool {
-    matches!(err, Error::Api(_) | Error::InvalidRequest(_))
+    matches!(
+        err,
+        Error::Api(_) | Error::InvalidRequest(_) | Error::NotLeading { .. }
+    )
 }
 
 fn log_refusal(event: &Event, err: &Error) {

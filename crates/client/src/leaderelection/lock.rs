@@ -1,0 +1,173 @@
+//! The lease on the server, changed by compare-and-swap only.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::record::LeaderElectionRecord;
+use crate::error::Error;
+use crate::recorder::{EventRecorder, EventType, ObjectReference};
+use crate::resource::LEASES;
+use crate::rest::RestClient;
+
+/// The reason of every event about an election.
+const EVENT_REASON: &str = "LeaderElection";
+
+/// Where the lease is. Prints as `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for LeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A lease as one candidate sees it.
+///
+/// Upstream: `resourcelock.LeaseLock`.
+pub struct LeaseLock {
+    client: RestClient,
+    at: LeaseName,
+    identity: String,
+    recorder: Arc<dyn EventRecorder>,
+    /// The lease as the server sent it last, member by member: an update sends it back with another
+    /// spec, so that it carries its version and nothing of it is lost.
+    received: Option<BTreeMap<String, Box<RawValue>>>,
+}
+
+impl LeaseLock {
+    /// A lock for a candidate of this identity. The client should have a timeout of
+    /// [`LeaderElectionConfig::request_timeout`](super::LeaderElectionConfig::request_timeout) and a
+    /// budget of its own, and no [`Fence`](super::Fence); events go to the recorder.
+    pub fn new(
+        client: RestClient,
+        at: LeaseName,
+        identity: String,
+        recorder: Arc<dyn EventRecorder>,
+    ) -> Self {
+        Self {
+            client,
+            at,
+            identity,
+            recorder,
+            received: None,
+        }
+    }
+
+    /// Who the candidate is.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Where the lease is.
+    pub fn at(&self) -> &LeaseName {
+        &self.at
+    }
+
+    /// Reads the lease.
+    ///
+    /// Upstream: `LeaseLock.Get`.
+    pub(super) async fn get(&mut self) -> Result<LeaderElectionRecord, Error> {
+        let LeaseName { namespace, name } = &self.at;
+        let text = self.client.get(&LEASES, namespace, name).await?;
+        let members = self.parse("GET", &text)?;
+        let record = match members.get("spec") {
+            Some(spec) => LeaderElectionRecord::from_spec(spec.get()),
+            None => Ok(LeaderElectionRecord::default()),
+        };
+        let record = record.map_err(|source| self.unreadable("GET", source))?;
+        self.received = Some(members);
+        Ok(record)
+    }
+
+    /// Creates the lease.
+    ///
+    /// Upstream: `LeaseLock.Create`.
+    pub(super) async fn create(&mut self, record: &LeaderElectionRecord) -> Result<(), Error> {
+        let spec = record.to_spec().and_then(RawValue::from_string);
+        let body = spec.and_then(|spec| {
+            serde_json::to_string(&serde_json::json!({
+                "apiVersion": LEASES.api_version(),
+                "kind": LEASES.kind,
+                "metadata": {"name": self.at.name, "namespace": self.at.namespace},
+                "spec": spec,
+            }))
+        });
+        let body = body.map_err(|source| self.unreadable("POST", source))?;
+        let text = self
+            .client
+            .create(&LEASES, &self.at.namespace, body)
+            .await?;
+        self.received = Some(self.parse("POST", &text)?);
+        Ok(())
+    }
+
+    /// Replaces the spec of the lease that was last received, if it is still the same on the server.
+    ///
+    /// Upstream: `LeaseLock.Update`.
+    pub(super) async fn update(&mut self, record: &LeaderElectionRecord) -> Result<(), Error> {
+        let Some(received) = &self.received else {
+            let text = "lease not initialized, call get or create first";
+            return Err(Error::InvalidRequest(text.to_owned()));
+        };
+        let mut members = received.clone();
+        let spec = record.to_spec().and_then(RawValue::from_string);
+        let body = spec.and_then(|spec| {
+            members.insert("spec".to_owned(), spec);
+            serde_json::to_string(&members)
+        });
+        let body = body.map_err(|source| self.unreadable("PUT", source))?;
+        let LeaseName { namespace, name } = &self.at;
+        let text = self.client.replace(&LEASES, namespace, name, body).await?;
+        self.received = Some(self.parse("PUT", &text)?);
+        Ok(())
+    }
+
+    /// Records an event about the lease: `{identity} {what}`.
+    ///
+    /// Upstream: `LeaseLock.RecordEvent`.
+    pub(super) fn record_event(&self, what: &str) {
+        let metadata = self.received.as_ref().and_then(|members| {
+            let metadata = members.get("metadata")?;
+            serde_json::from_str::<Metadata>(metadata.get()).ok()
+        });
+        let metadata = metadata.unwrap_or_default();
+        let lease = ObjectReference {
+            kind: LEASES.kind.to_owned(),
+            namespace: self.at.namespace.clone(),
+            name: self.at.name.clone(),
+            uid: metadata.uid,
+            api_version: LEASES.api_version(),
+            resource_version: metadata.resource_version,
+        };
+        let message = format!("{} {what}", self.identity);
+        self.recorder
+            .event(&lease, EventType::Normal, EVENT_REASON, &message);
+    }
+
+    fn parse(&self, verb: &str, text: &str) -> Result<BTreeMap<String, Box<RawValue>>, Error> {
+        serde_json::from_str(text).map_err(|source| self.unreadable(verb, source))
+    }
+
+    fn unreadable(&self, verb: &str, source: serde_json::Error) -> Error {
+        let action = format!("{verb} lease {}", self.at);
+        Error::Decode { action, source }
+    }
+}
+
+/// What events say of the lease.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    resource_version: String,
+}

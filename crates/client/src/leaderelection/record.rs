@@ -1,0 +1,113 @@
+//! What a lease says.
+
+use jiff::Timestamp;
+use kube_apimachinery::time;
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
+
+/// Who holds the lease, since when, and how often it has changed hands.
+///
+/// Upstream: `resourcelock.LeaderElectionRecord`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeaderElectionRecord {
+    /// Who holds it; empty for nobody.
+    pub holder_identity: String,
+    /// How long after the last renewal it may be taken.
+    pub lease_duration_seconds: i32,
+    /// When this holder got it.
+    pub acquire_time: Option<Timestamp>,
+    /// When it was last renewed. Nothing is decided by it but whether it changed.
+    pub renew_time: Option<Timestamp>,
+    /// How often it has changed hands.
+    pub leader_transitions: i32,
+}
+
+/// The `spec` of a lease. Times are microseconds: servers refuse any other precision.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct LeaseSpec {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<i32>,
+    acquire_time: Option<String>,
+    renew_time: Option<String>,
+    lease_transitions: Option<i32>,
+}
+
+impl LeaderElectionRecord {
+    /// Reads the `spec` of a lease; what is missing is empty or 0.
+    ///
+    /// Upstream: `LeaseSpecToLeaderElectionRecord`.
+    pub(super) fn from_spec(spec: &str) -> Result<Self, serde_json::Error> {
+        let spec: Option<LeaseSpec> = serde_json::from_str(spec)?;
+        let spec = spec.unwrap_or_default();
+        let parse = |text: Option<String>| {
+            let parse = |text: String| {
+                let error = |err| serde_json::Error::custom(format!("{text:?} is no time: {err}"));
+                time::parse(&text).map_err(error)
+            };
+            text.map(parse).transpose()
+        };
+        Ok(Self {
+            holder_identity: spec.holder_identity.unwrap_or_default(),
+            lease_duration_seconds: spec.lease_duration_seconds.unwrap_or_default(),
+            acquire_time: parse(spec.acquire_time)?,
+            renew_time: parse(spec.renew_time)?,
+            leader_transitions: spec.lease_transitions.unwrap_or_default(),
+        })
+    }
+
+    /// Writes the `spec` of a lease, with these members and no others.
+    ///
+    /// Upstream: `LeaderElectionRecordToLeaseSpec`.
+    pub(super) fn to_spec(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&LeaseSpec {
+            holder_identity: Some(self.holder_identity.clone()),
+            lease_duration_seconds: Some(self.lease_duration_seconds),
+            acquire_time: self.acquire_time.map(time::format_micros),
+            renew_time: self.renew_time.map(time::format_micros),
+            lease_transitions: Some(self.leader_transitions),
+        })
+    }
+}
+
+/// A moment as a lease can hold it.
+pub(super) fn whole_micros(now: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_holds_five_members_and_times_of_six_digits() {
+        let time: Timestamp = "2026-01-02T03:04:05.6789019Z".parse().unwrap();
+        let record = LeaderElectionRecord {
+            holder_identity: "host_1".to_owned(),
+            lease_duration_seconds: 15,
+            acquire_time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            renew_time: Some(whole_micros(time)),
+            leader_transitions: 0,
+        };
+        let spec = record.to_spec().unwrap();
+        assert_eq!(
+            spec,
+            r#"{"holderIdentity":"host_1","leaseDurationSeconds":15,"acquireTime":"2026-01-02T03:04:05.000000Z","renewTime":"2026-01-02T03:04:05.678901Z","leaseTransitions":0}"#
+        );
+        assert_eq!(LeaderElectionRecord::from_spec(&spec).unwrap(), record);
+    }
+
+    #[test]
+    fn what_a_spec_lacks_is_empty() {
+        for spec in [
+            "null",
+            "{}",
+            r#"{"holderIdentity":null,"preferredHolder":"x"}"#,
+        ] {
+            let record = LeaderElectionRecord::from_spec(spec).unwrap();
+            assert_eq!(record, LeaderElectionRecord::default(), "{spec}");
+        }
+        let error = LeaderElectionRecord::from_spec(r#"{"renewTime":"soon"}"#).unwrap_err();
+        assert!(error.to_string().contains("soon"), "{error}");
+    }
+}

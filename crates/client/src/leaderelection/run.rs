@@ -1,0 +1,159 @@
+//! The election from the first try to the end of the work.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::config::JITTER_FACTOR;
+use super::elector::{LeaderElector, Try};
+
+/// How an election ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended<T> {
+    /// It was cancelled before this process led.
+    NeverLed,
+    /// The lease was lost; the work was dropped where it stood.
+    Lost(Lost),
+    /// The work came to its end, and this was its result.
+    Finished(T),
+}
+
+/// How the lease was lost. Prints as part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// It could not be renewed in time.
+    NotRenewed {
+        /// The time allowed.
+        within: Duration,
+    },
+    /// Somebody else has had it since.
+    Taken {
+        /// The holder now; empty if it was given up again.
+        holder: String,
+    },
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRenewed { within } => write!(f, "it could not be renewed within {within:?}"),
+            Self::Taken { holder } if holder.is_empty() => f.write_str("it was taken and given up"),
+            Self::Taken { holder } => write!(f, "{holder:?} has taken it"),
+        }
+    }
+}
+
+impl LeaderElector {
+    /// Waits for the lease, and then does the work while it holds the lease. The work is not begun
+    /// before, and is dropped at once when the lease is lost; so whatever it spawns must end with
+    /// it. It should end by itself after `cancelled`; until it has, the lease is kept.
+    ///
+    /// Where the lease is lost the process should end: its caches may have missed what others did.
+    ///
+    /// Upstream: `LeaderElector.Run`.
+    pub async fn run<T>(
+        mut self,
+        cancelled: &CancellationToken,
+        work: impl Future<Output = T>,
+    ) -> Ended<T> {
+        let lock = self.lock.at().clone();
+        let name = lock.name.clone();
+        tracing::info!(%lock, identity = self.lock.identity(), "attempting to acquire the leader lease");
+        if cancelled
+            .run_until_cancelled(self.acquire())
+            .await
+            .is_none()
+        {
+            return Ended::NeverLed;
+        }
+        self.lock.record_event("became leader");
+        self.metrics.master_status(&name, true);
+        tracing::info!(%lock, "successfully acquired the lease");
+        let fence = self.fence();
+        let ended = {
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                lost = self.renew() => Ended::Lost(lost),
+                output = work => Ended::Finished(output),
+            }
+        };
+        fence.close();
+        self.metrics.master_status(&name, false);
+        match &ended {
+            Ended::Lost(lost) => tracing::error!(%lock, "failed to renew the lease: {lost}"),
+            _ if self.config.release_on_cancel => self.release_in_time().await,
+            _ => {}
+        }
+        self.lock.record_event("stopped leading");
+        ended
+    }
+
+    /// Tries until the lease is ours.
+    ///
+    /// Upstream: `acquire`.
+    async fn acquire(&mut self) {
+        while self.try_acquire_or_renew(false).await != Try::Held {
+            let share = JITTER_FACTOR * self.jitter.fraction();
+            sleep(self.config.retry_period.mul_f64(1.0 + share)).await;
+        }
+    }
+
+    /// Renews the lease until it is lost.
+    ///
+    /// Upstream: `renew`.
+    async fn renew(&mut self) -> Lost {
+        loop {
+            let within = self.config.renew_deadline;
+            let deadline = Instant::now() + within;
+            // The deadline is looked at first: what comes with it comes too late.
+            let lost = tokio::select! {
+                biased;
+                () = sleep_until(deadline) => Some(Lost::NotRenewed { within }),
+                lost = self.renew_once() => lost,
+            };
+            if let Some(lost) = lost {
+                return lost;
+            }
+            tracing::trace!(lock = %self.lock.at(), "successfully renewed the lease");
+            sleep(self.config.retry_period).await;
+        }
+    }
+
+    /// Tries at once and then every retry period, until the lease is renewed or somebody else has
+    /// had it.
+    async fn renew_once(&mut self) -> Option<Lost> {
+        let mut ticks = interval(self.config.retry_period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            match self.try_acquire_or_renew(true).await {
+                Try::Held => return None,
+                Try::Failed => {}
+                Try::Taken { holder } => return Some(Lost::Taken { holder }),
+            }
+        }
+    }
+
+    async fn release_in_time(&mut self) {
+        let within = self.config.renew_deadline;
+        match timeout(within, self.release()).await {
+            Ok(Ok(())) => tracing::info!(lock = %self.lock.at(), "the lease is given up"),
+            Ok(Err(error)) => {
+                tracing::warn!(lock = %self.lock.at(), "failed to release the lease: {error}");
+            }
+            Err(_) => {
+                tracing::warn!(lock = %self.lock.at(), "failed to release the lease within {within:?}");
+            }
+        }
+    }
+}
+
+impl Drop for LeaderElector {
+    /// Whoever drops the election, and the work with it, leads no longer.
+    fn drop(&mut self) {
+        self.fence.close();
+    }
+}

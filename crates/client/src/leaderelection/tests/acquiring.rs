@@ -1,0 +1,194 @@
+//! How a candidate gets the lease.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::support::{Candidate, Fault, Server};
+
+/// A lease that somebody holds.
+fn held(holder: &str, seconds: u64) -> Value {
+    json!({
+        "holderIdentity": holder,
+        "leaseDurationSeconds": seconds,
+        "acquireTime": "2026-01-01T00:00:00.000000Z",
+        "renewTime": "2026-01-01T00:00:00.000000Z",
+        "leaseTransitions": 4,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_not_there_is_created() {
+    let server = Server::new();
+    assert_eq!(Candidate::new(&server, "a").run_for(1.0).await, None);
+    // The first renewal follows at once.
+    assert_eq!(server.log(), ["0 GET 404", "0 POST a 201", "0 PUT a 200"]);
+    assert_eq!(
+        server.lease(),
+        json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "lock", "namespace": "kube-system", "resourceVersion": "3"},
+            "spec": {
+                "holderIdentity": "a",
+                "leaseDurationSeconds": 15,
+                "acquireTime": "2026-01-02T03:04:05.678901Z",
+                "renewTime": "2026-01-02T03:04:05.678901Z",
+                "leaseTransitions": 0,
+            },
+        })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_too_late_to_create_it_tries_again() {
+    let server = Server::new();
+    server.fail(&[Fault::Nothing, Fault::Refuse(409)]);
+    Candidate::new(&server, "a").run_for(2.5).await;
+    assert_eq!(
+        server.log(),
+        [
+            "0 GET 404",
+            "0 POST a 409",
+            "2 GET 404",
+            "2 POST a 201",
+            "2 PUT a 200"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_lease_is_taken_once_it_was_seen_unchanged_for_its_duration() {
+    // What the holder's clock said makes no difference.
+    for renewed in ["1999-01-01T00:00:00.000000Z", "2066-01-01T00:00:00.000000Z"] {
+        let server = Server::with(held("other", 5));
+        server.change(|lease| lease["spec"]["renewTime"] = json!(renewed));
+        Candidate::new(&server, "a").run_for(7.0).await;
+        assert_eq!(
+            server.log(),
+            [
+                "0 GET 200",
+                "2 GET 200",
+                "4 GET 200",
+                "6 GET 200",
+                "6 PUT a 200",
+                "6 PUT a 200"
+            ]
+        );
+        assert_eq!(server.spec("holderIdentity"), "a");
+        assert_eq!(server.spec("leaseTransitions"), 5);
+        assert_eq!(server.spec("acquireTime"), "2026-01-02T03:04:11.678901Z");
+        assert_eq!(server.spec("leaseDurationSeconds"), 15);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_of_a_foreign_lease_begins_its_duration_anew() {
+    let server = Server::with(held("other", 5));
+    let candidate = Candidate::new(&server, "a").run_for(11.0);
+    let renewal = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let renewed = json!("2026-01-01T00:00:00.000001Z");
+        server.change(|lease| lease["spec"]["renewTime"] = renewed);
+    };
+    tokio::join!(candidate, renewal);
+    // Seen at 4 s.
+    let log = server.log();
+    assert_eq!(log.iter().position(|line| line == "10 PUT a 200"), Some(6));
+    assert_eq!(server.spec("holderIdentity"), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_given_up_is_taken_at_once() {
+    let server = Server::with(held("", 15));
+    Candidate::new(&server, "a").run_for(1.0).await;
+    assert_eq!(server.log(), ["0 GET 200", "0 PUT a 200", "0 PUT a 200"]);
+    assert_eq!(server.spec("leaseTransitions"), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_without_a_spec_is_nobodys() {
+    let server = Server::with(Value::Null);
+    Candidate::new(&server, "a").run_for(1.0).await;
+    assert_eq!(server.log(), ["0 GET 200", "0 PUT a 200", "0 PUT a 200"]);
+    assert_eq!(server.spec("leaseTransitions"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_see_the_same_lease_one_gets_it() {
+    let server = Server::with(held("", 15));
+    // Both have read it before either writes.
+    let first = Candidate::new(&server, "a").run_for(9.0);
+    let second = Candidate::new(&server, "b").run_for(9.0);
+    tokio::join!(first, second);
+    let log = server.log();
+    assert!(log.contains(&"0 PUT b 409".to_owned()), "{log:?}");
+    assert!(
+        !log.iter().any(|line| line.ends_with("PUT b 200")),
+        "{log:?}"
+    );
+    assert_eq!(server.spec("holderIdentity"), "a");
+    assert_eq!(server.spec("leaseTransitions"), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_whose_first_answer_was_lost_finds_that_it_leads() {
+    let server = Server::with(held("", 15));
+    server.fail(&[Fault::Nothing, Fault::LoseAnswer]);
+    let candidate = Candidate::new(&server, "a");
+    let metrics = candidate.metrics.clone();
+    candidate.run_for(2.5).await;
+    assert_eq!(
+        server.log(),
+        [
+            "0 GET 200",
+            "0 PUT a 200",
+            "2 GET 200",
+            "2 PUT a 200",
+            "2 PUT a 200"
+        ]
+    );
+    assert_eq!(server.spec("leaseTransitions"), 5);
+    assert_eq!(server.spec("acquireTime"), "2026-01-02T03:04:05.678901Z");
+    assert_eq!(server.spec("renewTime"), "2026-01-02T03:04:07.678901Z");
+    assert_eq!(metrics.take(), ["lock false", "lock slow", "lock true"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_is_asked_again_and_again() {
+    let server = Server::with(held("", 15));
+    server.fail(&[Fault::Refuse(500), Fault::Refuse(403), Fault::Hang]);
+    Candidate::new(&server, "a").run_for(12.0).await;
+    assert_eq!(
+        server.log()[..5],
+        [
+            "0 GET 500",
+            "2 GET 403",
+            "4 GET 0",
+            "11 GET 200",
+            "11 PUT a 200"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_the_next_one_waits_for_the_end_of_the_lease() {
+    let server = Server::new();
+    let crash = Candidate::new(&server, "a").run_for(5.0);
+    // An hour ahead, which matters to nobody.
+    let config = super::super::LeaderElectionConfig::default();
+    let next = Candidate::with(&server, "b", config, "2026-01-02T04:04:05.678901Z");
+    tokio::join!(crash, async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        next.run_for(30.0).await;
+    });
+    let log = server.log();
+    let last = log.iter().rposition(|line| line.contains("PUT a")).unwrap();
+    let first = log.iter().position(|line| line.contains("PUT b")).unwrap();
+    // Renewed at 4 s, seen at 5 s.
+    assert_eq!(
+        (log[last].as_str(), log[first].as_str()),
+        ("4 PUT a 200", "21 PUT b 200")
+    );
+    assert_eq!(server.spec("leaseTransitions"), 1);
+}

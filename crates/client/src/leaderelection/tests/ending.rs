@@ -1,0 +1,227 @@
+//! What happens when the work ends, or the lease is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::super::{ConfigError, Ended, LeaderElectionConfig, LeaderElector, Lost, NotLeading};
+use super::support::{Candidate, Fault, Server, never};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn releasing() -> LeaderElectionConfig {
+    LeaderElectionConfig {
+        release_on_cancel: true,
+        ..LeaderElectionConfig::default()
+    }
+}
+
+/// Says when it is dropped.
+struct Dropped(Arc<AtomicBool>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_work_begins_with_the_lease_and_is_dropped_with_it() {
+    let server = Server::new();
+    server.fail(&[Fault::Refuse(500), Fault::Refuse(500)]);
+    let Candidate {
+        elector,
+        events,
+        metrics,
+        ..
+    } = Candidate::new(&server, "a");
+    let health = elector.health();
+    let fence = elector.fence();
+    let (begun, dropped) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let (begins, guard) = (Arc::clone(&begun), Dropped(Arc::clone(&dropped)));
+    let work = async move {
+        let _guard = guard;
+        begins.store(true, Ordering::Relaxed);
+        never().await;
+    };
+    let observe = async {
+        sleep(3 * SECOND).await;
+        assert!(!begun.load(Ordering::Relaxed) && !health.is_leader());
+        assert_eq!(fence.check(), Err(NotLeading));
+        sleep(2 * SECOND).await;
+        assert!(begun.load(Ordering::Relaxed) && health.is_leader());
+        assert_eq!(fence.check(), Ok(()));
+        server.fail_always(Fault::Hang);
+    };
+    let cancelled = CancellationToken::new();
+    let (ended, ()) = tokio::join!(elector.run(&cancelled, work), observe);
+    let within = 10 * SECOND;
+    assert_eq!(ended, Ended::Lost(Lost::NotRenewed { within }));
+    assert!(dropped.load(Ordering::Relaxed));
+    assert_eq!(fence.check(), Err(NotLeading));
+    assert_eq!(metrics.take(), ["lock false", "lock true", "lock false"]);
+    let events = events.drain_with_references();
+    let lines: Vec<&str> = events.iter().map(|(_, line)| line.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "Normal LeaderElection a became leader",
+            "Normal LeaderElection a stopped leading",
+        ]
+    );
+    let lease = &events[0].0;
+    assert_eq!(
+        (lease.kind.as_str(), lease.api_version.as_str()),
+        ("Lease", "coordination.k8s.io/v1")
+    );
+    assert_eq!(
+        (lease.namespace.as_str(), lease.name.as_str()),
+        ("kube-system", "lock")
+    );
+    assert_eq!(lease.resource_version, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_is_told_to_end_never_leads() {
+    let server = Server::with(json!({"holderIdentity": "b", "leaseDurationSeconds": 15}));
+    let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
+    let cancelled = CancellationToken::new();
+    let end = async {
+        sleep(3 * SECOND).await;
+        cancelled.cancel();
+    };
+    let (ended, ()) = tokio::join!(candidate.elector.run(&cancelled, never()), end);
+    assert_eq!(ended, Ended::NeverLed);
+    assert_eq!(server.log(), ["0 GET 200", "2 GET 200"]);
+    assert_eq!(candidate.events.drain(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_kept_until_the_work_has_ended_and_then_left_to_run_out() {
+    let server = Server::new();
+    let candidate = Candidate::new(&server, "a");
+    let cancelled = CancellationToken::new();
+    let work = async {
+        cancelled.cancel();
+        sleep(5 * SECOND).await;
+        7
+    };
+    assert_eq!(
+        candidate.elector.run(&cancelled, work).await,
+        Ended::Finished(7)
+    );
+    let log = server.log();
+    assert_eq!(log.last().unwrap(), "4 PUT a 200");
+    assert_eq!(server.spec("holderIdentity"), "a");
+    assert_eq!(
+        candidate.metrics.take(),
+        ["lock false", "lock true", "lock false"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_given_up_if_that_is_wanted() {
+    let server = Server::with(json!({"leaseTransitions": 6}));
+    let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
+    let fence = candidate.elector.fence();
+    let work = sleep(3 * SECOND);
+    let cancelled = CancellationToken::new();
+    assert_eq!(
+        candidate.elector.run(&cancelled, work).await,
+        Ended::Finished(())
+    );
+    assert_eq!(fence.check(), Err(NotLeading));
+    assert_eq!(
+        server.lease()["spec"],
+        json!({
+            "holderIdentity": "",
+            "leaseDurationSeconds": 1,
+            "acquireTime": "2026-01-02T03:04:08.000000Z",
+            "renewTime": "2026-01-02T03:04:08.000000Z",
+            "leaseTransitions": 7,
+        })
+    );
+    // The next one need not wait.
+    server.log();
+    Candidate::new(&server, "b").run_for(1.0).await;
+    assert_eq!(server.log(), ["3 GET 200", "3 PUT b 200", "3 PUT b 200"]);
+    assert_eq!(server.spec("leaseTransitions"), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_ours_is_not_given_up() {
+    let server = Server::new();
+    let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
+    let work = async {
+        sleep(SECOND).await;
+        server.change(|lease| lease["spec"]["holderIdentity"] = json!("b"));
+    };
+    let cancelled = CancellationToken::new();
+    assert_eq!(
+        candidate.elector.run(&cancelled, work).await,
+        Ended::Finished(())
+    );
+    assert_eq!(server.spec("holderIdentity"), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_up_is_tried_for_as_long_as_a_renewal() {
+    let server = Server::new();
+    let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
+    let work = async {
+        sleep(SECOND).await;
+        server.fail_always(Fault::Hang);
+    };
+    let begin = tokio::time::Instant::now();
+    let cancelled = CancellationToken::new();
+    assert_eq!(
+        candidate.elector.run(&cancelled, work).await,
+        Ended::Finished(())
+    );
+    assert!(begin.elapsed() <= 11 * SECOND, "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_is_well_until_twenty_seconds_after_its_lease() {
+    let server = Server::new();
+    let candidate = Candidate::new(&server, "a");
+    let (health, machine) = (candidate.elector.health(), candidate.machine.clone());
+    assert_eq!(health.check(), Ok(()));
+    candidate.run_for(0.5).await;
+    machine.sleep(35 * SECOND - SECOND / 2);
+    assert_eq!(health.check(), Ok(()));
+    machine.sleep(Duration::from_millis(1));
+    let text = "failed election to renew leadership on lease lock";
+    assert_eq!(health.check(), Err(text.to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_lead_is_well_however_old_the_lease() {
+    let server = Server::with(json!({"holderIdentity": "b", "leaseDurationSeconds": 7200}));
+    let candidate = Candidate::new(&server, "a");
+    let (health, machine) = (candidate.elector.health(), candidate.machine.clone());
+    candidate.run_for(3.0).await;
+    machine.sleep(3600 * SECOND);
+    assert_eq!((health.check(), health.is_leader()), (Ok(()), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elector_needs_an_identity_and_times_that_work() {
+    let server = Server::new();
+    let parts = Candidate::parts(&server, "");
+    let error = LeaderElector::new(LeaderElectionConfig::default(), parts).err();
+    assert_eq!(error, Some(ConfigError::NoIdentity));
+    let config = LeaderElectionConfig {
+        lease_duration: SECOND,
+        ..LeaderElectionConfig::default()
+    };
+    let error = LeaderElector::new(config, Candidate::parts(&server, "a")).err();
+    assert_eq!(error, Some(ConfigError::LeaseTooShort));
+}

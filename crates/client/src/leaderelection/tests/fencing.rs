@@ -1,0 +1,156 @@
+//! No write begins after the deadline, however late its sender learns of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::super::{Ended, Lost};
+use super::support::{Candidate, Fault, Server, SleepyClock, never};
+use crate::clock::MonotonicClock as _;
+use crate::config::{ClientOptions, layered};
+use crate::error::Error;
+use crate::leaderelection::Fence;
+use crate::resource::PODS;
+use crate::rest::RestClient;
+
+/// An API server that takes everything.
+fn fenced(fence: Fence, options: ClientOptions) -> RestClient {
+    Server::new().client(ClientOptions {
+        fence: Some(fence),
+        ..options
+    })
+}
+
+async fn write(client: &RestClient) -> Result<String, Error> {
+    client.delete(&PODS, "ns", "web-0", "{}".to_owned()).await
+}
+
+async fn read(client: &RestClient) -> Result<String, Error> {
+    client.get(&PODS, "ns", "web-0").await
+}
+
+fn is_refused(result: Result<String, Error>) -> bool {
+    matches!(result, Err(Error::NotLeading { .. }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() {
+    let server = Server::new();
+    server.fail(&[Fault::Refuse(500)]);
+    let candidate = Candidate::new(&server, "a");
+    let client = fenced(candidate.elector.fence(), ClientOptions::default());
+    let watch = async {
+        sleep(Duration::from_secs(1)).await;
+        assert!(is_refused(write(&client).await));
+        // Leads from 2 s on, renews at 4 s for the last time.
+        sleep(Duration::from_secs(4)).await;
+        server.fail_always(Fault::Hang);
+        sleep(Duration::from_millis(8_999)).await;
+        assert!(write(&client).await.is_ok());
+        sleep(Duration::from_millis(1)).await;
+        assert!(is_refused(write(&client).await));
+        assert!(matches!(read(&client).await, Err(Error::Api(_))));
+    };
+    let cancelled = CancellationToken::new();
+    let (ended, ()) = tokio::join!(candidate.elector.run(&cancelled, never()), watch);
+    // The round began at 6 s: the fence came before.
+    let within = Duration::from_secs(10);
+    assert_eq!(ended, Ended::Lost(Lost::NotRenewed { within }));
+    assert!(is_refused(write(&client).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_counts_from_its_question() {
+    // The renewal at 0 s hangs for 5 s and then goes another way.
+    let server = Server::new();
+    server.fail(&[Fault::Nothing, Fault::Nothing, Fault::Hang]);
+    let candidate = Candidate::new(&server, "a");
+    let fence = candidate.elector.fence();
+    let watch = async {
+        sleep(Duration::from_millis(5_500)).await;
+        server.fail_always(Fault::Hang);
+        sleep(Duration::from_millis(9_400)).await;
+        assert!(fence.check().is_ok());
+        sleep(Duration::from_millis(200)).await;
+        // 10 s after the PUT that went well, which began at 5 s.
+        assert!(fence.check().is_err());
+    };
+    tokio::join!(candidate.run_for(60.0), watch);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_sends_nothing_when_it_wakes() {
+    let server = Server::new();
+    let candidate = Candidate::new(&server, "a");
+    let client = fenced(candidate.elector.fence(), ClientOptions::default());
+    let machine = candidate.machine.clone();
+    let watch = async {
+        sleep(Duration::from_millis(2_500)).await;
+        assert!(write(&client).await.is_ok());
+        machine.sleep(Duration::from_secs(3600));
+        // No timer of this process has noticed anything.
+        assert!(is_refused(write(&client).await));
+        sleep(Duration::from_secs(2)).await;
+        // Nobody wanted the lease meanwhile.
+        assert!(write(&client).await.is_ok());
+    };
+    tokio::join!(candidate.run_for(6.0), watch);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_had_to_wait_is_looked_at_again() {
+    let clock = Arc::new(SleepyClock::default());
+    let fence = Fence::new(clock.clone());
+    fence.open_until(clock.elapsed() + Duration::from_secs(10));
+    // For its rate limit.
+    let slow = tower::service_fn(|_| async {
+        Ok::<_, tower::BoxError>(http::Response::new(kube::client::Body::empty()))
+    });
+    let options = ClientOptions {
+        qps: 0.05,
+        burst: 1,
+        fence: Some(fence.clone()),
+        ..ClientOptions::default()
+    };
+    let client = layered(slow, &options);
+    assert!(write(&client).await.is_ok());
+    assert!(is_refused(write(&client).await));
+    // For a server that is busy.
+    let busy = tower::service_fn(|_| async {
+        let busy = http::Response::builder()
+            .status(429)
+            .header("retry-after", "15");
+        Ok::<_, tower::BoxError>(busy.body(kube::client::Body::empty())?)
+    });
+    fence.open_until(clock.elapsed() + Duration::from_secs(10));
+    let options = ClientOptions {
+        fence: Some(fence),
+        ..ClientOptions::default()
+    };
+    assert!(is_refused(write(&layered(busy, &options)).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_not_sent_says_so() {
+    let fence = Fence::new(Arc::new(SleepyClock::default()));
+    let error = write(&fenced(fence, ClientOptions::default()))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "DELETE /api/v1/namespaces/ns/pods/web-0: not sent: this process doesn't hold the lease \
+         any more"
+    );
+    assert!(!error.is_transport());
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_election_closes_the_fence() {
+    let server = Server::new();
+    let candidate = Candidate::new(&server, "a");
+    let fence = candidate.elector.fence();
+    candidate.run_for(1.0).await;
+    assert!(fence.check().is_err());
+}

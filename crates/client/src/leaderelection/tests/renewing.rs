@@ -1,0 +1,213 @@
+//! How a leader keeps the lease, and how it loses it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::super::{Ended, Lost};
+use super::support::{Candidate, Fault, Server};
+
+const NOT_RENEWED: Option<Ended<()>> = Some(Ended::Lost(Lost::NotRenewed {
+    within: Duration::from_secs(10),
+}));
+
+fn taken_by(holder: &str) -> Option<Ended<()>> {
+    let holder = holder.to_owned();
+    Some(Ended::Lost(Lost::Taken { holder }))
+}
+
+/// Runs a candidate for so long, and does something after so many seconds.
+async fn run(
+    server: &Server,
+    seconds: f64,
+    moment: f64,
+    action: impl FnOnce(&Server),
+) -> Option<Ended<()>> {
+    let candidate = Candidate::new(server, "a").run_for(seconds);
+    let action = async {
+        sleep(Duration::from_secs_f64(moment)).await;
+        server.log();
+        action(server);
+    };
+    tokio::join!(candidate, action).0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_renews_every_retry_period_without_reading() {
+    let server = Server::new();
+    assert_eq!(run(&server, 7.0, 1.0, |_| {}).await, None);
+    assert_eq!(server.log(), ["2 PUT a 200", "4 PUT a 200", "6 PUT a 200"]);
+    assert_eq!(server.spec("acquireTime"), "2026-01-02T03:04:05.678901Z");
+    assert_eq!(server.spec("renewTime"), "2026-01-02T03:04:11.678901Z");
+    assert_eq!(server.spec("leaseTransitions"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_sends_back_all_that_was_received_but_the_spec() {
+    let server = Server::new();
+    let decorate = |server: &Server| {
+        server.change(|lease| {
+            lease["metadata"]["labels"] = json!({"team": "a"});
+            lease["metadata"]["annotations"] = json!({"x": "<&>"});
+            lease["metadata"]["managedFields"] = json!([{"manager": "m", "time": null}]);
+            lease["spec"]["strategy"] = json!("OldestEmulationVersion");
+            lease["spec"]["preferredHolder"] = json!("b");
+            lease["status"] = json!({"unknown": 1.50});
+        });
+    };
+    assert_eq!(run(&server, 5.0, 1.0, decorate).await, None);
+    assert_eq!(
+        server.log(),
+        ["2 PUT a 409", "2 GET 200", "2 PUT a 200", "4 PUT a 200"]
+    );
+    let lease = server.lease();
+    assert_eq!(lease["metadata"]["labels"], json!({"team": "a"}));
+    assert_eq!(lease["metadata"]["annotations"], json!({"x": "<&>"}));
+    assert_eq!(
+        lease["metadata"]["managedFields"],
+        json!([{"manager": "m", "time": null}])
+    );
+    assert_eq!(lease["status"], json!({"unknown": 1.50}));
+    let members: Vec<&String> = lease["spec"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        members,
+        [
+            "acquireTime",
+            "holderIdentity",
+            "leaseDurationSeconds",
+            "leaseTransitions",
+            "renewTime"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failure_is_mended_by_reading() {
+    for (fault, code) in [
+        (Fault::Refuse(409), 409),
+        (Fault::Refuse(500), 500),
+        (Fault::LoseAnswer, 200),
+        (Fault::Lose, 0),
+    ] {
+        let server = Server::new();
+        let candidate = Candidate::new(&server, "a");
+        let metrics = candidate.metrics.clone();
+        let fault = async {
+            sleep(Duration::from_secs(1)).await;
+            server.log();
+            server.fail(&[fault]);
+        };
+        let (ended, ()) = tokio::join!(candidate.run_for(5.0), fault);
+        assert_eq!(ended, None);
+        assert_eq!(
+            server.log(),
+            [
+                &format!("2 PUT a {code}"),
+                "2 GET 200",
+                "2 PUT a 200",
+                "4 PUT a 200"
+            ]
+        );
+        assert_eq!(server.spec("acquireTime"), "2026-01-02T03:04:05.678901Z");
+        assert_eq!(server.spec("leaseTransitions"), 0);
+        assert_eq!(metrics.take(), ["lock false", "lock true", "lock slow"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_tries_every_retry_period_until_its_deadline() {
+    let server = Server::new();
+    let fail = |server: &Server| server.fail_always(Fault::Refuse(500));
+    assert_eq!(run(&server, 60.0, 1.0, fail).await, NOT_RENEWED);
+    // What falls on the deadline, at 12 s, comes too late.
+    let expected: Vec<String> = [2, 4, 6, 8, 10]
+        .iter()
+        .flat_map(|at| [format!("{at} PUT a 500"), format!("{at} GET 500")])
+        .collect();
+    assert_eq!(server.log(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_may_succeed_at_its_last_try() {
+    let server = Server::new();
+    let fail = |server: &Server| server.fail(&[Fault::Refuse(500); 9]);
+    assert_eq!(run(&server, 30.0, 1.0, fail).await, None);
+    let log = server.log();
+    assert_eq!(
+        log[8..12],
+        ["10 PUT a 500", "10 GET 200", "10 PUT a 200", "12 PUT a 200"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_costs_the_lease_at_the_deadline() {
+    let server = Server::new();
+    let hang = |server: &Server| server.fail_always(Fault::Hang);
+    assert_eq!(run(&server, 60.0, 1.0, hang).await, NOT_RENEWED);
+    // Each request has 5 s.
+    assert_eq!(server.log(), ["2 PUT a 0", "7 GET 0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fast_path_ends_with_the_lease() {
+    // Only after 15 s without a renewal, which is longer than a round: the machine slept.
+    let server = Server::new();
+    let candidate = Candidate::new(&server, "a");
+    let machine = candidate.machine.clone();
+    let slept = async {
+        sleep(Duration::from_secs(1)).await;
+        server.log();
+        machine.sleep(Duration::from_secs(3600));
+    };
+    tokio::join!(candidate.run_for(3.0), slept);
+    assert_eq!(server.log(), ["2 GET 200", "2 PUT a 200"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_finds_another_holder_has_lost_the_lease() {
+    let server = Server::new();
+    let steal = |server: &Server| {
+        server.change(|lease| {
+            lease["spec"]["holderIdentity"] = json!("b");
+            lease["spec"]["leaseTransitions"] = json!(1);
+        });
+    };
+    assert_eq!(run(&server, 60.0, 1.0, steal).await, taken_by("b"));
+    assert_eq!(server.log(), ["2 PUT a 409", "2 GET 200"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_elses_term_in_between_is_noticed_though_it_is_over() {
+    let server = Server::new();
+    let pass_by = |server: &Server| {
+        server.change(|lease| {
+            lease["spec"]["holderIdentity"] = json!("");
+            lease["spec"]["leaseTransitions"] = json!(1);
+        });
+    };
+    assert_eq!(run(&server, 60.0, 1.0, pass_by).await, taken_by(""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_emptied_or_removed_by_hand_is_taken_back() {
+    let server = Server::new();
+    let empty = |server: &Server| {
+        server.change(|lease| lease["spec"]["holderIdentity"] = json!(""));
+    };
+    assert_eq!(run(&server, 5.0, 1.0, empty).await, None);
+    assert_eq!(
+        server.log(),
+        ["2 PUT a 409", "2 GET 200", "2 PUT a 200", "4 PUT a 200"]
+    );
+    assert_eq!(server.spec("leaseTransitions"), 1);
+
+    let server = Server::new();
+    assert_eq!(run(&server, 5.0, 1.0, Server::remove).await, None);
+    assert_eq!(
+        server.log(),
+        ["2 PUT a 404", "2 GET 404", "2 POST a 201", "4 PUT a 200"]
+    );
+    assert_eq!(server.spec("leaseTransitions"), 0);
+    assert_ne!(server.spec("acquireTime"), Value::Null);
+}
