@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::MutexGuard;
 
 use serde_json::{Value, json};
 
@@ -33,51 +34,57 @@ pub(crate) struct Allocations {
 }
 
 impl ApiServer {
-    /// Gives a service that is about to be stored the addresses and ports that it lacks.
+    /// Gives a service that is about to be stored the addresses and ports that it lacks. They are
+    /// its own once it is stored; until the guard is dropped nobody else is given any.
     ///
     /// # Errors
     ///
     /// 422 if another service has what it asks for, or if it is out of range.
-    pub(crate) fn allocate(&self, kind: &Kind, key: &Key, draft: &mut Draft) -> ApiResult<()> {
+    pub(crate) fn allocate(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        draft: &mut Draft,
+    ) -> ApiResult<Option<MutexGuard<'_, Allocations>>> {
         if kind.storage != "services" {
-            return Ok(());
+            return Ok(None);
         }
         let spec = object_mut(&mut draft.value, "spec");
         let of = |member: &str| spec.get(member).and_then(Value::as_str).unwrap_or_default();
         let (service_type, address) = (of("type").to_owned(), of("clusterIP").to_owned());
         if service_type == "ExternalName" {
-            return Ok(());
+            return Ok(None);
         }
         let mut errors = Vec::new();
-        self.with_allocations(|allocations| {
-            if address.is_empty() {
-                let address = self.free_address(allocations, key).to_string();
-                spec.insert("clusterIP".to_owned(), json!(address));
-                spec.insert("clusterIPs".to_owned(), json!([address]));
-            } else if let Ok(address) = address.parse::<Ipv4Addr>() {
-                errors.extend(self.claim_address(allocations, key, address));
+        let mut guard = self.lock_allocations();
+        let allocations = &mut *guard;
+        if address.is_empty() {
+            let address = self.free_address(allocations, key).to_string();
+            spec.insert("clusterIP".to_owned(), json!(address));
+            spec.insert("clusterIPs".to_owned(), json!([address]));
+        } else if let Ok(address) = address.parse::<Ipv4Addr>() {
+            errors.extend(self.claim_address(allocations, key, address));
+        }
+        let opens_ports = service_type == "NodePort"
+            || service_type == "LoadBalancer"
+                && spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false));
+        let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+        for (i, port) in ports.into_iter().flatten().enumerate() {
+            let wanted = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
+            if wanted != 0 {
+                let field = format!("spec.ports[{i}].nodePort");
+                errors.extend(self.claim_port(allocations, key, wanted, field));
+            } else if opens_ports {
+                port["nodePort"] = json!(self.free_port(allocations, key));
             }
-            let opens_ports = service_type == "NodePort"
-                || service_type == "LoadBalancer"
-                    && spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false));
-            let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-            for (i, port) in ports.into_iter().flatten().enumerate() {
-                let wanted = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
-                if wanted != 0 {
-                    let field = format!("spec.ports[{i}].nodePort");
-                    errors.extend(self.claim_port(allocations, key, wanted, field));
-                } else if opens_ports {
-                    port["nodePort"] = json!(self.free_port(allocations, key));
-                }
-            }
-            let is_local = spec.get("externalTrafficPolicy") == Some(&json!("Local"));
-            if service_type == "LoadBalancer" && is_local {
-                spec.entry("healthCheckNodePort")
-                    .or_insert_with(|| json!(self.free_port(allocations, key)));
-            }
-        });
+        }
+        let is_local = spec.get("externalTrafficPolicy") == Some(&json!("Local"));
+        if service_type == "LoadBalancer" && is_local {
+            spec.entry("healthCheckNodePort")
+                .or_insert_with(|| json!(self.free_port(allocations, key)));
+        }
         if errors.is_empty() {
-            return Ok(());
+            return Ok(Some(guard));
         }
         Err(ApiError::invalid(kind, &key.name, &errors))
     }

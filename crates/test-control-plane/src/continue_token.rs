@@ -6,7 +6,6 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_P
 use serde_json::{Value, json};
 
 use crate::go_json;
-use crate::kinds::Kind;
 use crate::object::Key;
 
 /// The version of the form of tokens.
@@ -40,14 +39,14 @@ impl Position {
         }
     }
 
-    /// Whether an object comes from here on.
-    pub(crate) fn is_before(&self, kind: &Kind, namespace: &str, key: &Key) -> bool {
-        let name = &*key.name;
-        if !kind.namespaced || !namespace.is_empty() {
-            return *name >= *self.start;
+    /// Whether an object of the collection comes from here on.
+    pub(crate) fn is_before(&self, namespace: &str, key: &Key) -> bool {
+        let start = self.start.bytes();
+        if namespace.is_empty() {
+            key.path_bytes().ge(start)
+        } else {
+            key.name.bytes().ge(start)
         }
-        let (namespace, rest) = self.start.split_once('/').unwrap_or((&self.start, ""));
-        (&*key.namespace, name) >= (namespace, rest)
     }
 
     /// The token of the next page.
@@ -141,13 +140,14 @@ mod tests {
             "eyJydiI6MjU4LCJzdGFydCI6Ii9jMVx1MDAwMCIsInYiOiJtZXRhLms4cy5pby92MSJ9"
         );
         let position = Position::parse(&token).unwrap();
-        assert!(!position.is_before(kind, "t2", &key("t2", "c1")));
-        assert!(position.is_before(kind, "t2", &key("t2", "c10")));
+        assert!(!position.is_before("t2", &key("t2", "c1")));
+        assert!(position.is_before("t2", &key("t2", "c10")));
         let all = Position::after(&key("t2", "c1"), "", 258);
-        assert!(!all.is_before(kind, "", &key("t1", "d")));
-        assert!(!all.is_before(kind, "", &key("t2", "c1")));
-        assert!(all.is_before(kind, "", &key("t2", "c2")));
-        assert!(all.is_before(kind, "", &key("t3", "a")));
+        assert!(!all.is_before("", &key("t1", "d")));
+        assert!(!all.is_before("", &key("t2", "c1")));
+        assert!(all.is_before("", &key("t2", "c2")));
+        assert!(all.is_before("", &key("t3", "a")));
+        assert!(!all.is_before("", &key("t2-b", "z")));
         assert_eq!(Position::parse(&all.token()).unwrap(), all);
         assert_eq!(position.at_newest().revision, None);
     }

@@ -16,5 +16,6 @@ mod update;
 mod virtual_resources;
 
 pub(crate) use delete::{FOREGROUND, ORPHAN};
+pub(crate) use read::Page;
 pub(crate) use scale::{ScaleSource, selector_text};
 pub(crate) use update::Source;

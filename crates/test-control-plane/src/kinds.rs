@@ -49,6 +49,8 @@ pub struct Field {
     pub label: &'static str,
     /// The JSON pointer to its value.
     pub pointer: &'static str,
+    /// The JSON pointer to the value that stands in where that one is missing or empty.
+    pub otherwise: Option<&'static str>,
     /// Its value where the object has none.
     pub default: &'static str,
 }

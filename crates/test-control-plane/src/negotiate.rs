@@ -36,6 +36,8 @@ pub(crate) enum Format {
     Json,
     /// YAML.
     Yaml,
+    /// Kubernetes' protobuf, for those who take nothing else.
+    Protobuf,
 }
 
 /// What an answer is to be.
@@ -50,7 +52,15 @@ pub(crate) struct Wanted {
 /// What errors and other answers without forms are written in. Whoever asks for anything else gets
 /// JSON.
 pub(crate) fn plain(accept: &str) -> Wanted {
-    plain_clause(accept).unwrap_or_default()
+    let in_protobuf = || {
+        let clauses = clauses(accept);
+        clauses
+            .iter()
+            .find_map(|clause| protobuf(clause, Representation::Whole))
+    };
+    plain_clause(accept)
+        .or_else(in_protobuf)
+        .unwrap_or_default()
 }
 
 fn plain_clause(accept: &str) -> Option<Wanted> {
@@ -59,7 +69,8 @@ fn plain_clause(accept: &str) -> Option<Wanted> {
     plain.find_map(|clause| wanted(clause, Representation::Whole))
 }
 
-/// What an answer about resources is to be.
+/// What an answer about resources is to be. Whoever takes JSON or YAML as well as protobuf gets
+/// the former, in which objects are kept.
 ///
 /// # Errors
 ///
@@ -69,10 +80,12 @@ pub(crate) fn objects(accept: &str, verb: Verb, query: &Query) -> ApiResult<Want
         return Ok(Wanted::default());
     }
     check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
-    let found = clauses(accept).iter().find_map(|clause| {
-        let form = form(clause)?;
-        wanted(clause, form)
-    });
+    let clauses = clauses(accept);
+    let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
+        let mut clauses = clauses.iter();
+        clauses.find_map(|clause| wanted(clause, form(clause)?))
+    };
+    let found = find(wanted).or_else(|| find(protobuf));
     let mut found = found.ok_or_else(|| only_accepted(MEDIA_TYPES))?;
     if let Representation::Table { include, .. } = &mut found.representation {
         *include = IncludeObject::parse(query.get("includeObject"))?;
@@ -168,6 +181,16 @@ fn wanted(clause: &Clause<'_>, representation: Representation) -> Option<Wanted>
     })
 }
 
+fn protobuf(clause: &Clause<'_>, representation: Representation) -> Option<Wanted> {
+    let stream = clause.parameter("stream").unwrap_or_default();
+    let is_taken = clause.takes("application", "vnd.kubernetes.protobuf");
+    (is_taken && matches!(stream, "" | "watch")).then_some(Wanted {
+        format: Format::Protobuf,
+        pretty: false,
+        representation,
+    })
+}
+
 fn is_unconverted(clause: &Clause<'_>) -> bool {
     let named = ["as", "g", "v"].map(|name| clause.parameter(name));
     named.iter().all(Option::is_none)
@@ -233,10 +256,20 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_falls_to_the_next_clause() {
+    fn protobuf_is_for_those_who_take_nothing_else() {
         let accept = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(asked(accept, Verb::Get).unwrap(), Wanted::default());
-        assert!(asked("application/vnd.kubernetes.protobuf", Verb::Get).is_err());
+        for (accept, verb) in [
+            ("application/vnd.kubernetes.protobuf", Verb::Get),
+            (
+                "application/vnd.kubernetes.protobuf;stream=watch",
+                Verb::Watch,
+            ),
+        ] {
+            assert_eq!(asked(accept, verb).unwrap().format, Format::Protobuf);
+            assert_eq!(plain(accept).format, Format::Protobuf);
+        }
+        assert!(asked("application/vnd.kubernetes.protobuf;as=Foo", Verb::Get).is_err());
     }
 
     #[test]
@@ -257,12 +290,7 @@ mod tests {
     #[test]
     fn errors_are_yaml_for_those_who_ask_for_it_and_json_for_all_others() {
         assert_eq!(plain("application/yaml").format, Format::Yaml);
-        for accept in [
-            "",
-            "text/html",
-            TABLE,
-            "application/vnd.kubernetes.protobuf",
-        ] {
+        for accept in ["", "text/html", TABLE] {
             assert_eq!(plain(accept).format, Format::Json, "{accept}");
         }
     }

@@ -1,7 +1,6 @@
 //! Objects: a draft while a request is handled, and the stored form that is encoded once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use kube_apimachinery::json::to_go_string;
@@ -13,31 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::kinds::{Field, Kind, Trait};
 use crate::members::at;
 
+mod key;
 mod raw;
 
+pub use key::Key;
 pub use raw::compact;
-
-/// Where an object is stored.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
-    /// The storage name of its kind.
-    pub storage: &'static str,
-    /// Its namespace; empty for cluster-scoped kinds.
-    pub namespace: Arc<str>,
-    /// Its name.
-    pub name: Arc<str>,
-}
-
-impl Key {
-    /// The key of an object of `kind`.
-    pub fn new(kind: &Kind, namespace: &str, name: &str) -> Self {
-        Self {
-            storage: kind.storage,
-            namespace: namespace.into(),
-            name: name.into(),
-        }
-    }
-}
 
 /// An object as a request brings it, or as it is being changed.
 ///
@@ -305,7 +284,7 @@ impl Object {
         let fields = kind
             .fields
             .iter()
-            .map(|field| field_text(field, at(&draft.value, field.pointer)).into_boxed_str())
+            .map(|field| field_text(field, &draft.value).into_boxed_str())
             .collect();
         let metadata = draft.metadata();
         let owners = metadata
@@ -373,9 +352,11 @@ impl Object {
     }
 }
 
-fn field_text(field: &Field, value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => field.default.to_owned(),
+fn field_text(field: &Field, object: &Value) -> String {
+    let is_there = |value: &&Value| !value.is_null() && *value != "";
+    let found = at(object, field.pointer).filter(is_there);
+    match found.or_else(|| at(object, field.otherwise?).filter(is_there)) {
+        None => field.default.to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     }

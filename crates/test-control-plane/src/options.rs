@@ -140,6 +140,8 @@ pub(crate) struct DeleteOptions {
     pub grace_period_seconds: Option<i64>,
     /// What to do with dependents; none leaves it to the object's finalizers.
     pub propagation: Option<Propagation>,
+    /// The same for namespaces, which take `orphanDependents: false` for the foreground.
+    pub of_namespace: Option<Propagation>,
     /// Delete only this object.
     pub uid: Option<String>,
     /// Delete only this version.
@@ -191,9 +193,14 @@ impl DeleteOptions {
             (None, Some("Foreground")) => Some(Propagation::Foreground),
             (None, _) => None,
         };
+        let of_namespace = match raw.orphan {
+            Some(false) => Some(Propagation::Foreground),
+            _ => propagation,
+        };
         Ok(Self {
             grace_period_seconds: raw.grace_period_seconds,
             propagation,
+            of_namespace,
             uid: raw.uid,
             resource_version: raw.resource_version,
             dry_run: !raw.dry_run.is_empty(),

@@ -1,5 +1,7 @@
 //! The forms of objects in answers: whole, as table rows, or their metadata only.
 
+pub(crate) mod protobuf;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};

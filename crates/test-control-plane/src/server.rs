@@ -6,7 +6,7 @@ mod random;
 mod writes;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -138,8 +138,9 @@ impl ApiServer {
         draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn with_allocations<T>(&self, work: impl FnOnce(&mut Allocations) -> T) -> T {
+    /// What services have been given, for as long as nobody else may be given anything.
+    pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
         let allocations = self.0.allocations.lock();
-        work(&mut allocations.unwrap_or_else(PoisonError::into_inner))
+        allocations.unwrap_or_else(PoisonError::into_inner)
     }
 }

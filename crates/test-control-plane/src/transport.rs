@@ -8,17 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::{Buf, Bytes, BytesMut};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use futures::stream;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
     USER_AGENT, VARY,
 };
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::response::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Collected};
 
 use crate::negotiate::{self, Format, Wanted};
 use crate::pretty;
 use crate::query::Query;
 use crate::reply::{self, BoxError, Reply, Streamed};
+use crate::represent::protobuf;
 use crate::status::{ApiError, ApiResult};
 use crate::yaml;
 
@@ -129,7 +132,8 @@ impl Finish {
     }
 
     /// Adds the headers that every answer has.
-    pub(crate) fn stamp(self, mut reply: Reply, stamps: &Stamps) -> Reply {
+    pub(crate) fn stamp(self, reply: Reply, stamps: &Stamps) -> Reply {
+        let mut reply = in_frames(reply);
         let headers = reply.headers_mut();
         headers.insert(AUDIT_ID, self.audit_id);
         headers.insert(FLOW_SCHEMA, stamps.flow_schema.clone());
@@ -147,8 +151,9 @@ impl Finish {
             .get(CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
         let is_yaml = is_json && wanted.format == Format::Yaml;
-        let is_pretty = is_json && (self.pretty || wanted.pretty);
-        if is_stream || !(is_yaml || is_pretty || self.gzip || self.head) {
+        let is_protobuf = is_json && wanted.format == Format::Protobuf;
+        let is_pretty = is_json && (self.pretty || wanted.pretty) && !is_protobuf;
+        if is_stream || !(is_yaml || is_protobuf || is_pretty || self.gzip || self.head) {
             return reply;
         }
         let (mut parts, body) = reply.into_parts();
@@ -161,6 +166,8 @@ impl Finish {
         if is_yaml && let Some(text) = yaml::from_json(&body) {
             body = text.into();
             set_yaml(&mut parts.headers);
+        } else if is_protobuf {
+            body = in_protobuf(&mut parts, body);
         } else if is_pretty {
             body = pretty::indent(&body).into();
         }
@@ -181,6 +188,51 @@ impl Finish {
         }
         reply::with_body(parts, body)
     }
+}
+
+/// The media type of protobuf.
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
+
+/// A body as protobuf; 406 for one that has no such form.
+fn in_protobuf(parts: &mut Parts, body: Bytes) -> Bytes {
+    let encoded = protobuf::answer(&body).or_else(|err| {
+        let error = negotiate::not_acceptable(err.to_string());
+        parts.status = StatusCode::NOT_ACCEPTABLE;
+        protobuf::answer(error.to_value().to_string().as_bytes())
+    });
+    encoded.map_or(body, |message| {
+        parts.headers.insert(CONTENT_TYPE, PROTOBUF);
+        message.into()
+    })
+}
+
+/// A watch whose client wants protobuf, in frames of it; every other answer stays what it is. What
+/// faults make of a watch they make of its lines, which is before.
+fn in_frames(reply: Reply) -> Reply {
+    let extensions = reply.extensions();
+    let wanted = extensions.get::<Wanted>().map(|wanted| wanted.format);
+    if wanted != Some(Format::Protobuf) || extensions.get::<Streamed>().is_none() {
+        return reply;
+    }
+    let (mut parts, body) = reply.into_parts();
+    let media_type = HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
+    parts.headers.insert(CONTENT_TYPE, media_type);
+    let lines = (body, BytesMut::new());
+    let frames = stream::try_unfold(lines, |(mut body, mut text)| async move {
+        loop {
+            if let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+                let frame = protobuf::watch_frame(&text.split_to(end + 1))?;
+                return Ok::<_, BoxError>(Some((Bytes::from(frame), (body, text))));
+            }
+            let Some(frame) = body.frame().await.transpose()? else {
+                return Ok(None);
+            };
+            if let Ok(data) = frame.into_data() {
+                text.extend_from_slice(&data);
+            }
+        }
+    });
+    reply::streamed(parts, frames)
 }
 
 fn set_yaml(headers: &mut HeaderMap) {
@@ -280,7 +332,7 @@ mod tests {
     async fn the_parts_of_a_body_are_joined() {
         let frames = ["a", "bc", "", "d"]
             .map(|part| Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(part))));
-        let body = StreamBody::new(futures::stream::iter(frames));
+        let body = StreamBody::new(stream::iter(frames));
         assert_eq!(read_body(body).await.unwrap(), "abcd");
     }
 

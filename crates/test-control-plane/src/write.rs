@@ -1,5 +1,7 @@
 //! What all writes share: identity of new objects, what an update may not touch, the commit.
 
+mod stored_size;
+
 use bytes::Bytes;
 use kube_apimachinery::time;
 use rand::Rng;
@@ -12,6 +14,8 @@ use crate::object::{Draft, Key, Object, object_mut, set_or_remove};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
+
+pub(crate) use stored_size::check_stored_size;
 
 /// The letters of generated names: no vowels, no digits that look like letters.
 const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

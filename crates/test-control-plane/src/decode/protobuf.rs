@@ -1,7 +1,7 @@
 //! Reading protobuf bodies, which kubectl and typed Go clients send: an envelope that names the
 //! kind, and the object as a message of the kind's type in the schema.
 //!
-//! Answers are JSON all the same, which those clients take.
+//! Answers are JSON all the same, which those clients take; protobuf is for who takes nothing else.
 
 mod message;
 mod scalar;

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
+use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::default_text;
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::members::text_at;
-use crate::object::{Draft, MetadataRef, object_mut};
+use crate::object::{Draft, Key, MetadataRef, object_mut};
 use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
 
 /// What marks a class as that of claims that name none.
 const IS_DEFAULT: [&str; 2] = [
@@ -65,4 +67,49 @@ impl ApiServer {
             object_mut(&mut draft.value, "spec").insert("storageClassName".to_owned(), name);
         }
     }
+
+    /// Refuses to let a claim grow whose class doesn't allow it.
+    ///
+    /// Upstream: the admission plugin `PersistentVolumeClaimResize`
+    pub(crate) fn admit_resize(&self, kind: &Kind, old: &Draft, new: &Draft) -> ApiResult<()> {
+        if kind.storage != "persistentvolumeclaims" || !grows(&old.value, &new.value) {
+            return Ok(());
+        }
+        let forbidden = |why| Err(ApiError::forbidden(kind, new.metadata().name(), why));
+        if old.text("/status/phase") != Some("Bound") {
+            return forbidden("Only bound persistent volume claims can be expanded");
+        }
+        let class = class_of(new);
+        if class.is_empty() || class != class_of(old) || !self.allows_expansion(class) {
+            return forbidden(
+                "only dynamically provisioned pvc can be resized and the storageclass that \
+                 provisions the pvc must support resize",
+            );
+        }
+        Ok(())
+    }
+
+    fn allows_expansion(&self, class: &str) -> bool {
+        let class = kinds::by_storage("storageclasses")
+            .and_then(|kind| self.store().get(&Key::new(kind, "", class)));
+        class.is_some_and(|class| class.value()["allowVolumeExpansion"] == true)
+    }
+}
+
+/// Whether a claim asks for more storage than it did.
+fn grows(old: &Value, new: &Value) -> bool {
+    let size = |claim: &Value| {
+        let size = text_at(claim, "/spec/resources/requests/storage");
+        size.parse::<Quantity>().unwrap_or_default()
+    };
+    size(new) > size(old)
+}
+
+/// The class that a claim names, in either way.
+///
+/// Upstream: `GetPersistentVolumeClaimClass`
+fn class_of(claim: &Draft) -> &str {
+    let beta = claim.metadata().annotation(BETA_CLASS);
+    let class = beta.or_else(|| claim.text("/spec/storageClassName"));
+    class.unwrap_or_default()
 }

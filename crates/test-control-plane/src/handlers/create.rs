@@ -16,7 +16,9 @@ use crate::status::{ApiError, ApiResult};
 use crate::store::Expect;
 use crate::tracking::keep_reset;
 use crate::validation::{self, Subject};
-use crate::write::{check_namespace, remove_empty, served_draft, served_text, stored};
+use crate::write::{
+    check_namespace, check_stored_size, remove_empty, served_draft, served_text, stored,
+};
 
 /// How often a generated name is tried before its collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
@@ -89,7 +91,7 @@ impl ApiServer {
             self.authorize_create_on_update(request)?;
         }
         let key = Key::new(kind, &request.namespace, &name);
-        self.allocate(kind, &key, &mut draft)?;
+        let allocated = self.allocate(kind, &key, &mut draft)?;
         let is_generated = !draft.metadata().text("generateName").is_empty();
         let exists = |object: Option<Arc<Object>>| {
             if is_generated {
@@ -109,7 +111,10 @@ impl ApiServer {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
-        match self.store().put(kind, key.clone(), Expect::Absent, draft) {
+        check_stored_size(kind, &key, &draft)?;
+        let stored = self.store().put(kind, key.clone(), Expect::Absent, draft);
+        drop(allocated);
+        match stored {
             Ok(object) => Ok(served_text(served, &object)),
             Err(_) => Err(exists(self.store().get(&key))),
         }

@@ -8,12 +8,12 @@ use jiff::SignedDuration;
 use kube_apimachinery::time;
 use serde_json::{Value, json};
 
+use crate::handlers::Page;
 use crate::kinds::{Kind, Trait};
 use crate::object::{Draft, Object, object_mut, set_or_remove};
 use crate::options::{DeleteOptions, Propagation};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::selectors::Selection;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::store::Expect;
@@ -133,23 +133,21 @@ impl ApiServer {
         let before = draft.clone();
         if kind.storage == "namespaces" {
             if !draft.metadata().is_deleting() {
-                let now = json!(self.now_text());
-                draft
-                    .metadata_mut()
-                    .insert("deletionTimestamp".to_owned(), now);
-                object_mut(&mut draft.value, "status")
-                    .insert("phase".to_owned(), json!("Terminating"));
+                self.begin_termination(&mut draft, options);
+                return Marked {
+                    draft,
+                    remove: false,
+                    changed: true,
+                };
             }
-            let empty = |pointer: &str| {
-                let list = draft.value.pointer(pointer).and_then(Value::as_array);
-                list.is_none_or(Vec::is_empty)
-            };
-            let remove = empty("/spec/finalizers") && empty("/metadata/finalizers");
-            return Marked {
-                changed: draft != before,
-                draft,
-                remove,
-            };
+            let finalizers = draft.value.pointer("/spec/finalizers");
+            if finalizers.is_some_and(|list| list.as_array().is_none_or(|list| !list.is_empty())) {
+                return Marked {
+                    draft,
+                    remove: false,
+                    changed: false,
+                };
+            }
         }
         let graceful = if kind.has(Trait::Graceful) {
             self.begin_grace(&mut draft, options)
@@ -186,6 +184,29 @@ impl ApiServer {
                 changed: false,
             },
         }
+    }
+
+    /// Begins the deletion of a namespace, which ends it only later, when it is empty.
+    ///
+    /// Upstream: `REST.Delete` of namespaces.
+    fn begin_termination(&self, draft: &mut Draft, options: &DeleteOptions) {
+        let now = json!(self.now_text());
+        let mut finalizers = draft.metadata().finalizers();
+        for (finalizer, propagation) in [
+            (FOREGROUND, Propagation::Foreground),
+            (ORPHAN, Propagation::Orphan),
+        ] {
+            match options.of_namespace.map(|wanted| wanted == propagation) {
+                Some(true) if !finalizers.contains(&finalizer) => finalizers.push(finalizer),
+                Some(false) => finalizers.retain(|known| *known != finalizer),
+                _ => {}
+            }
+        }
+        let finalizers = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+        let metadata = draft.metadata_mut();
+        set_or_remove(metadata, "finalizers", finalizers);
+        metadata.insert("deletionTimestamp".to_owned(), now);
+        object_mut(&mut draft.value, "status").insert("phase".to_owned(), json!("Terminating"));
     }
 
     /// Begins or shortens the grace period of a pod.
@@ -228,31 +249,29 @@ impl ApiServer {
         set_deletion(draft, &self.now_text(), 0);
     }
 
-    /// Deletes the first `limit` objects of a collection; the answer is the list of what was deleted,
-    /// as of before.
+    /// Deletes a part of a collection; the answer is the list of what was deleted, as of before, from
+    /// which a client goes on as after any list.
+    ///
+    /// Upstream: `Store.DeleteCollection`.
     pub(crate) fn delete_collection(
         &self,
         request: &ResourceRequest,
-        selection: &Selection,
-        limit: Option<usize>,
+        page: Page,
         options: &DeleteOptions,
     ) -> ApiResult<Reply> {
-        let (revision, objects) = self.store().list(request.kind.storage, &request.namespace);
-        let mut items = Vec::new();
-        let chosen = objects.iter().filter(|object| selection.matches(object));
-        for object in chosen.take(limit.unwrap_or(usize::MAX)) {
+        for object in &page.objects {
             let one = ResourceRequest {
                 namespace: object.key.namespace.to_string(),
                 name: object.key.name.to_string(),
                 ..request.clone()
             };
             match self.delete_one(&one, options) {
-                Ok(_) => items.push(Arc::clone(object)),
+                // Somebody else deleted it meanwhile.
                 Err(err) if err.code == 404 => {}
-                Err(err) => return Err(err),
+                deleted => drop(deleted?),
             }
         }
-        let text = Self::list_text(request.kind, &items, revision, None, None);
+        let text = Self::list_text(request.kind, page);
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 }
@@ -279,6 +298,21 @@ enum Grace {
 
 fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
     let name = &*object.key.name;
+    let version = object.resource_version.to_string();
+    if kind.storage == "namespaces" {
+        let differs = |what: &str, wanted: &str, found: &str| {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
+                 {found}"
+            );
+            Err(ApiError::conflict(kind, name, &why))
+        };
+        return match (&options.uid, &options.resource_version) {
+            (Some(uid), _) if **uid != *object.uid => differs("UID", uid, &object.uid),
+            (_, Some(wanted)) if *wanted != version => differs("ResourceVersion", wanted, &version),
+            _ => Ok(()),
+        };
+    }
     if let Some(uid) = &options.uid
         && **uid != *object.uid
     {
@@ -289,13 +323,12 @@ fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) ->
         );
         return Err(ApiError::precondition(kind, name, &why));
     }
-    if let Some(version) = &options.resource_version
-        && *version != object.resource_version.to_string()
+    if let Some(wanted) = &options.resource_version
+        && *wanted != version
     {
         let why = format!(
-            "the ResourceVersion in the precondition ({version}) does not match the \
-             ResourceVersion in record ({}). The object might have been modified",
-            object.resource_version
+            "the ResourceVersion in the precondition ({wanted}) does not match the \
+             ResourceVersion in record ({version}). The object might have been modified"
         );
         return Err(ApiError::precondition(kind, name, &why));
     }

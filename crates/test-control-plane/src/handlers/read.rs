@@ -43,6 +43,19 @@ enum At {
     Exactly(u64),
 }
 
+/// A part of a collection.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    /// What is in it, in the order of keys.
+    pub(crate) objects: Vec<Arc<Object>>,
+    /// The revision that it shows.
+    revision: u64,
+    /// With what to ask for the next one, if there is more.
+    token: Option<String>,
+    /// How many objects come after it, where that is told.
+    remaining: Option<usize>,
+}
+
 impl ApiServer {
     /// Reads one object.
     pub(crate) async fn get(
@@ -112,6 +125,18 @@ impl ApiServer {
         query: &Query,
         eyes: &Eyes,
     ) -> ApiResult<Reply> {
+        let page = self.list_page(request, query, eyes).await?;
+        let text = Self::list_text(request.kind, page);
+        Ok(reply::json_pieces(StatusCode::OK, text))
+    }
+
+    /// The part of a collection that a query asks for.
+    pub(crate) async fn list_page(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Page> {
         let options = ListOptions::of_list(query)?;
         let selection = Selection::parse(request.kind, query)?;
         let position = options
@@ -140,20 +165,18 @@ impl ApiServer {
                 _ => at,
             };
         }
-        let text = self.list_page(request, &selection, at, limit, position.as_ref())?;
-        Ok(reply::json_pieces(StatusCode::OK, text))
+        self.read_page(request, &selection, at, limit, position.as_ref())
     }
 
-    fn list_page(
+    fn read_page(
         &self,
         request: &ResourceRequest,
         selection: &Selection,
         at: At,
         limit: Option<usize>,
         position: Option<&Position>,
-    ) -> ApiResult<Vec<Bytes>> {
-        let kind = request.kind;
-        let (storage, namespace) = (kind.storage, request.namespace.as_str());
+    ) -> ApiResult<Page> {
+        let (storage, namespace) = (request.kind.storage, request.namespace.as_str());
         let revision = match (position, at) {
             (Some(position), _) => position.revision,
             (None, At::Exactly(revision)) => Some(revision),
@@ -168,7 +191,9 @@ impl ApiServer {
             }
         };
         if let Some(position) = position {
-            objects.retain(|o| position.is_before(kind, namespace, &o.key));
+            // They come in the order of their keys.
+            let seen = objects.partition_point(|o| !position.is_before(namespace, &o.key));
+            objects.drain(..seen);
         }
         if !selection.is_everything() {
             objects.retain(|object| selection.matches(object));
@@ -181,30 +206,24 @@ impl ApiServer {
             .filter(|_| rest > 0)
             .map(|last| Position::after(&last.key, namespace, revision).token());
         let remaining = (rest > 0 && selection.is_everything()).then_some(rest);
-        Ok(Self::list_text(
-            request.kind,
-            &objects,
+        Ok(Page {
+            objects,
             revision,
             token,
             remaining,
-        ))
+        })
     }
 
     /// The text of a list, in pieces that its items share with what is stored.
-    pub(crate) fn list_text(
-        kind: &Kind,
-        objects: &[Arc<Object>],
-        revision: u64,
-        token: Option<String>,
-        remaining: Option<usize>,
-    ) -> Vec<Bytes> {
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
-        if let Some(token) = token {
+    pub(crate) fn list_text(kind: &Kind, page: Page) -> Vec<Bytes> {
+        let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+        if let Some(token) = page.token {
             metadata["continue"] = json!(token);
         }
-        if let Some(remaining) = remaining {
+        if let Some(remaining) = page.remaining {
             metadata["remainingItemCount"] = json!(remaining);
         }
+        let objects = &page.objects;
         let head = format!(
             "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
             kind.kind,

@@ -19,8 +19,8 @@ use crate::store::Expect;
 use crate::tracking::{keep_reset, keep_times};
 use crate::validation::{self, FieldError, Subject};
 use crate::write::{
-    check_name, check_namespace, count_generation, prepare_update, served_draft, served_text,
-    stored,
+    check_name, check_namespace, check_stored_size, count_generation, prepare_update, served_draft,
+    served_text, stored,
 };
 
 /// Where the new object comes from.
@@ -157,15 +157,19 @@ impl ApiServer {
         if !errors.is_empty() {
             return Err(ApiError::invalid(kind, &request.name, &errors));
         }
+        if request.target == Target::Object {
+            self.admit_resize(kind, old, &new)?;
+        }
         if !matches!(
             request.target,
             Target::Part(Subresource::Status | Subresource::Finalize)
         ) {
             count_generation(kind, &mut new, old);
         }
-        if request.target == Target::Object {
-            self.allocate(kind, &current.key, &mut new)?;
-        }
+        let allocated = match request.target {
+            Target::Object => self.allocate(kind, &current.key, &mut new)?,
+            _ => None,
+        };
         self.note_phase(kind, &mut new, old);
         if options.dry_run {
             return Ok(Outcome::Done(served_draft(request.kind, new)));
@@ -180,12 +184,13 @@ impl ApiServer {
             );
         }
         let key = current.key.clone();
-        Ok(
-            match self.store().put(kind, key, Expect::Version(version), new) {
-                Ok(object) => Outcome::Done(served_text(request.kind, &object)),
-                Err(_) => Outcome::Raced,
-            },
-        )
+        check_stored_size(kind, &key, &new)?;
+        let stored = self.store().put(kind, key, Expect::Version(version), new);
+        drop(allocated);
+        Ok(match stored {
+            Ok(object) => Outcome::Done(served_text(request.kind, &object)),
+            Err(_) => Outcome::Raced,
+        })
     }
 }
 

@@ -115,6 +115,7 @@ const fn field(label: &'static str, pointer: &'static str) -> Field {
     Field {
         label,
         pointer,
+        otherwise: None,
         default: "",
     }
 }

@@ -11,12 +11,10 @@ use crate::auth::Admission;
 use crate::faults::{Eyes, RequestFacts};
 use crate::incoming::Incoming;
 use crate::kinds::Subresource;
-use crate::list_options::ListOptions;
 use crate::negotiate;
 use crate::reply::{self, Reply};
 use crate::represent::Representation;
 use crate::route::{ResourceRequest, Route, Target, Verb, route};
-use crate::selectors::Selection;
 use crate::status::{ApiError, ApiResult};
 use crate::validation;
 use crate::warnings;
@@ -82,9 +80,8 @@ impl ApiServer {
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
             (Verb::DeleteCollection, _) => {
-                let limit = ListOptions::of_list(query)?.limit;
-                let selection = Selection::parse(request.kind, query)?;
-                self.delete_collection(request, &selection, limit, &incoming.delete_options()?)
+                let page = self.list_page(request, query, &eyes).await?;
+                self.delete_collection(request, page, &incoming.delete_options()?)
             }
         }?;
         let mut reply = reply;

@@ -237,28 +237,41 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     };
     let kind = first_of(&["/involvedObject/kind", "/regarding/kind"]).to_lowercase();
     let name = first_of(&["/involvedObject/name", "/regarding/name"]);
+    let object = match name.as_str() {
+        "" => kind,
+        name => format!("{kind}/{name}"),
+    };
     let first = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
     let last = first_of(&[
         "/series/lastObservedTime",
         "/lastTimestamp",
         "/deprecatedLastTimestamp",
-        "/eventTime",
     ]);
-    let source = first_of(&[
+    let last = if last.is_empty() { &first } else { &last };
+    let mut source = first_of(&[
         "/source/component",
         "/deprecatedSource/component",
         "/reportingComponent",
         "/reportingController",
     ]);
+    let instance = first_of(&[
+        "/source/host",
+        "/deprecatedSource/host",
+        "/reportingInstance",
+    ]);
+    if !instance.is_empty() {
+        source = format!("{source}, {instance}");
+    }
     let count = ["/series/count", "/count", "/deprecatedCount"]
         .iter()
         .find_map(|pointer| event.pointer(pointer)?.as_i64())
+        .filter(|count| *count != 0)
         .unwrap_or(1);
     vec![
-        json!(age(&last, now)),
+        json!(age(last, now)),
         json!(text(event, "/type")),
         json!(text(event, "/reason")),
-        json!(format!("{kind}/{name}")),
+        json!(object),
         json!(first_of(&[
             "/involvedObject/fieldPath",
             "/regarding/fieldPath"
@@ -266,7 +279,7 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
         json!(source),
         json!(first_of(&["/message", "/note"]).trim()),
         json!(age(&first, now)),
-        json!(count.to_string()),
+        json!(count),
         json!(text(event, "/metadata/name")),
     ]
 }

@@ -12,7 +12,7 @@ const TEXT_MAX: usize = 128;
 const MESSAGE_MAX: usize = 1024;
 
 /// What can't change through events.k8s.io, by its name in messages and its place.
-const IMMUTABLE: [(&str, &str); 12] = [
+const IMMUTABLE: [(&str, &str); 13] = [
     ("involvedObject", "/involvedObject"),
     ("reason", "/reason"),
     ("message", "/message"),
@@ -21,6 +21,7 @@ const IMMUTABLE: [(&str, &str); 12] = [
     ("lastTimestamp", "/lastTimestamp"),
     ("count", "/count"),
     ("type", "/type"),
+    ("eventTime", "/eventTime"),
     ("action", "/action"),
     ("related", "/related"),
     ("reportingController", "/reportingComponent"),
@@ -36,6 +37,9 @@ pub(super) fn event(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     match subject.old {
         None => new_form(&subject.new.value, errors),
         Some(old) => {
+            if subject.new.value.get("series") != old.value.get("series") {
+                series(&subject.new.value, errors);
+            }
             for (field, pointer) in IMMUTABLE {
                 let value = subject.new.value.pointer(pointer).unwrap_or(&Value::Null);
                 if value != old.value.pointer(pointer).unwrap_or(&Value::Null) {
@@ -103,6 +107,7 @@ fn too_long(field: &str, value: &str, max: usize, errors: &mut Vec<FieldError>) 
 
 /// Upstream: `ValidateEventCreate`.
 fn new_form(value: &Value, errors: &mut Vec<FieldError>) {
+    series(value, errors);
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or("");
     if text("/eventTime").is_empty() {
         errors.push(FieldError::required("eventTime", ""));
@@ -124,5 +129,20 @@ fn new_form(value: &Value, errors: &mut Vec<FieldError>) {
     ];
     for (field, _) in is_set.iter().filter(|(_, is_set)| *is_set) {
         errors.push(FieldError::invalid(*field, &json!(""), "needs to be unset"));
+    }
+}
+
+/// Upstream: `validateV1EventSeries`.
+fn series(event: &Value, errors: &mut Vec<FieldError>) {
+    let Some(series) = event.get("series").filter(|series| !series.is_null()) else {
+        return;
+    };
+    let count = series.get("count").and_then(Value::as_i64).unwrap_or(0);
+    if count < 2 {
+        let detail = "should be at least 2";
+        errors.push(FieldError::invalid("series.count", &json!(""), detail));
+    }
+    if series.get("lastObservedTime").is_none_or(Value::is_null) {
+        errors.push(FieldError::required("series.lastObservedTime", ""));
     }
 }

@@ -204,3 +204,98 @@ async fn whoever_forces_a_deletion_succeeds_though_somebody_else_is_faster_in_th
         assert_eq!(plane.code(&path).await, 404);
     }
 }
+
+/// A namespace that was deleted so, and its finalizers.
+async fn terminated(plane: &Plane, name: &str, options: Value) -> (Value, Value) {
+    let namespaces = "/api/v1/namespaces";
+    let object = json!({"metadata": {"name": name, "finalizers": ["example.com/f", "orphan"]}});
+    plane.create(namespaces, &object).await;
+    let (code, object) = delete(plane, &format!("{namespaces}/{name}"), options).await;
+    assert_eq!(code, 200, "{object}");
+    let finalizers = object["metadata"]["finalizers"].clone();
+    (object, finalizers)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_is_marked_as_the_propagation_policy_says() {
+    let plane = plane().await;
+    for (name, options, expected) in [
+        ("plain", json!({}), json!(["example.com/f", "orphan"])),
+        (
+            "orphaning",
+            json!({"propagationPolicy": "Orphan"}),
+            json!(["example.com/f", "orphan"]),
+        ),
+        (
+            "foreground",
+            json!({"propagationPolicy": "Foreground"}),
+            json!(["example.com/f", "foregroundDeletion"]),
+        ),
+        (
+            "background",
+            json!({"propagationPolicy": "Background"}),
+            json!(["example.com/f"]),
+        ),
+        (
+            "not-orphaning",
+            json!({"orphanDependents": false}),
+            json!(["example.com/f", "foregroundDeletion"]),
+        ),
+    ] {
+        let (object, finalizers) = terminated(&plane, name, options).await;
+        assert_eq!(finalizers, expected, "{name}");
+        assert_eq!(object["status"]["phase"], "Terminating", "{name}");
+        assert_eq!(object["spec"]["finalizers"], json!(["kubernetes"]));
+        // A second deletion changes nothing while there may be content.
+        let path = format!("/api/v1/namespaces/{name}");
+        let (_, again) = delete(&plane, &path, json!({"propagationPolicy": "Foreground"})).await;
+        assert_eq!(again, object, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_goes_whatever_the_policy() {
+    let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
+    for policy in ["Orphan", "Foreground", "Background"] {
+        let name = policy.to_lowercase();
+        let object = json!({"metadata": {"name": name}});
+        plane.create("/api/v1/namespaces", &object).await;
+        let maps = format!("/api/v1/namespaces/{name}/configmaps");
+        plane
+            .create(&maps, &json!({"metadata": {"name": "m"}}))
+            .await;
+        let path = format!("/api/v1/namespaces/{name}");
+        delete(&plane, &path, json!({"propagationPolicy": policy})).await;
+        crate::support::eventually(|| async { plane.code(&path).await == 404 }).await;
+        assert_eq!(plane.code(&format!("{maps}/m")).await, 404, "{policy}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn preconditions_of_a_namespace_have_words_of_their_own() {
+    let plane = plane().await;
+    let path = "/api/v1/namespaces/team";
+    let object = json!({"metadata": {"name": "team"}});
+    let created = plane.create("/api/v1/namespaces", &object).await;
+    let uid = created["metadata"]["uid"].as_str().unwrap();
+    let (code, answer) = delete(&plane, path, json!({"preconditions": {"uid": "u"}})).await;
+    let message = format!(
+        "Operation cannot be fulfilled on namespaces \"team\": Precondition failed: UID in \
+         precondition: u, UID in object meta: {uid}"
+    );
+    assert_eq!((code, &answer["message"]), (409, &json!(message)));
+    assert_eq!(
+        answer["details"],
+        json!({"name": "team", "kind": "namespaces"})
+    );
+    let stale = json!({"preconditions": {"resourceVersion": "1"}});
+    let (code, answer) = delete(&plane, path, stale).await;
+    let message = answer["message"].as_str().unwrap();
+    assert_eq!(code, 409);
+    assert!(
+        message.contains("ResourceVersion in precondition: 1, "),
+        "{message}"
+    );
+    plane.stop().await;
+}

@@ -1,4 +1,5 @@
-//! Bodies in protobuf, as kubectl and typed Go clients send them, and answers in JSON.
+//! Bodies in protobuf, as kubectl and typed Go clients send them, answers in JSON, and answers in
+//! protobuf for those who take nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +7,7 @@ use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
 use serde_json::{Value, json};
 
-use crate::support::{Plane, exchange, pod};
+use crate::support::{Answer, Plane, exchange, get_as, pod, raw};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -173,20 +174,105 @@ async fn what_is_no_message_of_the_kind_is_refused() {
             "{status}"
         );
     }
-    let namespaces = "/api/v1/namespaces";
-    let (code, status) = send(
-        server,
-        Method::POST,
-        namespaces,
-        PROTOBUF,
-        body("v1", "Namespace"),
+    plane.stop().await;
+}
+
+/// Reads for a client that takes nothing but protobuf.
+async fn get(plane: &Plane, path: &str, accept: &str) -> Answer {
+    get_as(plane.0.server(), path, accept).await
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|part| part == text.as_bytes())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_nothing_else_is_answered_in_protobuf() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let server = plane.0.server();
+    let pods = "/api/v1/namespaces/default/pods";
+    let path = format!("{pods}/p");
+    let created = plane.create(pods, &pod("p")).await;
+    let answer = get(&plane, &path, PROTOBUF).await;
+    assert_eq!(
+        (answer.code, answer.header("content-type")),
+        (200, PROTOBUF)
+    );
+    assert!(answer.bytes.starts_with(b"k8s\0"));
+    // What is sent back as it came changes nothing.
+    let (code, again) = send(server, Method::PUT, &path, BOTH, answer.bytes.to_vec()).await;
+    assert_eq!((code, &again), (200, &created));
+    let list = get(&plane, pods, PROTOBUF).await;
+    assert_eq!((list.code, list.header("content-type")), (200, PROTOBUF));
+    assert!(holds(&list.bytes, "PodList") && holds(&list.bytes, "img:1"));
+    let metadata = format!("{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    let list = get(&plane, pods, &metadata).await;
+    assert!(holds(&list.bytes, "PartialObjectMetadataList") && !holds(&list.bytes, "img:1"));
+    let missing = get(&plane, &format!("{pods}/q"), PROTOBUF).await;
+    assert_eq!(
+        (missing.code, missing.header("content-type")),
+        (404, PROTOBUF)
+    );
+    assert!(holds(&missing.bytes, "Status") && holds(&missing.bytes, "pods \"q\" not found"));
+    let table = get(
+        &plane,
+        pods,
+        &format!("{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"),
     )
     .await;
+    assert_eq!(table.code, 406);
+    assert!(holds(
+        &table.bytes,
+        "object *v1.Table does not implement the protobuf"
+    ));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_data_of_revisions_goes_out_as_it_came_in() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let server = plane.0.server();
+    let revisions = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let text = r#"{"metadata":{"name":"r"},"revision":1,"data":{"b":1,"a":{"d":2,"c":3}}}"#;
+    let (code, _) = raw(
+        server,
+        Method::POST,
+        revisions,
+        "application/json",
+        text.into(),
+    )
+    .await;
+    assert_eq!(code, 201);
+    let answer = get(&plane, &format!("{revisions}/r"), PROTOBUF).await;
+    assert!(holds(&answer.bytes, r#"{"b":1,"a":{"d":2,"c":3}}"#));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_in_protobuf_comes_in_frames() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let pods = "/api/v1/namespaces/default/pods";
+    plane.create(pods, &pod("p")).await;
+    let query = "watch=1&timeoutSeconds=1&allowWatchBookmarks=true&sendInitialEvents=true\
+                 &resourceVersionMatch=NotOlderThan";
+    let accept = format!("{PROTOBUF};stream=watch");
+    let answer = get(&plane, &format!("{pods}?{query}"), &accept).await;
     assert_eq!(
-        (code, &status["reason"]),
-        (406, &json!("NotAcceptable")),
-        "{status}"
+        (answer.code, answer.header("content-type")),
+        (200, accept.as_str())
     );
-    assert_eq!(plane.code("/api/v1/namespaces/team").await, 404);
+    let mut rest = answer.bytes.clone();
+    let mut events = Vec::new();
+    while !rest.is_empty() {
+        let length = u32::from_be_bytes(rest[..4].try_into().unwrap());
+        let frame = rest.split_to(4 + usize::try_from(length).unwrap());
+        events.push(frame.slice(4..));
+    }
+    assert_eq!(events.len(), 2);
+    assert!(events[0].starts_with(b"\x0a\x05ADDED\x12") && holds(&events[0], "img:1"));
+    assert!(events[1].starts_with(b"\x0a\x08BOOKMARK\x12") && holds(&events[1], "k8s\0"));
+    assert!(holds(&events[1], "k8s.io/initial-events-end"));
     plane.stop().await;
 }

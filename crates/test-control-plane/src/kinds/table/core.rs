@@ -33,8 +33,12 @@ const EVENT_FIELDS: &[Field] = &[
     field("involvedObject.fieldPath", "/involvedObject/fieldPath"),
     field("reason", "/reason"),
     field("reportingComponent", "/reportingComponent"),
-    field("source", "/source/component"),
     field("type", "/type"),
+    // The last one, as the other form of events has all but this, in the same order.
+    Field {
+        otherwise: Some("/reportingComponent"),
+        ..field("source", "/source/component")
+    },
 ];
 
 pub(super) const KINDS: &[Kind] = &[

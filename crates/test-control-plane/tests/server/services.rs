@@ -1,0 +1,74 @@
+//! What the server gives to services.
+
+use std::collections::BTreeSet;
+
+use crate::support::Plane;
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+fn service(name: &str, spec: &Value) -> Value {
+    let mut service = json!({
+        "metadata": {"name": name},
+        "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}},
+    });
+    for (member, value) in spec.as_object().unwrap() {
+        service["spec"][member] = value.clone();
+    }
+    service
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_those_who_want_one_address_or_port_at_once_one_gets_it() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    for round in 0..50 {
+        let (address, port) = (format!("10.96.0.{}", 20 + round), 31_000 + round);
+        let tasks: Vec<_> = (0..4)
+            .map(|i| {
+                let server = plane.0.server().clone();
+                let spec = json!({
+                    "type": "NodePort", "clusterIP": address,
+                    "ports": [{"port": 80, "nodePort": port}],
+                });
+                let object = service(&format!("s{round}-{i}"), &spec);
+                let create = async move {
+                    server
+                        .call_json(Method::POST, SERVICES, "test", &object)
+                        .await
+                };
+                tokio::spawn(create)
+            })
+            .collect();
+        let mut codes = Vec::new();
+        for task in tasks {
+            codes.push(task.await.unwrap().0);
+        }
+        codes.sort_unstable();
+        assert_eq!(codes, [201, 422, 422, 422], "round {round}");
+    }
+    let list = plane.get(SERVICES).await;
+    let services = list["items"].as_array().unwrap();
+    let addresses: BTreeSet<&str> = services
+        .iter()
+        .map(|service| service["spec"]["clusterIP"].as_str().unwrap())
+        .collect();
+    assert_eq!(addresses.len(), services.len());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_is_free_again_once_its_service_is_gone() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let spec = json!({"clusterIP": "10.96.0.200"});
+    plane.create(SERVICES, &service("a", &spec)).await;
+    let (code, answer) = plane
+        .call(Method::POST, SERVICES, &service("b", &spec))
+        .await;
+    assert_eq!(code, 422, "{answer}");
+    let path = format!("{SERVICES}/a");
+    plane.call(Method::DELETE, &path, &Value::Null).await;
+    plane.create(SERVICES, &service("b", &spec)).await;
+    plane.stop().await;
+}
