@@ -6,6 +6,7 @@ mod yaml;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -54,6 +55,23 @@ impl BodyFormat {
             )),
         }
     }
+}
+
+/// JSON text as Go reads it, to whom each byte that isn't UTF-8 is U+FFFD; every other body stays
+/// as it is, and so does text with a mistake, which is told as it came.
+pub(crate) fn as_utf8(content_type: &str, body: Bytes) -> Bytes {
+    let media_type = media_type(content_type);
+    let is_json = media_type.is_empty() || media_type.ends_with("json");
+    if !is_json || std::str::from_utf8(&body).is_ok() || go_json::syntax_error(&body).is_some() {
+        return body;
+    }
+    let mut text = String::with_capacity(body.len());
+    for chunk in body.utf8_chunks() {
+        text.push_str(chunk.valid());
+        let invalid = chunk.invalid().iter();
+        text.extend(invalid.map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text.into()
 }
 
 /// Reads the object of a POST or PUT and checks that it is of the kind that the URL names.

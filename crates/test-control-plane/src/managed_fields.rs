@@ -9,6 +9,7 @@
 mod applier;
 mod conflict;
 mod fields_v1;
+mod in_order;
 mod last_applied;
 mod managers;
 mod path;
@@ -25,6 +26,7 @@ mod zero;
 use crate::kinds::Kind;
 
 pub(crate) use self::applier::{Applied, described};
+pub(crate) use self::in_order::InOrder;
 pub(crate) use self::scale::{SCALE, to_parent, to_subresource};
 pub(crate) use self::typed::Strictness;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Field, Kind, Trait};
+use crate::managed_fields::InOrder;
 use crate::members::at;
 
 mod key;
@@ -95,7 +96,10 @@ impl Draft {
             text.push(b',');
             write_json(&mut text, key);
             text.push(b':');
-            write_json(&mut text, value);
+            match key.as_str() {
+                "metadata" => write_json(&mut text, &InOrder::metadata(value)),
+                _ => write_json(&mut text, value),
+            }
         }
         if let Some(data) = &self.data {
             text.extend_from_slice(b",\"data\":");

@@ -2,6 +2,7 @@
 
 mod claim;
 mod config;
+mod endpoints;
 mod events;
 mod field_error;
 mod inner;
@@ -10,10 +11,13 @@ mod line_diff;
 mod metadata;
 mod names;
 mod namespaces;
+mod nodes;
 mod others;
 mod pod;
 mod pod_template;
+mod quotas;
 mod rbac;
+mod resource_names;
 mod services;
 mod stateful_set;
 mod storage;
@@ -61,6 +65,10 @@ pub(crate) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
         "configmaps" => config::config_map(subject, &mut errors),
         "secrets" => config::secret(subject, &mut errors),
         "namespaces" => namespaces::namespace(subject, &mut errors),
+        "nodes" => nodes::node(subject, &mut errors),
+        "endpoints" => endpoints::endpoints(subject, &mut errors),
+        "limitranges" => quotas::limit_range(subject, &mut errors),
+        "resourcequotas" => quotas::resource_quota(subject, &mut errors),
         "clusterroles" | "roles" => rbac::role(subject, &mut errors),
         "clusterrolebindings" | "rolebindings" => rbac::binding(subject, &mut errors),
         "persistentvolumes" => others::persistent_volume(subject, &mut errors),

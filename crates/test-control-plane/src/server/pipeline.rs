@@ -9,12 +9,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::Request;
+use http::header::CONTENT_TYPE;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::ApiServer;
 use crate::audit::Recording;
 use crate::auth::Sender;
+use crate::decode;
 use crate::faults::Interrupted;
 use crate::incoming::Incoming;
 use crate::query::{self, Query};
@@ -59,8 +61,13 @@ impl ApiServer {
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
         let finish = Finish::new(&parts.method, &parts.headers, &query, &self.0.stamps);
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
         let (body, unreadable) = match transport::read_body(body).await {
-            Ok(body) => (body, None),
+            Ok(body) => (
+                decode::as_utf8(content_type.unwrap_or_default(), body),
+                None,
+            ),
             Err(err) => (Bytes::new(), Some(err)),
         };
         let incoming = Incoming {

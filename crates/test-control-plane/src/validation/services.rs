@@ -9,7 +9,7 @@ use super::{FieldError, Subject, at, label_selector, names};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
-const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 pub(super) fn service(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let null = Value::Null;

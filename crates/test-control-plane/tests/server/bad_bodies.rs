@@ -133,3 +133,27 @@ async fn names_of_managers_that_clients_send_are_checked() {
     assert_eq!(cause["reason"], "FieldValueTooLong");
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_replaced_in_json_one_by_one() {
+    let plane = started().await;
+    let body = b"{\"metadata\":{\"name\":\"odd\"},\"data\":{\"k\":\"a\xff\xe2\x82b\"}}";
+    let headers = [("Content-Type", "application/json")];
+    let server = plane.0.server();
+    let answer = exchange(server, Method::POST, MAPS, &headers, body.to_vec()).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    assert_eq!(answer.json()["data"]["k"], "a\u{fffd}\u{fffd}\u{fffd}b");
+    let patch = b"{\"data\":{\"k\":\"\xc0\"}}";
+    let headers = [("Content-Type", "application/merge-patch+json")];
+    let path = format!("{MAPS}/odd");
+    let answer = exchange(server, Method::PATCH, &path, &headers, patch.to_vec()).await;
+    assert_eq!(
+        (answer.code, &answer.json()["data"]["k"]),
+        (200, &json!("\u{fffd}"))
+    );
+    // Outside of a text they are a mistake like any other.
+    let headers = [("Content-Type", "application/json")];
+    let answer = exchange(server, Method::POST, MAPS, &headers, b"{\xff}".to_vec()).await;
+    assert_eq!(answer.code, 400);
+    plane.stop().await;
+}

@@ -33,6 +33,7 @@ mod discovery;
 mod faults;
 mod field_validation;
 mod impersonation;
+mod mistakes;
 mod negotiation;
 mod open_api;
 mod protobuf;

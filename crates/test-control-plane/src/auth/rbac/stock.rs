@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::PolicyRule;
 use crate::auth::attributes::Attributes;
 use crate::kinds;
+use crate::managed_fields::Writer;
 use crate::object::{Draft, Key};
 use crate::server::ApiServer;
 use crate::store::Expect;
@@ -178,6 +179,7 @@ impl Subject {
 }
 
 const GROUP: &str = "rbac.authorization.k8s.io";
+const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 /// The kind for the scope, and the metadata that all stock objects have.
 fn common(kind: &str, namespace: &str, name: &str) -> (String, Value) {
@@ -194,7 +196,7 @@ fn common(kind: &str, namespace: &str, name: &str) -> (String, Value) {
 }
 
 fn object(kind: &str, metadata: &Value) -> Value {
-    json!({"apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": metadata})
+    json!({"apiVersion": VERSION, "kind": kind, "metadata": metadata})
 }
 
 /// The objects, made once for all servers of the process.
@@ -206,8 +208,33 @@ static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         objects.push(controllers::binding(name));
     }
     objects.extend(bindings::ALL.iter().map(Binding::to_value));
+    objects.iter_mut().for_each(track);
     objects
 });
+
+/// Makes the server the manager of what it stores; the time is told when it does.
+fn track(object: &mut Value) {
+    let Some(kind) = object["kind"]
+        .as_str()
+        .and_then(|kind| kinds::by_kind(VERSION, kind))
+    else {
+        return;
+    };
+    let mut written = object.clone();
+    if let Some(members) = written.as_object_mut()
+        && members.contains_key("aggregationRule")
+    {
+        // The rules are collected by somebody else.
+        members.remove("rules");
+    }
+    let writer = Writer {
+        kind,
+        subresource: "",
+        manager: "kube-apiserver",
+        now: "",
+    };
+    object["metadata"]["managedFields"] = writer.track(None, &written);
+}
 
 /// What kubelets may do.
 static NODE_RULES: LazyLock<Vec<PolicyRule>> = LazyLock::new(|| {
@@ -229,13 +256,20 @@ impl ApiServer {
                 data: None,
             };
             let kind = draft.text("/kind").unwrap_or_default();
-            let Some(kind) = kinds::by_kind(&format!("{GROUP}/v1"), kind) else {
+            let Some(kind) = kinds::by_kind(VERSION, kind) else {
                 continue;
             };
             let key = Key::new(kind, draft.metadata().namespace(), draft.metadata().name());
             let (uid, now) = (self.new_uid(), self.now_text());
             let metadata = draft.metadata_mut();
             metadata.insert("uid".to_owned(), json!(uid));
+            for entry in metadata["managedFields"]
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+            {
+                entry["time"] = json!(now);
+            }
             metadata.insert("creationTimestamp".to_owned(), json!(now));
             // Whoever made an object of that name first keeps it.
             let _ = self.store().put(kind, key, Expect::Absent, draft);
@@ -292,6 +326,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_server_manages_what_it_stores() {
+        let fields = |kind: &str, name: &str| {
+            let is_it = |o: &&Value| o["kind"] == kind && o["metadata"]["name"] == name;
+            let managed = &OBJECTS.iter().find(is_it).unwrap()["metadata"]["managedFields"];
+            assert_eq!(managed.as_array().unwrap().len(), 1);
+            assert_eq!(managed[0]["manager"], "kube-apiserver");
+            assert_eq!(managed[0]["operation"], "Update");
+            managed[0]["fieldsV1"].clone()
+        };
+        let metadata = json!({
+            "f:annotations": {".": {}, "f:rbac.authorization.kubernetes.io/autoupdate": {}},
+            "f:labels": {".": {}, "f:kubernetes.io/bootstrapping": {}},
+        });
+        assert_eq!(
+            fields("ClusterRole", "admin"),
+            json!({
+                "f:aggregationRule": {".": {}, "f:clusterRoleSelectors": {}},
+                "f:metadata": metadata,
+            })
+        );
+        assert_eq!(
+            fields("ClusterRole", "cluster-admin"),
+            json!({"f:metadata": metadata, "f:rules": {}})
+        );
+        assert_eq!(
+            fields("ClusterRoleBinding", "cluster-admin"),
+            json!({"f:metadata": metadata, "f:roleRef": {}, "f:subjects": {}})
+        );
     }
 
     #[test]

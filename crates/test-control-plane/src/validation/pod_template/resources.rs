@@ -1,30 +1,10 @@
 //! Rules of the resources that containers ask for.
 
-use kube_apimachinery::quantity::Quantity;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{Errors, qualified};
-use crate::validation::{FieldError, at, names};
-
-/// The resources that containers can ask for, beside pages and those of other domains.
-const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-
-/// The resources that quotas can name besides, by their last part.
-const STANDARD: [&str; 13] = [
-    "configmaps",
-    "count",
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "persistentvolumeclaims",
-    "pods",
-    "replicationcontrollers",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
-    "requests.storage",
-    "storage",
-];
+use super::Errors;
+use crate::validation::resource_names::{self, NamedFor, can_be_overcommitted, is_native, parsed};
+use crate::validation::{FieldError, at};
 
 /// Upstream: `validateContainerResourceRequirements`.
 pub(super) fn validate(container: &Value, path: &str, errors: &mut Errors) {
@@ -69,52 +49,8 @@ fn members<'a>(resources: &'a Value, member: &str) -> Option<&'a Map<String, Val
     resources.get(member)?.as_object()
 }
 
-fn parsed(quantity: &Value) -> Option<Quantity> {
-    quantity.as_str()?.parse().ok()
-}
-
 /// The name and the quantity of a resource.
 fn one(name: &str, quantity: &Value, field: &str, errors: &mut Errors) {
-    resource_name(name, field, errors);
-    let Some(parsed) = parsed(quantity) else {
-        return;
-    };
-    if parsed < Quantity::default() {
-        let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(field, quantity, detail));
-    }
-    let comes_whole = !is_native(name);
-    if comes_whole && parsed.milli_value() % 1000 != 0 {
-        errors.push(FieldError::invalid(field, quantity, "must be an integer"));
-    }
-}
-
-/// Upstream: `validateContainerResourceName`.
-fn resource_name(name: &str, field: &str, errors: &mut Errors) {
-    if !names::qualified_name(name).is_empty() {
-        qualified(name, field, errors);
-        return;
-    }
-    if name.contains('/') {
-        return;
-    }
-    let of_containers = OF_CONTAINERS.contains(&name) || name.starts_with("hugepages-");
-    if !of_containers && !STANDARD.contains(&name) {
-        let detail = "must be a standard resource type or fully qualified";
-        errors.push(FieldError::invalid(field, &json!(name), detail));
-    }
-    if !of_containers {
-        let detail = "must be a standard resource for containers";
-        errors.push(FieldError::invalid(field, &json!(name), detail));
-    }
-}
-
-/// Whether Kubernetes itself knows the resource.
-fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-/// Whether more of it can be promised than there is.
-fn can_be_overcommitted(name: &str) -> bool {
-    is_native(name) && !name.starts_with("hugepages-")
+    resource_names::validate(name, NamedFor::Containers, field, errors);
+    resource_names::quantity(quantity, !is_native(name), field, errors);
 }

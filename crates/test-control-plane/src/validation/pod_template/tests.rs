@@ -308,3 +308,57 @@ fn images_of_pods_have_no_blanks_around_them() {
     let fields: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
     assert_eq!(fields, ["spec.containers[0].image"]);
 }
+
+#[test]
+fn projected_volumes_have_one_source_each_and_no_file_twice() {
+    let volume = |sources: Value| {
+        let spec = json!({"volumes": [{"name": "v", "projected": {"sources": sources}}]});
+        let found = of_spec(&spec);
+        let found = found
+            .iter()
+            .map(|text| text.replace("spec.volumes[0].projected", "P"));
+        found.collect::<Vec<String>>()
+    };
+    let key = |path: &str| json!({"key": "k", "path": path});
+    let fine = json!([
+        {"secret": {"name": "s", "items": [key("a")]}},
+        {"configMap": {"name": "m", "items": [key("b/c")]}},
+        {"downwardAPI": {"items": [
+            {"path": "d", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}},
+        ]}},
+        {"serviceAccountToken": {"path": "t", "expirationSeconds": 3600}},
+    ]);
+    assert_eq!(volume(fine), [""; 0]);
+    assert_eq!(
+        volume(json!([{"secret": {}, "configMap": {"name": "m"}}])),
+        [
+            "P.sources[0].secret.name: Required value",
+            "P.sources[0]: Forbidden: may not specify more than 1 volume type",
+        ]
+    );
+    assert_eq!(
+        volume(json!([
+            {"secret": {"name": "s", "items": [key("a"), key("/b")]}},
+            {"configMap": {"name": "m", "items": [key("a"), key("../b"), key("..c")]}},
+        ])),
+        [
+            "P.sources[0].secret.items[1].path: Invalid value: \"/b\": must be a relative path",
+            "P.sources[1].configMap.items[1].path: Invalid value: \"../b\": must not contain '..'",
+            "P.sources[1].configMap.items[2].path: Invalid value: \"..c\": must not start with \
+             '..'",
+            "P: Invalid value: \"m\": conflicting duplicate paths",
+        ]
+    );
+    assert_eq!(
+        volume(json!([
+            {"downwardAPI": {"items": [{"path": ""}]}},
+            {"serviceAccountToken": {"expirationSeconds": 60}},
+        ])),
+        [
+            "P.sources[0].downwardAPI.path: Required value",
+            "P.sources[1].serviceAccountToken.expirationSeconds: Invalid value: 60: may not \
+             specify a duration less than 10 minutes",
+            "P.path: Required value",
+        ]
+    );
+}

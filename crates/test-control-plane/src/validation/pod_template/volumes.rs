@@ -1,5 +1,7 @@
 //! Rules of volumes.
 
+mod projected;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -57,21 +59,63 @@ fn source(volume: &Value, path: &str, errors: &mut Errors) {
     for needed in needed.into_iter().flat_map(|(_, needed)| *needed) {
         required(found, needed, &place, errors);
     }
-    let mode = number(found, "defaultMode");
-    if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
-        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
-        let field = format!("{place}.defaultMode");
-        errors.push(FieldError::invalid(field, &json!(mode), detail));
-    }
-    for (i, item) in list(found, "items").enumerate() {
-        let path = format!("{place}.items[{i}]");
-        if matches!(member.as_str(), "secret" | "configMap") {
-            required(item, "key", &path, errors);
-        }
-        required(item, "path", &path, errors);
+    file_mode(found, "defaultMode", &place, errors);
+    match member.as_str() {
+        "projected" => projected::validate(found, &place, errors),
+        _ => items(found, member, &place, errors),
     }
     for (member, _) in sources {
         let detail = "may not specify more than 1 volume type";
         errors.push(FieldError::forbidden(format!("{path}.{member}"), detail));
+    }
+}
+
+/// The files that a volume takes from its source.
+///
+/// Upstream: `validateKeyToPath` and `validateDownwardAPIVolumeFile`, which doesn't tell which of
+/// the files it means.
+fn items(source: &Value, member: &str, path: &str, errors: &mut Errors) {
+    for (i, item) in list(source, "items").enumerate() {
+        if member == "downwardAPI" {
+            file(item, path, errors);
+            continue;
+        }
+        let path = format!("{path}.items[{i}]");
+        if matches!(member, "secret" | "configMap") {
+            required(item, "key", &path, errors);
+        }
+        file(item, &path, errors);
+    }
+}
+
+/// Where a file is put, and who may read it.
+fn file(item: &Value, path: &str, errors: &mut Errors) {
+    required(item, "path", path, errors);
+    local_path(text(item, "path"), &format!("{path}.path"), errors);
+    file_mode(item, "mode", path, errors);
+}
+
+fn file_mode(value: &Value, member: &str, path: &str, errors: &mut Errors) {
+    let mode = number(value, member);
+    if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
+        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
+        let field = format!("{path}.{member}");
+        errors.push(FieldError::invalid(field, &json!(mode), detail));
+    }
+}
+
+/// A path that stays where the volume is.
+///
+/// Upstream: `ValidateLocalNonReservedPath`.
+fn local_path(path: &str, field: &str, errors: &mut Errors) {
+    let mut refuse = |why| errors.push(FieldError::invalid(field, &json!(path), why));
+    if path.starts_with('/') {
+        refuse("must be a relative path");
+    }
+    if path.split('/').any(|part| part == "..") {
+        refuse("must not contain '..'");
+    }
+    if path.starts_with("..") && !path.starts_with("../") {
+        refuse("must not start with '..'");
     }
 }

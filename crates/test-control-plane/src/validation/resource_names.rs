@@ -1,0 +1,119 @@
+//! Names of resources, and how much of them there can be.
+
+use kube_apimachinery::quantity::Quantity;
+use serde_json::{Value, json};
+
+use super::{FieldError, names};
+
+/// The resources that containers can ask for, beside pages and those of other domains.
+const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
+/// What quotas count, in whole numbers.
+const COUNTED: [&str; 9] = [
+    "configmaps",
+    "persistentvolumeclaims",
+    "pods",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+    "services.loadbalancers",
+    "services.nodeports",
+];
+
+/// What quotas add up beside what containers ask for.
+const SUMMED: [&str; 7] = [
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+    "requests.storage",
+];
+
+/// What a resource is named for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamedFor {
+    /// Containers, or pods as a whole.
+    Containers,
+    /// Quotas.
+    Quotas,
+    /// Anything else.
+    Anything,
+}
+
+/// Upstream: `validateContainerResourceName`, `ValidateResourceQuotaResourceName` and
+/// `validateResourceName`.
+pub(super) fn validate(name: &str, of: NamedFor, field: &str, errors: &mut Vec<FieldError>) {
+    let wrong = names::qualified_name(name);
+    if !wrong.is_empty() || name.contains('/') {
+        let wrong = wrong.iter();
+        errors.extend(wrong.map(|why| FieldError::invalid(field, &json!(name), why)));
+        return;
+    }
+    let mut refuse = |why| errors.push(FieldError::invalid(field, &json!(name), why));
+    if of == NamedFor::Quotas {
+        if !is_of_quotas(name) {
+            refuse("must be a standard resource for quota");
+        }
+        return;
+    }
+    let of_containers = OF_CONTAINERS.contains(&name) || name.starts_with("hugepages-");
+    if !of_containers && name != "storage" && !is_of_quotas(name) {
+        refuse("must be a standard resource type or fully qualified");
+    }
+    if !of_containers && of == NamedFor::Containers {
+        refuse("must be a standard resource for containers");
+    }
+}
+
+/// Upstream: `IsStandardQuotaResourceName`.
+pub(super) fn is_of_quotas(name: &str) -> bool {
+    let known = [&OF_CONTAINERS[..], &COUNTED, &SUMMED];
+    known.iter().any(|names| names.contains(&name))
+        || name.starts_with("hugepages-")
+        || name.starts_with("requests.hugepages-")
+}
+
+/// The quantity of a resource that a quota names.
+///
+/// Upstream: `ValidateResourceQuantityValue`.
+pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Vec<FieldError>) {
+    let is_extended = !is_native(name) && !name.starts_with("requests.");
+    quantity(value, COUNTED.contains(&name) || is_extended, field, errors);
+}
+
+/// A quantity, which may have to be a whole number.
+pub(super) fn quantity(
+    value: &Value,
+    comes_whole: bool,
+    field: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(parsed) = parsed(value) else {
+        return;
+    };
+    if parsed < Quantity::default() {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(field, value, detail));
+    }
+    if comes_whole && parsed.milli_value() % 1000 != 0 {
+        errors.push(FieldError::invalid(field, value, "must be an integer"));
+    }
+}
+
+/// A quantity as a number to compare.
+pub(super) fn parsed(value: &Value) -> Option<Quantity> {
+    value.as_str()?.parse().ok()
+}
+
+/// Whether Kubernetes itself knows the resource.
+pub(super) fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// Whether more of it can be promised than there is.
+pub(super) fn can_be_overcommitted(name: &str) -> bool {
+    is_native(name) && !name.starts_with("hugepages-")
+}
