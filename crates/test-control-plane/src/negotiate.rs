@@ -124,27 +124,52 @@ pub(crate) fn check_plain(accept: &str) -> ApiResult<()> {
     Err(only_accepted(MEDIA_TYPES))
 }
 
+/// The media type that logs have beside those of objects. Their route takes whoever asks for it,
+/// which is of no use, as the next check then refuses what isn't a form of objects.
+const LOG_TYPE: &str = "text/plain";
+
+/// Checks that something of what is asked for is what the route of logs has, and objects too.
+///
+/// # Errors
+///
+/// 406 if it isn't.
+pub(crate) fn logs(accept: &str) -> ApiResult<()> {
+    check_route_of(accept, &format!("{LOG_TYPE}, {MEDIA_TYPES}"))?;
+    let is_object = |clause: &Clause<'_>| {
+        let form = form(clause)?;
+        wanted(clause, form).or_else(|| protobuf(clause, form))
+    };
+    let mut clauses = clauses(accept).into_iter();
+    if accept.is_empty() || clauses.any(|clause| is_object(&clause).is_some()) {
+        return Ok(());
+    }
+    Err(only_accepted(MEDIA_TYPES))
+}
+
 /// Checks that the route has any of the media types asked for, wildcards of one part not counted.
 ///
 /// # Errors
 ///
 /// 406 if it has none.
 pub(crate) fn check_route(accept: &str, streams: bool) -> ApiResult<()> {
+    if streams {
+        check_route_of(accept, &format!("{MEDIA_TYPES}, {STREAM_TYPES}"))
+    } else {
+        check_route_of(accept, MEDIA_TYPES)
+    }
+}
+
+fn check_route_of(accept: &str, available: &str) -> ApiResult<()> {
     let mut types = accept
         .split(',')
         .map(|clause| clause.split(';').next().unwrap_or_default().trim());
-    if accept.is_empty() || types.any(|t| t == "*/*" || MEDIA_TYPES.split(", ").any(|m| m == t)) {
+    if accept.is_empty() || types.any(|t| t == "*/*" || available.split(", ").any(|m| m == t)) {
         return Ok(());
     }
-    let streams = if streams {
-        format!(", {STREAM_TYPES}")
-    } else {
-        String::new()
-    };
     Err(ApiError {
         details: Some(json!({})),
         ..not_acceptable(format!(
-            "406: Not Acceptable\n\nAvailable representations: {MEDIA_TYPES}{streams}"
+            "406: Not Acceptable\n\nAvailable representations: {available}"
         ))
     })
 }

@@ -1,5 +1,7 @@
 //! Delete: graceful deletion of pods, finalizers, propagation policies, collections.
 
+mod namespaces;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::handlers::Page;
 use crate::kinds::{Kind, Trait};
-use crate::object::{Draft, Object, object_mut, set_or_remove};
+use crate::object::{Draft, Object, set_or_remove};
 use crate::options::{DeleteOptions, Propagation};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
@@ -131,23 +133,16 @@ impl ApiServer {
     /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
     fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
         let before = draft.clone();
-        if kind.storage == "namespaces" {
-            if !draft.metadata().is_deleting() {
+        if kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
+            let changed = !draft.metadata().is_deleting();
+            if changed {
                 self.begin_termination(&mut draft, options);
-                return Marked {
-                    draft,
-                    remove: false,
-                    changed: true,
-                };
             }
-            let finalizers = draft.value.pointer("/spec/finalizers");
-            if finalizers.is_some_and(|list| list.as_array().is_none_or(|list| !list.is_empty())) {
-                return Marked {
-                    draft,
-                    remove: false,
-                    changed: false,
-                };
-            }
+            return Marked {
+                draft,
+                remove: false,
+                changed,
+            };
         }
         let graceful = if kind.has(Trait::Graceful) {
             self.begin_grace(&mut draft, options)
@@ -184,29 +179,6 @@ impl ApiServer {
                 changed: false,
             },
         }
-    }
-
-    /// Begins the deletion of a namespace, which ends it only later, when it is empty.
-    ///
-    /// Upstream: `REST.Delete` of namespaces.
-    fn begin_termination(&self, draft: &mut Draft, options: &DeleteOptions) {
-        let now = json!(self.now_text());
-        let mut finalizers = draft.metadata().finalizers();
-        for (finalizer, propagation) in [
-            (FOREGROUND, Propagation::Foreground),
-            (ORPHAN, Propagation::Orphan),
-        ] {
-            match options.of_namespace.map(|wanted| wanted == propagation) {
-                Some(true) if !finalizers.contains(&finalizer) => finalizers.push(finalizer),
-                Some(false) => finalizers.retain(|known| *known != finalizer),
-                _ => {}
-            }
-        }
-        let finalizers = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
-        let metadata = draft.metadata_mut();
-        set_or_remove(metadata, "finalizers", finalizers);
-        metadata.insert("deletionTimestamp".to_owned(), now);
-        object_mut(&mut draft.value, "status").insert("phase".to_owned(), json!("Terminating"));
     }
 
     /// Begins or shortens the grace period of a pod.
@@ -298,21 +270,10 @@ enum Grace {
 
 fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
     let name = &*object.key.name;
-    let version = object.resource_version.to_string();
     if kind.storage == "namespaces" {
-        let differs = |what: &str, wanted: &str, found: &str| {
-            let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
-                 {found}"
-            );
-            Err(ApiError::conflict(kind, name, &why))
-        };
-        return match (&options.uid, &options.resource_version) {
-            (Some(uid), _) if **uid != *object.uid => differs("UID", uid, &object.uid),
-            (_, Some(wanted)) if *wanted != version => differs("ResourceVersion", wanted, &version),
-            _ => Ok(()),
-        };
+        return namespaces::check_preconditions(kind, object, options);
     }
+    let version = object.resource_version.to_string();
     if let Some(uid) = &options.uid
         && **uid != *object.uid
     {

@@ -51,7 +51,13 @@ impl ApiServer {
     ) -> ApiResult<Reply> {
         check_name_fits(request)?;
         let query = &incoming.query;
-        let wanted = negotiate::objects(incoming.header(ACCEPT), request.verb, query)?;
+        let accept = incoming.header(ACCEPT);
+        let wanted = if request.target == Target::Part(Subresource::Log) {
+            negotiate::logs(accept)?;
+            negotiate::plain(accept)
+        } else {
+            negotiate::objects(accept, request.verb, query)?
+        };
         let representation = wanted.representation;
         if request.verb != Verb::Watch {
             query.timeout()?;

@@ -12,7 +12,7 @@ const TEXT_MAX: usize = 128;
 const MESSAGE_MAX: usize = 1024;
 
 /// What can't change through events.k8s.io, by its name in messages and its place.
-const IMMUTABLE: [(&str, &str); 13] = [
+const IMMUTABLE: [(&str, &str); 14] = [
     ("involvedObject", "/involvedObject"),
     ("reason", "/reason"),
     ("message", "/message"),
@@ -20,6 +20,8 @@ const IMMUTABLE: [(&str, &str); 13] = [
     ("firstTimestamp", "/firstTimestamp"),
     ("lastTimestamp", "/lastTimestamp"),
     ("count", "/count"),
+    // Twice, as the reference looks at it twice.
+    ("reason", "/reason"),
     ("type", "/type"),
     ("eventTime", "/eventTime"),
     ("action", "/action"),

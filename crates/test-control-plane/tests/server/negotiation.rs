@@ -270,3 +270,29 @@ async fn a_scale_has_columns_of_its_own() {
     assert_eq!(table["rows"][0]["cells"], json!(["web", 3, 0, "0s"]));
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn logs_are_text_for_all_but_those_who_ask_for_text() {
+    let plane = with_map().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    plane.create(pods, &crate::support::pod("p")).await;
+    let path = format!("{pods}/p/log");
+    for accept in ["", "*/*", "application/json", "text/plain,application/json"] {
+        let answer = get_as(plane.0.server(), &path, accept).await;
+        assert_ne!(answer.code, 406, "{accept}");
+    }
+    let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    let refusal = |accept: &'static str| {
+        let (server, path) = (plane.0.server(), path.clone());
+        async move {
+            let answer = get_as(server, &path, accept).await;
+            assert_eq!(answer.code, 406, "{accept}");
+            answer.json()["message"].as_str().unwrap().to_owned()
+        }
+    };
+    let only = format!("only the following media types are accepted: {types}");
+    assert_eq!(refusal("text/plain").await, only);
+    let available = format!("Available representations: text/plain, {types}");
+    assert!(refusal("text/html").await.ends_with(&available));
+    plane.stop().await;
+}

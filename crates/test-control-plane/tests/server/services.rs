@@ -6,6 +6,7 @@ use crate::support::Plane;
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 
@@ -25,26 +26,20 @@ async fn of_those_who_want_one_address_or_port_at_once_one_gets_it() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for round in 0..50 {
         let (address, port) = (format!("10.96.0.{}", 20 + round), 31_000 + round);
-        let tasks: Vec<_> = (0..4)
-            .map(|i| {
-                let server = plane.0.server().clone();
-                let spec = json!({
-                    "type": "NodePort", "clusterIP": address,
-                    "ports": [{"port": 80, "nodePort": port}],
-                });
-                let object = service(&format!("s{round}-{i}"), &spec);
-                let create = async move {
-                    server
-                        .call_json(Method::POST, SERVICES, "test", &object)
-                        .await
-                };
-                tokio::spawn(create)
-            })
-            .collect();
-        let mut codes = Vec::new();
-        for task in tasks {
-            codes.push(task.await.unwrap().0);
+        let mut tasks = JoinSet::new();
+        for i in 0..4 {
+            let server = plane.0.server().clone();
+            let spec = json!({
+                "type": "NodePort", "clusterIP": address,
+                "ports": [{"port": 80, "nodePort": port}],
+            });
+            let object = service(&format!("s{round}-{i}"), &spec);
+            tasks.spawn(async move {
+                let answer = server.call_json(Method::POST, SERVICES, "test", &object);
+                answer.await.0
+            });
         }
+        let mut codes = tasks.join_all().await;
         codes.sort_unstable();
         assert_eq!(codes, [201, 422, 422, 422], "round {round}");
     }

@@ -263,11 +263,10 @@ impl ApiServer {
             let (uid, now) = (self.new_uid(), self.now_text());
             let metadata = draft.metadata_mut();
             metadata.insert("uid".to_owned(), json!(uid));
-            for entry in metadata["managedFields"]
-                .as_array_mut()
-                .into_iter()
-                .flatten()
-            {
+            let managers = metadata
+                .get_mut("managedFields")
+                .and_then(Value::as_array_mut);
+            for entry in managers.into_iter().flatten() {
                 entry["time"] = json!(now);
             }
             metadata.insert("creationTimestamp".to_owned(), json!(now));
