@@ -404,7 +404,7 @@ mod tests {
             all += 1;
             same += usize::from(found == body);
         }
-        assert!(same * 2 > all, "{same} of {all}");
+        assert!(same > 10 && all > 20, "{same} of {all}");
     }
 
     #[test]
