@@ -7,11 +7,12 @@
 //! # Exit codes
 //!
 //! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
-//! every failure, also of the flags, with one line `Error: …` on stderr.
+//! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
 mod error_line;
 mod flags;
 mod go_duration;
+mod leader_election;
 mod logging;
 mod options;
 mod preflight;
@@ -27,6 +28,7 @@ use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
 use crate::flags::Invocation;
+use crate::leader_election::ElectionSeeds;
 use crate::options::Options;
 use crate::run::Seeds;
 
@@ -59,6 +61,10 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
     let seeds = Seeds {
         controller: random()?,
         events: random()?,
+        election: ElectionSeeds {
+            waits: random()?,
+            events: random()?,
+        },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -93,11 +93,6 @@ impl Options {
              the service account kube-system/statefulset-controller, and remove the flag"
         );
         flags.leader_election.validate()?;
-        ensure!(
-            !flags.leader_election.leader_elect,
-            "--leader-elect=true is not supported yet: pass --leader-elect=false, and see to it \
-             that no other StatefulSet controller runs"
-        );
         flags.secure_serving.validate()?;
         flags.authentication.validate()?;
         flags.metrics.validate()?;

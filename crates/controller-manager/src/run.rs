@@ -6,13 +6,16 @@ use std::time::Duration;
 use anyhow::bail;
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::leaderelection::NoopLeaderElectionMetrics;
 use statefulset_client::recorder::BroadcastRecorder;
+use statefulset_client::rest::RestClient;
 use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::PROGRAM;
+use crate::leader_election::{self, Election, ElectionSeeds};
 use crate::options::Options;
 use crate::preflight::{check_rights, wait_for_api_server};
 
@@ -28,13 +31,16 @@ pub(crate) struct Seeds {
     pub(crate) controller: u64,
     /// For events.
     pub(crate) events: u64,
+    /// For leader election.
+    pub(crate) election: ElectionSeeds,
 }
 
-/// Runs the controller until told to stop.
+/// Runs until told to stop: waits for the lease, if there is an election, and then runs the
+/// controller.
 ///
 /// # Errors
 ///
-/// There is no usable API server, or the syncs in progress don't finish in time.
+/// There is no usable API server, the lease is lost, or the syncs in progress don't finish in time.
 pub(crate) async fn run(
     options: Options,
     seeds: Seeds,
@@ -54,22 +60,30 @@ pub(crate) async fn run(
         feature_gates = ?options.feature_gates.entries(),
         "starting"
     );
-    // Each client has its own budget, so that a flood of lists doesn't hold up writes.
-    let client_of = |part: &str| {
-        let user_agent = user_agent(part);
-        let (qps, burst) = (options.qps, options.burst);
-        config::client(
-            &config,
-            &ClientOptions {
-                qps,
-                burst,
-                user_agent,
-                ..Default::default()
-            },
-        )
+    let election = if options.leader_election.leader_elect {
+        let client = ClientOptions {
+            response_timeout: options.leader_election.config().request_timeout(),
+            ..client_options(&options, leader_election::CLIENT_NAME)
+        };
+        Some(Election::new(
+            &options.leader_election,
+            options.feature_gates,
+            config::client(&config, &client)?,
+            seeds.election,
+            Arc::new(NoopLeaderElectionMetrics),
+        )?)
+    } else {
+        None
     };
-    let informer_client = client_of("shared-informers")?;
-    let client = client_of(COMPONENT)?;
+    // Each client has its own budget, so that a flood of lists doesn't hold up writes.
+    let informer_client = client_options(&options, "shared-informers");
+    let informer_client = config::client(&config, &informer_client)?;
+    let fence = election.as_ref().map(Election::fence);
+    let client = ClientOptions {
+        fence,
+        ..client_options(&options, COMPONENT)
+    };
+    let client = config::client(&config, &client)?;
     let preflight = async {
         wait_for_api_server(&informer_client, &server).await?;
         check_rights(&informer_client).await
@@ -78,7 +92,21 @@ pub(crate) async fn run(
         Some(result) => result?,
         None => return Ok(()),
     }
+    let work = work(&options, seeds, informer_client, client, stop.clone());
+    match election {
+        Some(election) => election.run(&stop, work).await,
+        None => work.await,
+    }
+}
 
+/// Runs the controller with its events.
+async fn work(
+    options: &Options,
+    seeds: Seeds,
+    informer_client: RestClient,
+    client: RestClient,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
     let stop_events = CancellationToken::new();
@@ -123,6 +151,16 @@ async fn run_controller(
         () = controller.run(stop.clone()) => Ok(()),
         () = too_late => bail!("controller shutdown timeout reached"),
         _ = events.join_next() => bail!("the task that sends events has ended"),
+    }
+}
+
+/// How a client of this program behaves; the part of the program is the end of its name.
+fn client_options(options: &Options, part: &str) -> ClientOptions {
+    ClientOptions {
+        qps: options.qps,
+        burst: options.burst,
+        user_agent: user_agent(part),
+        ..ClientOptions::default()
     }
 }
 

@@ -13,7 +13,7 @@ use statefulset_client::error::Error;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{
-    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+    CONTROLLER_REVISIONS, LEASES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
 use statefulset_client::rest::{ListOptions, PatchType, RestClient};
 use statefulset_controller::{
@@ -118,6 +118,17 @@ impl Cluster {
     pub fn plane(&self) -> &TestControlPlane {
         let plane = self.server.embedded();
         plane.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The time of day that the cluster and its controllers go by.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// A lease of the namespace in which leaders are elected.
+    pub async fn lease(&self, name: &str) -> Value {
+        let answer = self.client.get(&LEASES, "kube-system", name).await;
+        parse(&answer.unwrap_or_else(|error| panic!("read lease {name}: {error}")))
     }
 
     /// Waits until nothing has been written for a while.

@@ -4,20 +4,16 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::ArgAction;
+use statefulset_client::leaderelection::LeaderElectionConfig;
 
 use super::values;
-
-/// How far apart the tries of a candidate may be, as a factor of the retry period.
-///
-/// Upstream: `leaderelection.JitterFactor`.
-const JITTER_FACTOR: f64 = 1.2;
 
 /// Upstream: `LeaderElectionConfiguration`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct LeaderElectionFlags {
-    /// Run only while holding a lease. Not there yet: --leader-elect=false is required, and no
-    /// other StatefulSet controller may run
+    /// Run only while holding a lease. Without it, see to it that no other StatefulSet controller
+    /// runs
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "true", value_parser = values::boolean)]
     pub(crate) leader_elect: bool,
 
@@ -60,28 +56,11 @@ impl LeaderElectionFlags {
         if !self.leader_elect {
             return Ok(());
         }
-        let lease = self.leader_elect_lease_duration;
-        let renew = self.leader_elect_renew_deadline;
-        let retry = self.leader_elect_retry_period;
         ensure!(
             self.leader_elect_resource_lock == "leases",
             "resourceLock value must be \"leases\""
         );
-        ensure!(
-            lease > renew,
-            "leaseDuration must be greater than renewDeadline"
-        );
-        ensure!(
-            renew.as_secs_f64() > retry.as_secs_f64() * JITTER_FACTOR,
-            "renewDeadline must be greater than retryPeriod*JitterFactor"
-        );
-        for (name, duration) in [
-            ("leaseDuration", lease),
-            ("renewDeadline", renew),
-            ("retryPeriod", retry),
-        ] {
-            ensure!(!duration.is_zero(), "{name} must be greater than zero");
-        }
+        self.config().validate()?;
         for (flag, value) in [
             ("name", &self.leader_elect_resource_name),
             ("namespace", &self.leader_elect_resource_namespace),
@@ -92,5 +71,15 @@ impl LeaderElectionFlags {
             );
         }
         Ok(())
+    }
+
+    /// The times of the election.
+    pub(crate) fn config(&self) -> LeaderElectionConfig {
+        LeaderElectionConfig {
+            lease_duration: self.leader_elect_lease_duration,
+            renew_deadline: self.leader_elect_renew_deadline,
+            retry_period: self.leader_elect_retry_period,
+            release_on_cancel: false,
+        }
     }
 }

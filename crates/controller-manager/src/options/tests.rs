@@ -155,9 +155,12 @@ fn each_mistake_is_told_in_one_line() {
              of the service account kube-system/statefulset-controller, and remove the flag",
         ),
         (
-            ["--kubeconfig=x", "--leader-elect"],
-            "--leader-elect=true is not supported yet: pass --leader-elect=false, and see to \
-             it that no other StatefulSet controller runs",
+            ["--leader-elect-resource-lock=endpoints", "--leader-elect"],
+            "resourceLock value must be \"leases\"",
+        ),
+        (
+            ["--leader-elect-renew-deadline=15s", "--leader-elect"],
+            "leaseDuration must be greater than renewDeadline",
         ),
         (
             ["--secure-port=65536", off],

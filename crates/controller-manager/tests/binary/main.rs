@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api;
+mod election;
 mod program;
 
 use std::net::TcpListener;
@@ -73,14 +74,6 @@ fn bad_flags_are_told_in_one_line() {
         &[OFF, "x"],
         "\"statefulset-controller-manager\" does not take any arguments, got [\"x\"]",
     );
-}
-
-#[test]
-fn leader_election_is_refused_with_what_to_pass() {
-    let expected = "--leader-elect=true is not supported yet: pass --leader-elect=false, and see \
-                    to it that no other StatefulSet controller runs";
-    assert_fails(&["--leader-elect=true", "--kubeconfig=x"], expected);
-    assert_fails(&[], expected);
 }
 
 #[test]

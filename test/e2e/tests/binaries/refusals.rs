@@ -56,15 +56,6 @@ fn an_unknown_flag_is_refused() {
 }
 
 #[test]
-fn leader_election_is_refused() {
-    let programs = &programs();
-    let expected = "--leader-elect=true is not supported yet: pass --leader-elect=false, and see \
-                    to it that no other StatefulSet controller runs";
-    assert_refused_at_once(programs, &["--leader-elect=true"], expected);
-    assert_refused_at_once(programs, &[], expected);
-}
-
-#[test]
 fn a_missing_kubeconfig_is_named() {
     let arguments = controller_arguments(Path::new("/no/such/kubeconfig"));
     assert_refused(

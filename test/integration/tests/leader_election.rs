@@ -1,0 +1,272 @@
+//! Instances of the controller that share a cluster, each with an elector: at any time one writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Request, header};
+use integration::{Cluster, manifests};
+use kube::client::Body;
+use kube_test_control_plane::actors::PodBehaviour;
+use kube_test_control_plane::audit::{AuditEntry, Settle};
+use kube_test_control_plane::faults::{FaultAction, RequestMatcher};
+use statefulset_client::backoff::SeededJitter;
+use statefulset_client::clock::TokioClock;
+use statefulset_client::config::{ClientOptions, layered};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::leaderelection::{
+    ElectorParts, Ended, Fence, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName, Lost,
+    NoopLeaderElectionMetrics,
+};
+use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_client::rest::RestClient;
+use statefulset_controller::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tower::{BoxError, service_fn};
+
+/// How long pods take to start, and again to become ready.
+const POD_DELAY: Duration = Duration::from_secs(2);
+
+/// A cluster and the instances that run in it.
+struct Contest {
+    cluster: Cluster,
+    running: JoinSet<(&'static str, Ended<()>)>,
+}
+
+/// An instance that takes part.
+struct Instance {
+    stop: CancellationToken,
+    task: AbortHandle,
+}
+
+impl Contest {
+    async fn start() -> Self {
+        let pods = PodBehaviour {
+            start_delay: POD_DELAY.into(),
+            ready_delay: POD_DELAY.into(),
+            ..PodBehaviour::default()
+        };
+        Self {
+            cluster: Cluster::start_without_controller(pods).await,
+            running: JoinSet::new(),
+        }
+    }
+
+    /// A client by whose name the audit log tells the instances apart.
+    fn client(&self, user_agent: String, fence: Option<Fence>) -> RestClient {
+        let client = self.cluster.plane().client();
+        let name = HeaderValue::try_from(user_agent).expect("a plain name");
+        let service = service_fn(move |mut request: Request<Body>| {
+            request
+                .headers_mut()
+                .insert(header::USER_AGENT, name.clone());
+            let client = client.clone();
+            async move { client.send(request).await.map_err(BoxError::from) }
+        });
+        let options = ClientOptions {
+            response_timeout: LeaderElectionConfig::default().request_timeout(),
+            fence,
+            ..ClientOptions::default()
+        };
+        layered(service, &options)
+    }
+
+    /// Lets another instance take part.
+    fn join(&mut self, name: &'static str, release_on_cancel: bool) -> Instance {
+        let config = LeaderElectionConfig {
+            release_on_cancel,
+            ..LeaderElectionConfig::default()
+        };
+        let at = LeaseName {
+            namespace: "kube-system".to_owned(),
+            name: "kube-controller-manager".to_owned(),
+        };
+        let client = self.client(format!("{name}-election"), None);
+        let parts = ElectorParts {
+            lock: LeaseLock::new(client, at, name.to_owned(), Arc::new(NoopRecorder)),
+            clock: self.cluster.clock(),
+            monotonic: Arc::new(TokioClock::new()),
+            jitter: Arc::new(SeededJitter::new(self.running.len() as u64)),
+            metrics: Arc::new(NoopLeaderElectionMetrics),
+        };
+        let elector = LeaderElector::new(config, parts).expect("times that work");
+        let controller = StatefulSetController::new(ControllerConfig {
+            informer_client: self.client(format!("{name}-informers"), None),
+            client: self.client(name.to_owned(), Some(elector.fence())),
+            recorder: Arc::new(NoopRecorder),
+            clock: self.cluster.clock(),
+            feature_gates: FeatureGates::default(),
+            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
+            resync_period: None,
+            seed: 7,
+        });
+        let stop = CancellationToken::new();
+        let (stopped, working) = (stop.clone(), stop.clone());
+        let task = self
+            .running
+            .spawn(async move { (name, elector.run(&stopped, controller.run(working)).await) });
+        Instance { stop, task }
+    }
+
+    /// Waits for the end of any of the instances.
+    async fn ended(&mut self) -> (&'static str, Ended<()>) {
+        let ended = self.running.join_next().await.expect("an instance runs");
+        ended.expect("it was not killed")
+    }
+
+    async fn holder(&self) -> String {
+        let lease = self.cluster.lease("kube-controller-manager").await;
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    }
+
+    async fn settle(&self) {
+        let leases = RequestMatcher::any().resource("leases");
+        let settle = Settle::quiet_for(Duration::from_secs(30)).ignore(leases);
+        let audit = self.cluster.plane().server().audit();
+        audit.settle(&settle).await.expect("the cluster settles");
+    }
+
+    /// The successful writes of all instances.
+    fn writes(&self) -> Vec<AuditEntry> {
+        let audit = self.cluster.plane().server().audit();
+        audit.matching(|entry| {
+            entry.is_write() && entry.code < 300 && entry.user_agent.starts_with("instance")
+        })
+    }
+
+    /// Checks that every write was made in a term of its writer: after it has written the lease,
+    /// before the renew deadline, and before anybody else has written the lease.
+    fn assert_one_writer_at_a_time(&self) {
+        let deadline = LeaderElectionConfig::default().renew_deadline;
+        let mut holder = None;
+        for entry in self.writes() {
+            if let Some(name) = entry.user_agent.strip_suffix("-election") {
+                holder = Some((name.to_owned(), entry.received));
+                continue;
+            }
+            let (name, renewed) = holder.clone().expect("nobody writes before the lease");
+            let since = entry.received.duration_since(renewed).unsigned_abs();
+            let text = entry.summary();
+            assert_eq!(name, entry.user_agent, "{text}");
+            assert!(since < deadline, "{text}: {since:?} after the renewal");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_cannot_renew_writes_nothing_more_and_the_next_one_goes_on() {
+    let mut contest = Contest::start().await;
+    contest.join("instance-a", false);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    contest.join("instance-b", false);
+    contest
+        .cluster
+        .create(&STATEFUL_SETS, &manifests::web(12))
+        .await;
+    tokio::time::sleep(Duration::from_secs(13)).await;
+    // Its controller still reaches the server.
+    let election = RequestMatcher::any().user_agent("instance-a-election");
+    let faults = contest.cluster.plane().server().faults();
+    faults.inject_always(election, FaultAction::DropBeforeCommit);
+    let within = Duration::from_secs(10);
+    let lost = Ended::Lost(Lost::NotRenewed { within });
+    assert_eq!(contest.ended().await, ("instance-a", lost));
+    contest.settle().await;
+    assert_eq!(contest.holder().await, "instance-b");
+    contest.assert_one_writer_at_a_time();
+    let creations = |name: &str| {
+        let writes = contest.writes();
+        let of_pods = |entry: &&AuditEntry| entry.summary().starts_with("create pods");
+        let of_it = writes.iter().filter(|entry| entry.user_agent == name);
+        of_it.filter(of_pods).count()
+    };
+    let (first, second) = (creations("instance-a"), creations("instance-b"));
+    assert!(first > 2 && second > 2, "{first} {second}");
+    assert_eq!(first + second, 12);
+    assert_eq!(contest.cluster.status("web").await["readyReplicas"], 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_over_settled_sets_writes_nothing_but_the_lease() {
+    let mut contest = Contest::start().await;
+    let mut leader = contest.join("instance-a", true);
+    contest
+        .cluster
+        .create(&STATEFUL_SETS, &manifests::web(3))
+        .await;
+    contest.settle().await;
+    for (turn, name) in ["instance-b", "instance-c", "instance-d", "instance-e"]
+        .into_iter()
+        .enumerate()
+    {
+        let before = contest.writes().len();
+        let next = contest.join(name, true);
+        if turn % 2 == 0 {
+            leader.task.abort();
+            while contest.running.join_next().await.expect("it ends").is_ok() {}
+        } else {
+            leader.stop.cancel();
+            assert_eq!(contest.ended().await.1, Ended::Finished(()));
+        }
+        contest.settle().await;
+        assert_eq!(contest.holder().await, name);
+        let writes = contest.writes();
+        let others = writes[before..]
+            .iter()
+            .filter(|entry| entry.resource != "leases");
+        assert_eq!(others.map(AuditEntry::summary).collect::<Vec<_>>(), [""; 0]);
+        leader = next;
+    }
+    contest.assert_one_writer_at_a_time();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_taken_ends() {
+    let mut contest = Contest::start().await;
+    contest.join("instance-a", false);
+    contest
+        .cluster
+        .create(&STATEFUL_SETS, &manifests::web(1))
+        .await;
+    contest.settle().await;
+    let leases = contest.cluster.plane().leases();
+    let stolen = leases.steal("kube-system", "kube-controller-manager", "thief");
+    stolen.await.expect("there is a lease");
+    let holder = "thief".to_owned();
+    assert_eq!(
+        contest.ended().await,
+        ("instance-a", Ended::Lost(Lost::Taken { holder }))
+    );
+    // The thief never renews.
+    contest.join("instance-b", false);
+    contest.settle().await;
+    assert_eq!(contest.holder().await, "instance-b");
+    let lease = contest.cluster.lease("kube-controller-manager").await;
+    assert_eq!(lease["spec"]["leaseTransitions"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_needs_three_verbs_on_leases() {
+    let mut contest = Contest::start().await;
+    contest.join("instance-a", false);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let audit = contest.cluster.plane().server().audit();
+    let entries = audit.matching(|entry| entry.user_agent.ends_with("-election"));
+    let mut requests: Vec<String> = entries.iter().map(AuditEntry::summary).collect();
+    requests.dedup();
+    let lease = "leases kube-system/kube-controller-manager";
+    assert_eq!(
+        requests,
+        [
+            format!("get {lease} 404"),
+            format!("create {lease} 201"),
+            format!("update {lease} 200"),
+        ]
+    );
+}
