@@ -105,11 +105,13 @@ pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
         && pod.labels.get(POD_NAME_LABEL) == Some(&pod.name)
 }
 
-/// Gives a pod's JSON the labels of its identity.
+/// Gives a pod's JSON the namespace of its set, and the labels of its identity.
 ///
 /// Upstream: `updateIdentity`.
-pub fn update_identity(pod: &mut Value, name: &str, ordinal: Ordinal) {
-    let labels = object_member(object_member(pod, "metadata"), "labels");
+pub fn update_identity(pod: &mut Value, set: &StatefulSet, name: &str, ordinal: Ordinal) {
+    let metadata = object_member(pod, "metadata");
+    metadata["namespace"] = Value::from(set.namespace());
+    let labels = object_member(metadata, "labels");
     labels[POD_NAME_LABEL] = Value::from(name);
     labels[POD_INDEX_LABEL] = Value::from(ordinal.to_string());
 }

@@ -67,7 +67,6 @@ impl NewPod {
             Value::from(format!("{}-", self.set.name())),
         );
         metadata.insert("name".to_owned(), Value::from(&*self.name));
-        metadata.insert("namespace".to_owned(), Value::from(self.namespace()));
         metadata.insert(
             "ownerReferences".to_owned(),
             json!([self.set.controller_reference()]),
@@ -76,7 +75,7 @@ impl NewPod {
         let mut pod =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {}});
         pod["spec"] = template["spec"].take();
-        update_identity(&mut pod, &self.name, self.ordinal);
+        update_identity(&mut pod, &self.set, &self.name, self.ordinal);
         pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);
         self.set_host_name(object_member(&mut pod, "spec"));
         update_storage(&self.set, self.ordinal, &mut pod);

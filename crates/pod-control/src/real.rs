@@ -188,7 +188,7 @@ impl Repair {
 
     fn apply(self, set: &StatefulSet, slot: &PodSlot, live: &mut Live<Pod>) {
         if self.identity {
-            update_identity(&mut live.json, slot.name(), slot.ordinal());
+            update_identity(&mut live.json, set, slot.name(), slot.ordinal());
         }
         if self.storage {
             update_storage(set, slot.ordinal(), &mut live.json);

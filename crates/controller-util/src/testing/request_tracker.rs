@@ -27,7 +27,11 @@ impl RequestTracker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails one call: the first that comes after `after` others.
+    /// Fails one call: the first that comes after `after` others, so that `fail_after(1, …)` fails
+    /// the second call. Upstream's setters name the failing call itself: `SetXError(err, 2)`.
+    ///
+    /// Upstream: `SetCreateStatefulPodError`, `SetUpdateStatefulPodError`,
+    /// `SetDeleteStatefulPodError`, `SetUpdateStatefulSetStatusError`.
     pub fn fail_after(&self, after: usize, failure: fn() -> Error) {
         self.state().failure = Some((after, failure));
     }

@@ -84,7 +84,7 @@ mod test_stateful_set_controller_blocks_scaling {
     /// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
     /// nothing.
     #[tokio::test(start_paused = true)]
-    async fn a_pod_without_a_phase_is_created_anew() {
+    async fn as_upstream() {
         let created = scale_past(|objects, set, now| objects.set_pod_terminated(set, 0, now)).await;
         assert_eq!(created, 4);
     }
@@ -101,8 +101,13 @@ mod test_stateful_set_controller_blocks_scaling {
 async fn test_stateful_set_controller_deletion_timestamp() {
     let set = upstream::set(3).terminating();
     let controller = Controller::with_cached(&[&set]);
-    controller.sync(&set.build()).await.unwrap();
+    let synced = controller.sync(&set.build()).await.unwrap();
+    // The sync came to its end, and did nothing.
+    assert!(synced.status.is_some());
     assert_eq!(controller.objects.pods_of(&set.build()).len(), 0);
+    assert_eq!(controller.objects.create_pod_tracker.requests(), 0);
+    assert_eq!(controller.objects.delete_pod_tracker.requests(), 0);
+    assert_eq!(controller.patched(), Vec::<String>::new());
 }
 
 /// A controller whose cache doesn't know yet that the set is being deleted, and an orphan pod that
@@ -130,7 +135,7 @@ mod test_stateful_set_controller_deletion_timestamp_race {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn revisions_are_not_adopted() {
+    async fn as_upstream() {
         let set = upstream::set(3);
         let controller = with_deletion_unseen(&set);
         let revision = json!({

@@ -1,6 +1,7 @@
 //! Adopting. Upstream's patch reactor is never reached; here the patch and its effect are checked.
 
 use serde_json::{Value, json};
+use statefulset_client::rest::PatchType;
 
 use super::fixtures::{Server, cached, object, orphan, revision, ss1, ss2};
 use crate::error::Error;
@@ -50,13 +51,18 @@ mod test_real_history_adopt_controller_revision {
         let Server::Real { api, .. } = &server else {
             unreachable!("the server is a real one");
         };
-        let patch = api.actions()[0].json();
-        let adopted = revision(&ss1(), 2, Some(0));
-        assert_eq!(patch["metadata"]["uid"], format!("{}-uid", adopted.name));
-        assert_eq!(
-            patch["metadata"]["ownerReferences"],
-            json!([ss1().controller_reference()])
+        let actions = api.actions();
+        let name = revision(&ss1(), 2, Some(0)).name;
+        let body = format!(
+            concat!(
+                r#"{{"metadata":{{"ownerReferences":[{{"apiVersion":"apps/v1","#,
+                r#""kind":"StatefulSet","name":"ss1","uid":"ss1","controller":true,"#,
+                r#""blockOwnerDeletion":true}}],"uid":"{}-uid"}}}}"#
+            ),
+            name
         );
+        assert_eq!(actions[0].body, body);
+        assert_eq!(actions[0].patch_type, Some(PatchType::Strategic));
     }
 
     #[tokio::test]

@@ -26,8 +26,8 @@ async fn creates_under_its_own_name(server: &Server, revision: &NewRevision) {
 }
 
 /// A taken name is passed over: the name is that of the count that came back.
-async fn renames(server: &Server, revision: &NewRevision) -> Created {
-    let created = create(server, revision, 0).await;
+async fn renames(server: &Server, revision: &NewRevision, count: i32) -> Created {
+    let created = create(server, revision, count).await;
     assert_ne!(*created.revision.name, *revision.name);
     assert_eq!(
         *created.revision.name,
@@ -61,10 +61,10 @@ mod test_real_history_create_controller_revision {
             ..revision(&ss1(), 2, Some(0))
         };
         server.load(&object(&forged));
-        let renamed = renames(&server, &first).await;
+        let renamed = renames(&server, &first, 0).await;
         assert_eq!(renamed.collision_count, 1);
         // The second collision meets the same data, which is no collision.
-        let again = create(&server, &first, 0).await;
+        let again = create(&server, &first, renamed.collision_count).await;
         assert_eq!(again.collision_count, 1);
         assert_eq!(again.revision, renamed.revision);
         assert_eq!(server.count(), 2);
@@ -91,10 +91,10 @@ mod test_fake_history_create_controller_revision {
         let server = Server::fake();
         let first = revision(&ss1(), 1, Some(0));
         create(&server, &first, 0).await;
-        let renamed = renames(&server, &first).await;
+        let renamed = renames(&server, &first, 0).await;
         assert_eq!(renamed.collision_count, 1);
         // The fake counts every taken name, also one with the same data.
-        let again = renames(&server, &first).await;
+        let again = renames(&server, &first, renamed.collision_count).await;
         assert_eq!(again.collision_count, 2);
         assert_eq!(server.count(), 3);
     }

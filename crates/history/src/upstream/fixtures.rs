@@ -226,8 +226,10 @@ fn names_are_those_that_upstream_computes() {
         (ss1(), ("foo", "bar"), None, "ss1-6b6d954576"),
         (ss1(), ("foo", "bar"), Some(0), "ss1-589699ffd4"),
         (ss1(), ("foo", "bar"), Some(1), "ss1-589699ffd5"),
+        (ss1(), ("foo", "bar"), Some(2), "ss1-589699ffd6"),
         (ss2(), ("goo", "car"), None, "ss2-598d45b8bd"),
         (ss2(), ("goo", "car"), Some(0), "ss2-68dfbb8cd4"),
+        (ss2(), ("goo", "car"), Some(1), "ss2-68dfbb8cd5"),
         (ss2(), ("goo", "car"), Some(2), "ss2-68dfbb8cd6"),
     ] {
         let data = format!("{}\n", raw_template(label, 1));

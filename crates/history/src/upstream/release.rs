@@ -1,6 +1,7 @@
 //! Releasing. Upstream's patch reactor is never reached; here the patch and its effect are checked.
 
 use serde_json::{Value, json};
+use statefulset_client::rest::PatchType;
 
 use super::fixtures::{Server, cached, object, orphan, revision, ss1, ss2};
 
@@ -24,15 +25,15 @@ async fn leaves_owners(server: &Server, revision: &Value, owners: &Value) {
 }
 
 fn owned() -> Value {
-    object(&revision(&ss1(), 1, Some(0)))
+    object(&revision(&ss1(), 1, None))
 }
 
 fn unowned() -> Value {
-    orphan(&revision(&ss1(), 2, Some(0)))
+    orphan(&revision(&ss1(), 2, None))
 }
 
 fn of_another() -> Value {
-    object(&revision(&ss2(), 1, Some(0)))
+    object(&revision(&ss2(), 1, None))
 }
 
 async fn ignores_a_missing_revision(server: &Server) {
@@ -50,10 +51,16 @@ mod test_real_history_release_controller_revision {
         let Server::Real { api, .. } = &server else {
             unreachable!("the server is a real one");
         };
-        let patch = api.actions()[0].json();
-        assert_eq!(patch["metadata"]["uid"], owned()["metadata"]["uid"]);
-        let dropped = json!([{"$patch": "delete", "uid": "ss1"}]);
-        assert_eq!(patch["metadata"]["ownerReferences"], dropped);
+        let actions = api.actions();
+        let body = format!(
+            concat!(
+                r#"{{"metadata":{{"uid":{},"#,
+                r#""ownerReferences":[{{"$patch":"delete","uid":"ss1"}}]}}}}"#
+            ),
+            owned()["metadata"]["uid"]
+        );
+        assert_eq!(actions[0].body, body);
+        assert_eq!(actions[0].patch_type, Some(PatchType::Strategic));
     }
 
     #[tokio::test]

@@ -72,7 +72,8 @@ fn identity_is_name_namespace_and_name_label() {
 }
 
 #[test]
-fn repair_writes_the_two_labels_and_nothing_else() {
+fn repair_writes_the_namespace_and_the_two_labels_and_nothing_else() {
+    let set = builders::set("web").build();
     for (labels, expected) in [
         (
             json!({"app": "web", "apps.kubernetes.io/pod-index": "7"}),
@@ -85,10 +86,11 @@ fn repair_writes_the_two_labels_and_nothing_else() {
     ] {
         let mut pod =
             json!({"metadata": {"labels": labels, "name": "x"}, "spec": {"hostname": "y"}});
-        update_identity(&mut pod, "web-3", Ordinal::from(3));
+        update_identity(&mut pod, &set, "web-3", Ordinal::from(3));
+        let metadata = json!({"labels": expected, "name": "x", "namespace": set.namespace()});
         assert_eq!(
             pod,
-            json!({"metadata": {"labels": expected, "name": "x"}, "spec": {"hostname": "y"}})
+            json!({"metadata": metadata, "spec": {"hostname": "y"}})
         );
     }
 }

@@ -40,8 +40,18 @@ fn test_storage_matches() {
     for pod in broken() {
         assert!(!matches(&pod), "{}", pod.text());
     }
-    // A pod without an ordinal has no storage that could match: it never gets a place in a set.
-    assert_eq!(identity::ordinal("bar"), None);
+    // Storage is looked at by ordinal, and this name has none: such a pod never gets a place in a
+    // set (set-control: `a_pod_without_an_ordinal_has_no_place`). In a place other than the one it
+    // was made for, its volumes don't match.
+    let bar = fresh().with("metadata.name", "bar");
+    assert_eq!(identity::ordinal(&bar.build().name), None);
+    for other in [0, 2] {
+        assert!(!storage_matches(
+            &set(3).build(),
+            Ordinal::from(other),
+            &bar.build()
+        ));
+    }
 }
 
 #[test]

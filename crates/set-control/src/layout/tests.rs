@@ -60,7 +60,7 @@ fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
 
 #[test]
 fn a_pod_without_an_ordinal_has_no_place() {
-    let strays = ["web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
+    let strays = ["bar", "web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
     let layout = lay_out(&web().replicas(1), strays);
     assert_eq!(names(&layout.replicas), ["(web-0)"]);
     assert!(layout.condemned.is_empty());

@@ -85,7 +85,7 @@ mod test_stateful_set_rolling_update_respects_min_ready_seconds {
     /// Upstream looks at nothing but how many are available: not at the pod that the second sync
     /// deletes, nor at the count of the current revision, which comes to -1 there.
     #[tokio::test]
-    async fn available_pods_are_counted() {
+    async fn as_upstream() {
         for run in Run::walks() {
             let mut world = run.with(half_a_minute(2));
             replace_pods(&world, 10);
@@ -114,7 +114,7 @@ mod test_stateful_set_scale_down_respects_min_ready_seconds {
     use super::*;
 
     #[tokio::test]
-    async fn the_lowest_pod_is_waited_for() {
+    async fn as_upstream() {
         for run in Run::walks() {
             let mut world = run.with(half_a_minute(3));
             let mut original = world.set.clone();
@@ -156,7 +156,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
     use super::*;
 
     #[tokio::test]
-    async fn there_is_an_update_revision() {
+    async fn as_upstream() {
         for run in Run::walks() {
             let mut world = run.with(half_a_minute(2).on_delete());
             world.scale_up(invariants::monotonic).await.unwrap();
@@ -208,7 +208,7 @@ mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
     use super::*;
 
     #[tokio::test]
-    async fn the_lowest_pod_is_waited_for() {
+    async fn as_upstream() {
         for run in Run::walks() {
             let set = half_a_minute(4).with("spec.podManagementPolicy", "OrderedReady");
             let mut world = run.with(set.partition(2));

@@ -184,7 +184,7 @@ mod test_stateful_set_compatibility {
         use super::*;
 
         #[tokio::test]
-        async fn takes_the_only_revision() {
+        async fn as_upstream() {
             takes_the_last(&V1_33.set(), &[V1_33], 1).await;
         }
 
@@ -225,7 +225,7 @@ mod bench_stateful_set_compatibility {
         use super::*;
 
         #[tokio::test]
-        async fn takes_the_only_revision() {
+        async fn as_upstream() {
             takes_the_last(&V1_33.set(), &[V1_33], 50).await;
         }
 

@@ -10,7 +10,9 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 
 use statefulset_controller_util::testing::upstream;
-use statefulset_history::{NewRevision, RevisionData};
+use statefulset_history::{
+    NewRevision, RevisionData, controller_revision_name, hash_controller_revision,
+};
 
 use super::runs::{Run, SEED_VARIABLE};
 use crate::testing::Cluster;
@@ -143,6 +145,12 @@ fn revisions_are_those_that_upstream_computes() {
         let data = RevisionData::new(&set.spec.template);
         NewRevision::new(set, &data, 1, count).name
     };
+    // Only upstream's tests name revisions without a collision count.
+    let uncounted = |set: &StatefulSet| {
+        let data = RevisionData::new(&set.spec.template);
+        controller_revision_name(set.name(), &hash_controller_revision(data.recorded(), None))
+    };
+    assert_eq!(uncounted(&set), "foo-5cf54b6f4c");
     assert_eq!(name(&set, 0), NGINX_REVISION);
     assert_eq!(name(&set, 1), "foo-674c887788");
     edit_template(&mut set, |template| {
@@ -150,4 +158,9 @@ fn revisions_are_those_that_upstream_computes() {
     });
     assert_eq!(name(&set, 0), FOO_REVISION);
     assert_eq!(name(&set, 1), "foo-758f94cd5b");
+    assert_eq!(uncounted(&set), "foo-545b598fcf");
+    edit_template(&mut set, |template| {
+        template["metadata"]["labels"]["new"] = "label".into();
+    });
+    assert_eq!(uncounted(&set), "foo-7458856f97");
 }

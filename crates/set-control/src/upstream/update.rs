@@ -107,7 +107,7 @@ mod test_stateful_set_control_rolling_update {
         /// removes, so that the next one makes the pod 2 of the old revision, and deletes it at
         /// once.
         #[tokio::test]
-        async fn one_pod_is_made_in_vain() {
+        async fn as_upstream() {
             rolling_update(set(5).parallel(), 3, 6).await;
         }
 

@@ -74,14 +74,19 @@ async fn a_set_on_its_way_out_is_counted_and_otherwise_left_alone() {
 }
 
 #[tokio::test]
-async fn a_pod_without_a_place_isnt_counted() {
+async fn a_pod_without_a_place_is_neither_counted_nor_written() {
     let set = web().replicas(1);
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0));
-    cluster.put(&pod(&set, 6).with("metadata.name", "web-2147483648"));
+    for (ordinal, name) in [(6, "web-2147483648"), (7, "bar")] {
+        let without_volumes = pod(&set, ordinal).with("spec.volumes", json!([]));
+        cluster.put(&without_volumes.with("metadata.name", name));
+    }
     assert_eq!(cluster.step().await, None);
     assert_eq!(cluster.counts(), [1, 1, 1, 1, 1]);
-    assert_eq!(cluster.pods().len(), 2);
+    assert_eq!(cluster.pods().len(), 3);
+    assert_eq!(cluster.objects.update_pod_tracker.requests(), 0);
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
 }
 
 #[tokio::test]
