@@ -13,7 +13,7 @@ CRATES := $(wildcard crates/*)
 # A target whose content has not landed says so and fails.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
-.PHONY: help run build test test-integration test-e2e lint check-crates check-embedding bench \
+.PHONY: help run build test test-integration test-e2e test-stand-ins lint check-crates check-embedding bench \
 	simulate fuzz mutants fmt
 
 help: ## Show what there is to make
@@ -37,13 +37,17 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 	fi
 	@$(CARGO) test --workspace --locked --doc
 
-test-integration: ## Run the whole controller against the test control plane, in process
+test-integration: ## Run the whole controller, upstream's cases and ours, against the control plane in process
 	@$(CARGO) test --locked -p integration
+	@$(CARGO) test --locked -p e2e --test upstream
 
 # The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30. The Python client
 # needs the package kubernetes in $PYTHON, else in python3.
 test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl and the Python client
 	@$(CARGO) test --locked -p e2e --features kubectl,python
+
+test-stand-ins: build ## Run upstream's tests as against a real API server, over programs in its place
+	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check

@@ -44,8 +44,18 @@ fn is_ported_name(part: &str) -> bool {
     part.starts_with("test_") || part.starts_with("bench_")
 }
 
-/// Whether the test at `path` is a port of `row`, or of one of several runs of it.
+/// What upstream's case is called where a row is a module that holds cases of this project's own
+/// beside it.
+const AS_UPSTREAM: &str = "as_upstream";
+
+/// Whether the test at `path` is the row's port.
 fn is_port_of(path: &[String], row: &Row<'_>) -> bool {
+    path.strip_prefix(&*row.path)
+        .is_some_and(|rest| rest.is_empty() || rest == [AS_UPSTREAM])
+}
+
+/// Whether the test at `path` is the row's port, or stands beside it in the row's module.
+fn belongs_to(path: &[String], row: &Row<'_>) -> bool {
     path.starts_with(&row.path)
 }
 
@@ -83,7 +93,8 @@ fn is_ported(row: &Row<'_>, rows: &[Row<'_>], ports: &[(Vec<String>, TestFunctio
     ports.iter().any(|(path, _)| is_port_of(path, row))
 }
 
-/// Rows without a test, tests without a row, and tests that carry the same name in one home.
+/// Rows without a test, tests without a row, tests that aren't always run, and tests that carry the
+/// same name in one home.
 pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     let mut homes: Vec<&str> = rows.iter().map(|row| row.home).collect();
@@ -109,7 +120,7 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
         let mut seen: BTreeMap<&[String], &str> = BTreeMap::new();
         for (path, test) in &ports {
             let name = path.join("::");
-            match leaves.iter().find(|row| is_port_of(path, row)) {
+            match leaves.iter().find(|row| belongs_to(path, row)) {
                 None => findings.push(format!(
                     "{}: no row of upstream_tests.txt is called {name}",
                     test.file
@@ -119,6 +130,12 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
                     test.file, row.id
                 )),
                 Some(_) => {
+                    if let Some(attribute) = &test.hindrance {
+                        findings.push(format!(
+                            "{}: {name} has {attribute}, but every row is always run",
+                            test.file
+                        ));
+                    }
                     if let Some(other) = seen.insert(path, &test.file) {
                         findings.push(format!("{}: {name} stands in {other} as well", test.file));
                     }
@@ -158,7 +175,8 @@ mod tests {
     /// A home with every row.
     fn whole() -> Vec<SourceFile> {
         let a = "#[test]\nfn test_one() {}\n\nmod test_two {\n    #[test]\n    fn first_case() \
-                 {}\n\n    mod second_case {\n        #[test]\n        fn retain() {}\n    }\n}\n";
+                 {}\n\n    mod second_case {\n        #[test]\n        fn as_upstream() {}\n\n        \
+                 #[test]\n        fn with_more() {}\n    }\n}\n";
         vec![
             SourceFile::new("crates/a/src/upstream/x.rs", a),
             SourceFile::new("test/b/tests/b.rs", "#[test]\nfn test_should_run() {}\n"),
@@ -197,6 +215,28 @@ mod tests {
         let rows = parse(TABLE).expect("well formed");
         let tally = tally(&rows, &files);
         assert_eq!((tally.ported, tally.missing["crates/a"]), (3, 2));
+    }
+
+    #[test]
+    fn what_stands_beside_a_port_doesnt_take_its_place() {
+        let mut files = whole();
+        files[0].text = files[0].text.replace("as_upstream", "with_less");
+        assert_eq!(
+            found(&files),
+            ["crates/a: A-02.2 (second case) has no test; write test_two::second_case"]
+        );
+    }
+
+    #[test]
+    fn a_port_that_isnt_always_run_is_found() {
+        let mut files = whole();
+        files[1].text = files[1]
+            .text
+            .replace("#[test]\n", "#[test]\n#[cfg(unix)]\n");
+        assert_eq!(
+            found(&files),
+            ["test/b/tests/b.rs: test_should_run has #[cfg(unix)], but every row is always run"]
+        );
     }
 
     #[test]

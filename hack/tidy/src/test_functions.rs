@@ -10,44 +10,96 @@ pub struct TestFunction {
     /// Modules and function, `["upstream", "list", "test_x", "selects_all"]`: those of the file's
     /// path below `src` or `tests`, then those written in the file.
     pub path: Vec<String>,
+    /// The attribute of the function, of a module around it or of the file that may keep it from
+    /// being run, such as `#[cfg(unix)]`.
+    pub hindrance: Option<String>,
+}
+
+/// A module that is open where a line stands.
+struct Module<'a> {
+    indent: usize,
+    name: &'a str,
+    hindrance: Option<String>,
 }
 
 /// Every test function of a file formatted by rustfmt.
 pub fn test_functions(file: &SourceFile) -> Vec<TestFunction> {
     let mut found = Vec::new();
-    let mut open: Vec<(usize, &str)> = Vec::new();
-    let mut is_test = false;
-    for line in file.text.lines() {
+    let mut open: Vec<Module<'_>> = Vec::new();
+    let mut of_file: Option<String> = None;
+    let mut attributes: Vec<String> = Vec::new();
+    let mut lines = file.text.lines();
+    while let Some(line) = lines.next() {
         let code = line.trim_start();
         let indent = line.len() - code.len();
-        if code.starts_with("#[") {
-            is_test |= is_test_attribute(code);
+        if code.starts_with("#[") || code.starts_with("#![") {
+            let attribute = whole_attribute(code, &mut lines);
+            if code.starts_with("#!") {
+                of_file = of_file.or_else(|| hindrance(&[attribute]));
+            } else {
+                attributes.push(attribute);
+            }
         } else if let Some(name) = function_name(code) {
-            if is_test {
-                let inline = open.iter().map(|(_, module)| *module);
+            if attributes.iter().any(|attribute| is_test(attribute)) {
+                let inline = open.iter().map(|module| module.name);
                 let path = file_modules(&file.path).chain(inline).chain([name]);
+                let around = || open.iter().find_map(|module| module.hindrance.clone());
                 found.push(TestFunction {
                     file: file.path.clone(),
                     path: path.map(str::to_owned).collect(),
+                    hindrance: hindrance(&attributes)
+                        .or_else(around)
+                        .or_else(|| of_file.clone()),
                 });
             }
-            is_test = false;
+            attributes.clear();
         } else if let Some(name) = module_name(code) {
-            open.push((indent, name));
-            is_test = false;
-        } else if code == "}" && open.last().is_some_and(|(at, _)| *at == indent) {
+            open.push(Module {
+                indent,
+                name,
+                hindrance: hindrance(&attributes),
+            });
+            attributes.clear();
+        } else if code == "}" && open.last().is_some_and(|module| module.indent == indent) {
             open.pop();
         } else if !code.is_empty() && !code.starts_with("//") {
-            is_test = false;
+            attributes.clear();
         }
     }
     found
 }
 
+/// The attribute that a line begins, on one line.
+fn whole_attribute<'a>(first: &str, rest: &mut impl Iterator<Item = &'a str>) -> String {
+    let mut attribute = first.to_owned();
+    while !attribute.ends_with(']') {
+        let Some(line) = rest.next() else {
+            break;
+        };
+        attribute.push_str(line.trim_start());
+    }
+    attribute
+}
+
+/// What an attribute is called: `tokio::test` of `#[tokio::test(start_paused = true)]`.
+fn attribute_name(attribute: &str) -> &str {
+    let inner = attribute.trim_start_matches(['#', '!', '[']);
+    inner.split(['(', ']', ' ']).next().unwrap_or_default()
+}
+
 /// `#[test]`, `#[tokio::test]`, `#[tokio::test(start_paused = true)]`.
-fn is_test_attribute(code: &str) -> bool {
-    let name = code.trim_start_matches("#[").split(['(', ']']).next();
-    name.is_some_and(|name| name == "test" || name.ends_with("::test"))
+fn is_test(attribute: &str) -> bool {
+    let name = attribute_name(attribute);
+    name == "test" || name.ends_with("::test")
+}
+
+/// The first of the attributes that may keep a test from being run, which `cfg(test)` doesn't.
+fn hindrance(attributes: &[String]) -> Option<String> {
+    let hinders = |attribute: &&String| {
+        ["ignore", "cfg", "cfg_attr"].contains(&attribute_name(attribute))
+            && !attribute.ends_with("[cfg(test)]")
+    };
+    attributes.iter().find(hinders).cloned()
 }
 
 /// The name that a line declares a function by.
@@ -121,6 +173,52 @@ fn helper() {}
                 "upstream::x::three"
             ]
         );
+    }
+
+    #[test]
+    fn what_may_keep_a_test_from_being_run_is_told() {
+        let text = "\
+#[cfg(test)]
+mod inner {
+    #[test]
+    #[{IGNORE} = \"slow\"]
+    fn one() {}
+
+    #[cfg_attr(
+        unix,
+        ignore
+    )]
+    #[tokio::test]
+    async fn two() {}
+
+    #[cfg(unix)]
+    mod deep {
+        #[test]
+        fn three() {}
+    }
+
+    #[test]
+    fn four() {}
+}
+";
+        // In two parts, as no source may hold it.
+        let text = text.replace("{IGNORE}", concat!("ign", "ore"));
+        let hindrances = |text: &str| -> Vec<Option<String>> {
+            let found = test_functions(&SourceFile::new("crates/a/src/x.rs", text));
+            found.into_iter().map(|test| test.hindrance).collect()
+        };
+        let some = |attribute: &str| Some(attribute.to_owned());
+        assert_eq!(
+            hindrances(&text),
+            [
+                some(concat!("#[ign", "ore = \"slow\"]")),
+                some("#[cfg_attr(unix,ignore)]"),
+                some("#[cfg(unix)]"),
+                None
+            ]
+        );
+        let of_file = hindrances(&format!("#![cfg(unix)]\n\n{text}"));
+        assert_eq!(of_file[3], some("#![cfg(unix)]"));
     }
 
     #[test]

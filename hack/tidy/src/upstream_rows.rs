@@ -9,6 +9,8 @@ pub const UPSTREAM_TESTS: &str = include_str!("../upstream_tests.txt");
 
 /// What stands between a name and the reason why the row is not run.
 const NOT_RUN: &str = " | needs real containers: ";
+/// What stands behind the name of a case that a conformant cluster has to pass.
+const CONFORMANCE: &str = " | conformance";
 
 /// One test or sub-case of upstream's.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Row<'a> {
     pub has_sub_cases: bool,
     /// Why it is not run, if it needs real containers.
     pub not_run: Option<&'a str>,
+    /// Whether a conformant cluster has to pass it.
+    pub is_conformance: bool,
 }
 
 /// Reads the table.
@@ -53,6 +57,10 @@ pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
             Some((name, reason)) => (name, Some(reason)),
             None => (rest, None),
         };
+        let (name, is_conformance) = match name.strip_suffix(CONFORMANCE) {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
         let path = if let Some((test, _)) = id.split_once('.') {
             let parent = rows
                 .iter_mut()
@@ -72,6 +80,7 @@ pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
             path,
             has_sub_cases: false,
             not_run,
+            is_conformance,
         });
     }
     Ok(rows)
@@ -185,6 +194,10 @@ mod tests {
         assert_eq!(names.len(), 430);
         let not_run = rows.iter().filter(|row| row.not_run.is_some());
         assert_eq!(not_run.count(), 4);
+        let conformance = rows.iter().filter(|row| row.is_conformance);
+        let conformance: Vec<&str> = conformance.map(|row| row.id).collect();
+        let wanted = ["05", "06", "11", "12", "13", "14", "15", "16"];
+        assert_eq!(conformance, wanted.map(|number| format!("E2E-{number}")));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The claims of a set and who owns them.
 
-use integration::stateful_sets::uid;
+use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 
@@ -11,6 +11,21 @@ impl StatefulSet<'_> {
     /// The name of a pod's claim.
     pub fn claim_name(&self, ordinal: usize) -> String {
         format!("datadir-{}-{ordinal}", self.name)
+    }
+
+    /// The claims that the pods mount: names of pod and claim, and the claim's uid.
+    pub async fn mounted_claims(&self) -> Vec<[String; 3]> {
+        let space = self.cluster.space();
+        let mut found = Vec::new();
+        for pod in self.pods().await {
+            for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
+                if let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() {
+                    let stored = space.get(&PERSISTENT_VOLUME_CLAIMS, claim).await;
+                    found.push([name(&pod), claim, uid(&stored)].map(str::to_owned));
+                }
+            }
+        }
+        found
     }
 
     /// The owners of a claim.
@@ -51,7 +66,7 @@ impl StatefulSet<'_> {
         let space = self.cluster.space();
         let as_wanted = async || {
             let claims = space.list(&PERSISTENT_VOLUME_CLAIMS, "").await;
-            let names = claims.iter().map(integration::stateful_sets::name);
+            let names = claims.iter().map(name);
             names.eq(wanted.iter().map(String::as_str)).then_some(())
         };
         let what = format!("the claims are {wanted:?}");

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use integration::World;
 use integration::poll::Patience;
-use integration::space::{Patch, Space};
+use integration::space::{NODES, Patch, SERVICES, Space};
+use integration::stateful_sets::name;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::resource::{Resource, STATEFUL_SETS};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, Resource, STATEFUL_SETS};
 
-use crate::stateful_set::StatefulSet;
+use crate::manifests::headless_service;
+use crate::stateful_set::{StatefulSet, is_ready};
 
 /// How long a test waits for a whole set.
 pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));
@@ -21,12 +23,12 @@ pub const POD_PATIENCE: Patience = Patience(Duration::from_secs(300));
 /// would be made again at once, for ever.
 const STAGE: Duration = Duration::from_millis(200);
 
-/// Nodes.
-const NODES: Resource = Resource {
+/// Volumes, which stand in no namespace.
+const PERSISTENT_VOLUMES: Resource = Resource {
     group: "",
     version: "v1",
-    plural: "nodes",
-    kind: "Node",
+    plural: "persistentvolumes",
+    kind: "PersistentVolume",
 };
 
 /// A cluster, the controller, and a namespace of the test's own.
@@ -35,8 +37,13 @@ pub struct Cluster {
     space: Space,
 }
 
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
 impl Cluster {
-    /// Starts a cluster with everything that runs beside an API server, and the controller.
+    /// Starts a cluster with everything that runs beside an API server, the controller, and the
+    /// service that governs the pods.
     pub async fn start(namespace: &str) -> Self {
         Self::with_gates(namespace, FeatureGates::default()).await
     }
@@ -49,7 +56,56 @@ impl Cluster {
         };
         let world = World::with_nodes(actors, gates).await;
         let space = world.namespace(namespace).await;
+        space.create(&SERVICES, &headless_service()).await;
         Self { world, space }
+    }
+
+    /// Takes down what the test has made, as a user would: every set is scaled to none and deleted,
+    /// then the claims are, and their volumes go with them.
+    ///
+    /// Upstream: `DeleteAllStatefulSets`.
+    pub async fn finish(self) {
+        let space = &self.space;
+        for set in space.list(&STATEFUL_SETS, "").await {
+            let set = StatefulSet::new(&self, &set);
+            set.scale(0).await;
+            set.until_counts(&[("replicas", 0)]).await;
+            space.delete(&STATEFUL_SETS, set.name(), None).await;
+            let gone = async || {
+                let found = space.find(&STATEFUL_SETS, set.name(), "").await;
+                found.is_none().then_some(())
+            };
+            SET_PATIENCE.until("the set is gone", gone).await;
+        }
+        for claim in space.list(&PERSISTENT_VOLUME_CLAIMS, "").await {
+            space
+                .delete(&PERSISTENT_VOLUME_CLAIMS, name(&claim), None)
+                .await;
+        }
+        let gone = async || {
+            let claims = space.list(&PERSISTENT_VOLUME_CLAIMS, "").await;
+            let volumes = space.elsewhere("").list(&PERSISTENT_VOLUMES, "").await;
+            let is_ours = |volume: &Value| volume["spec"]["claimRef"]["namespace"] == space.name();
+            (claims.is_empty() && !volumes.iter().any(is_ours)).then_some(())
+        };
+        SET_PATIENCE
+            .until("claims and volumes are gone", gone)
+            .await;
+    }
+
+    /// A node that is ready and takes pods.
+    ///
+    /// Upstream: `GetRandomReadySchedulableNode`.
+    pub async fn node(&self) -> Value {
+        let found = async || {
+            let nodes = self.space.list_everywhere(&NODES, "").await;
+            let takes_pods = |node: &Value| {
+                node["spec"]["unschedulable"] != true && node["spec"]["taints"].is_null()
+            };
+            let mut nodes = nodes.into_iter();
+            nodes.find(|node| is_ready(node) && takes_pods(node))
+        };
+        POD_PATIENCE.until("a node is ready", found).await
     }
 
     /// The namespace of the test.
@@ -78,7 +134,7 @@ impl Cluster {
         pods.behave(self.space.name(), pod, behaviour()).await;
     }
 
-    /// Makes the containers of a pod exit with an error when they are told to stop.
+    /// Makes the containers of a pod exit with the code 1 when they are told to stop.
     pub async fn fail_on_stop(&self, pod: &str) {
         let failing = PodBehaviour {
             stop_exit_code: 1,

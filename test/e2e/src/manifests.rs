@@ -13,6 +13,22 @@ pub const LABELS: [(&str, &str); 2] = [("foo", "bar"), ("baz", "blah")];
 /// What keeps a deleted pod from going away.
 pub const FINALIZER: &str = "example.com/test-finalizer";
 
+/// The service that governs the pods of most tests.
+///
+/// Upstream: `CreateStatefulSetService`.
+pub fn headless_service() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": SERVICE},
+        "spec": {
+            "clusterIP": "None",
+            "ports": [{"port": 80, "name": "http"}],
+            "selector": Map::from_iter(LABELS.map(|(key, value)| (key.to_owned(), json!(value)))),
+        },
+    })
+}
+
 /// A set without claims, with the usual labels.
 pub fn plain(name: &str, replicas: u32) -> Value {
     stateful_set(name, replicas, &[], &[], &LABELS)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use integration::poll::Patience;
-use integration::stateful_sets::{count, name, phase};
+use integration::stateful_sets::{count, name, phase, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
@@ -123,6 +123,41 @@ impl<'a> StatefulSet<'a> {
     pub async fn delete_pod(&self, ordinal: usize) {
         let pod = self.pod_name(ordinal);
         self.cluster.space().delete(&PODS, &pod, Some(0)).await;
+    }
+
+    /// Deletes pods at once and waits until others bear their names.
+    pub async fn replace_pods(&self, ordinals: &[usize]) {
+        let mut before = Vec::new();
+        for ordinal in ordinals {
+            before.push(uid(&self.pod(*ordinal).await).to_owned());
+        }
+        for ordinal in ordinals {
+            self.delete_pod(*ordinal).await;
+        }
+        let space = self.cluster.space();
+        let made_anew = async || {
+            for (ordinal, before) in ordinals.iter().zip(&before) {
+                let pod = space.find(&PODS, &self.pod_name(*ordinal), "").await?;
+                if uid(&pod) == before {
+                    return None;
+                }
+            }
+            Some(())
+        };
+        let what = format!("the pods {ordinals:?} of {} are made anew", self.name);
+        SET_PATIENCE.until(&what, made_anew).await;
+    }
+
+    /// Lets paused pods become ready one after the other, as they come.
+    ///
+    /// Upstream: `Saturate`.
+    pub async fn saturate(&self) {
+        let wanted = replicas(&self.get().await);
+        for ordinal in 0..wanted {
+            self.until_running(ordinal + 1, ordinal).await;
+            self.cluster.resume(&self.pod_name(ordinal)).await;
+        }
+        self.until_ready(wanted).await;
     }
 
     /// Makes the probe of a pod succeed or fail, and waits until the pod shows it.
@@ -319,9 +354,9 @@ pub fn revision(pod: &Value) -> &str {
     label.as_str().unwrap_or_default()
 }
 
-/// Whether a pod's Ready condition is true.
-pub fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
+/// Whether the Ready condition of a pod or a node is true.
+pub fn is_ready(object: &Value) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::server;
+use crate::turn::Turn;
 
 /// The namespace of all objects.
 const NAMESPACE: &str = "default";
@@ -38,6 +39,7 @@ pub struct Cluster {
     client: RestClient,
     clock: Arc<dyn Clock>,
     controller: Option<(CancellationToken, JoinSet<()>)>,
+    _turn: Option<Turn>,
 }
 
 #[expect(
@@ -70,13 +72,14 @@ impl Cluster {
             kubelet: Some(KubeletConfig::new(pods)),
             ..ActorsConfig::all()
         };
-        let (server, clock) = server::start(actors, unknown_fields).await;
+        let (server, clock, turn) = server::start(actors, unknown_fields).await;
         let client = RestClient::new(server.client());
         Self {
             server,
             client,
             clock,
             controller: None,
+            _turn: turn,
         }
     }
 

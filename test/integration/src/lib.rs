@@ -8,6 +8,7 @@ pub mod poll;
 pub mod server;
 pub mod space;
 pub mod stateful_sets;
+pub mod turn;
 mod world;
 
 pub use cluster::Cluster;

@@ -11,6 +11,8 @@ use kube_test_control_plane::cluster::{Backend, TestCluster};
 use kube_test_control_plane::config::FeatureGates as ServerGates;
 use statefulset_client::clock::{Clock, SystemClock};
 
+use crate::turn::Turn;
+
 /// The moment at which embedded clusters begin.
 const BEGIN: &str = "2026-03-01T12:00:00Z";
 
@@ -24,8 +26,9 @@ impl Clock for SharedClock {
 }
 
 /// Starts the API server that the environment chooses, with these actors and this policy for fields
-/// that it doesn't know, and the clock that it goes by. Where it is a real one, the test's time runs
-/// on from here.
+/// that it doesn't know, the clock that it goes by, and the turn of a test in a cluster that it
+/// shares with others: to be dropped last. Where it is a real one, the test's time runs on from
+/// here.
 ///
 /// # Panics
 ///
@@ -33,12 +36,16 @@ impl Clock for SharedClock {
 pub async fn start(
     actors: ActorsConfig,
     unknown_fields: UnknownFields,
-) -> (TestCluster, Arc<dyn Clock>) {
+) -> (TestCluster, Arc<dyn Clock>, Option<Turn>) {
     let backend = Backend::from_env().unwrap_or_else(|error| panic!("{error}"));
     let is_embedded = backend.is_embedded();
     if !is_embedded {
         tokio::time::resume();
     }
+    let turn = match backend {
+        Backend::Existing => Some(Turn::take().await),
+        Backend::Embedded | Backend::Binaries(_) => None,
+    };
     let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
     let plane_clock = Arc::new(clock.clone());
     let cluster = TestCluster::builder()
@@ -60,5 +67,5 @@ pub async fn start(
     } else {
         Arc::new(SystemClock)
     };
-    (cluster, clock)
+    (cluster, clock, turn)
 }

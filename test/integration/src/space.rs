@@ -14,6 +14,14 @@ pub const SERVICES: Resource = Resource {
     kind: "Service",
 };
 
+/// Nodes, which stand in no namespace.
+pub const NODES: Resource = Resource {
+    group: "",
+    version: "v1",
+    plural: "nodes",
+    kind: "Node",
+};
+
 /// How often a change is tried while others change the object too.
 const TRIES_MAX: usize = 50;
 
@@ -149,6 +157,16 @@ impl Space {
             Err(refused) if refused.code == 404 => None,
             Err(refused) => panic!("{refused}"),
         }
+    }
+
+    /// Reads an object in another media type than JSON, such as `application/yaml`.
+    pub async fn get_as(&self, resource: &Resource, name: &str, media_type: &str) -> String {
+        let request = Request::get(self.object_path(resource, name, ""))
+            .header("accept", media_type)
+            .body(Vec::new());
+        let request = request.expect("a path makes a request");
+        let text = self.client.request_text(request).await;
+        text.unwrap_or_else(|error| panic!("read {} as {media_type}: {error}", resource.kind))
     }
 
     /// Reads an object that must be there.

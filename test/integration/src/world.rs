@@ -8,7 +8,7 @@ use kube_test_control_plane::actors::{ActorsConfig, Pods};
 use kube_test_control_plane::cluster::TestCluster;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
@@ -18,6 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server;
 use crate::space::Space;
+use crate::turn::Turn;
+
+/// What the random parts of the controller's delays and names follow from.
+const SEED: u64 = 7;
 
 /// A cluster in which the test acts.
 pub struct World {
@@ -25,6 +29,7 @@ pub struct World {
     clock: Arc<dyn Clock>,
     gates: FeatureGates,
     controllers: JoinSet<()>,
+    _turn: Option<Turn>,
 }
 
 #[expect(
@@ -52,30 +57,35 @@ impl World {
     }
 
     async fn start(actors: ActorsConfig, gates: FeatureGates) -> Self {
-        let (server, clock) = server::start(actors, UnknownFields::default()).await;
+        let (server, clock, turn) = server::start(actors, UnknownFields::default()).await;
         Self {
             server,
             clock,
             gates,
             controllers: JoinSet::new(),
+            _turn: turn,
         }
     }
 
     /// Starts a controller that writes through this client.
     pub fn start_controller(&mut self, client: RestClient) {
+        let (recorder, sink) =
+            BroadcastRecorder::new("statefulset-controller", Arc::clone(&self.clock));
+        let cancelled = CancellationToken::new();
+        // Both end with the test.
+        self.controllers
+            .spawn(sink.run(client.clone(), SEED, cancelled.clone()));
         let controller = StatefulSetController::new(ControllerConfig {
             informer_client: RestClient::new(self.client()),
             client,
-            recorder: Arc::new(NoopRecorder),
+            recorder: Arc::new(recorder),
             clock: Arc::clone(&self.clock),
             feature_gates: self.gates,
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: None,
-            seed: 7,
+            seed: SEED,
         });
-        // It ends with the test.
-        self.controllers
-            .spawn(controller.run(CancellationToken::new()));
+        self.controllers.spawn(controller.run(cancelled));
     }
 
     /// A client with every right.

@@ -33,6 +33,7 @@ async fn test_should_have_a_working_scale_subresource() {
         .await;
     assert_eq!(ss.get().await["spec"]["replicas"], 4);
     ss.until_ready(4).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,6 +84,7 @@ async fn test_should_list_patch_and_delete_a_collection_of_stateful_sets() {
         left.is_empty().then_some(())
     };
     SET_PATIENCE.until("the collection is gone", gone).await;
+    cluster.finish().await;
 }
 
 /// Waits for an event that shows a condition like this.
@@ -152,4 +154,5 @@ async fn test_should_validate_statefulset_status_endpoints() {
     ss.until_counts(&[("availableReplicas", 2)]).await;
     let conditions = ss.get().await["status"]["conditions"].clone();
     assert_eq!(conditions[0]["type"], "StatusPatched", "{conditions}");
+    cluster.finish().await;
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use e2e::manifests::{plain, probed};
 use e2e::{Cluster, StatefulSet};
 use integration::stateful_sets::count;
+use statefulset_client::resource::STATEFUL_SETS;
 use tokio::time::Instant;
 
 async fn set_min_ready_seconds(ss: &StatefulSet<'_>, seconds: u32) {
@@ -44,6 +45,11 @@ async fn test_available_replicas_should_get_updated_accordingly_when_min_ready_s
     ss.until_counts(&[("availableReplicas", 0)]).await;
     set_min_ready_seconds(&ss, 0).await;
     ss.until_counts(&[("availableReplicas", 2)]).await;
-    // Upstream asks kubectl, which prints what the API says.
-    assert_eq!(count(&ss.get().await, "availableReplicas"), 2);
+    // Upstream asks kubectl for YAML; here the server writes it.
+    let space = cluster.space();
+    let yaml = space
+        .get_as(&STATEFUL_SETS, ss.name(), "application/yaml")
+        .await;
+    let line = |line: &str| line.trim() == "availableReplicas: 2";
+    assert!(yaml.lines().any(line), "{yaml}");
 }

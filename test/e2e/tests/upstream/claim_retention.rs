@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use e2e::manifests::{retaining, with_claims};
 use e2e::{Cluster, POD_PATIENCE, SET_PATIENCE, StatefulSet};
 use integration::space::Patch;
-use integration::stateful_sets::{phase, uid};
+use integration::stateful_sets::{name, phase, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
@@ -15,12 +15,6 @@ const CONFIG_MAPS: Resource = Resource {
     version: "v1",
     plural: "configmaps",
     kind: "ConfigMap",
-};
-const NODES: Resource = Resource {
-    group: "",
-    version: "v1",
-    plural: "nodes",
-    kind: "Node",
 };
 
 /// A set whose claims go with the set.
@@ -202,10 +196,10 @@ fn node(pod: &Value) -> &str {
 async fn test_pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc() {
     let cluster = Cluster::start("missing-claim").await;
     let space = cluster.space();
-    let nodes = space.list_everywhere(&NODES, "").await;
-    let chosen = integration::stateful_sets::name(&nodes[0]).to_owned();
+    let chosen_node = cluster.node().await;
+    let chosen = name(&chosen_node).to_owned();
     let mut set = with_claims("ss", 1);
-    let host = nodes[0]["metadata"]["labels"]["kubernetes.io/hostname"].clone();
+    let host = chosen_node["metadata"]["labels"]["kubernetes.io/hostname"].clone();
     set["spec"]["template"]["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": host});
     let ss = cluster.create(&set).await;
     ss.until_claims(&[0]).await;

@@ -19,9 +19,7 @@ fn controller(pod: &Value) -> Option<&Value> {
 async fn test_should_adopt_matching_orphans_and_release_non_matching_pods() {
     let cluster = Cluster::start("adopt").await;
     let ss = cluster.create(&paused(with_claims("ss", 1))).await;
-    ss.until_running(1, 0).await;
-    cluster.resume("ss-0").await;
-    ss.until_ready(1).await;
+    ss.saturate().await;
     let reference = ss.reference().await;
     let owned = async |wanted: bool| {
         let what = format!("ss-0 has its owner: {wanted}");
@@ -51,6 +49,7 @@ async fn test_should_adopt_matching_orphans_and_release_non_matching_pods() {
     change(|pod, labels| pod["metadata"]["labels"] = labels.clone()).await;
     owned(true).await;
     assert_eq!(uid(&ss.pod(0).await), uid(&pods[0]), "it is the same pod");
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,17 +59,16 @@ async fn test_should_not_deadlock_when_a_pods_predecessor_fails() {
     ss.until_running(1, 0).await;
     cluster.resume("ss-0").await;
     ss.until_running(2, 1).await;
-    let before = uid(&ss.pod(0).await).to_owned();
-    ss.delete_pod(0).await;
-    // The first pod is made anew although the second is not ready; what resumed it is still there.
-    let made_anew = async || {
-        let pod = cluster.space().find(&PODS, "ss-0", "").await;
-        pod.filter(|pod| uid(pod) != before)
-    };
-    POD_PATIENCE.until("ss-0 is made anew", made_anew).await;
+    let before = ss.mounted_claims().await;
+    assert_eq!(before[0][..2], ["ss-0", "datadir-ss-0"]);
+    // The first pod is made anew although the second is not ready. What resumed it is a file on its
+    // volume, which is the same.
+    ss.replace_pods(&[0]).await;
+    assert_eq!(ss.mounted_claims().await, before);
     ss.until_running(2, 1).await;
     cluster.resume("ss-1").await;
     ss.until_ready(2).await;
+    cluster.finish().await;
 }
 
 /// A pod whose port is taken on its node fails again and again, and runs once the port is free.
@@ -79,12 +77,13 @@ async fn test_should_recreate_evicted_statefulset() {
     const PORT: u32 = 21017;
     let cluster = Cluster::start("evicted").await;
     let space = cluster.space();
+    let node = cluster.node().await["metadata"]["name"].clone();
     let ports = json!([{"containerPort": PORT, "hostPort": PORT}]);
     let blocker = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "test-pod"},
         "spec": {
-            "nodeName": "node-0",
+            "nodeName": node,
             "containers": [{"name": "webserver", "image": "nginx", "ports": ports}],
         },
     });
@@ -105,7 +104,7 @@ async fn test_should_recreate_evicted_statefulset() {
         .to_owned();
     let mut set = plain("ss", 1);
     let pod = &mut set["spec"]["template"]["spec"];
-    pod["nodeName"] = "node-0".into();
+    pod["nodeName"] = node;
     pod["containers"][0]["ports"] = ports;
     let ss = cluster.create(&set).await;
     let mut events = space.watch(&PODS, ss.selector(), &version).await;
@@ -126,4 +125,5 @@ async fn test_should_recreate_evicted_statefulset() {
     let running = runs("ss-0").await;
     assert_ne!(uid(&running), uid(&rejected));
     ss.until_ready(1).await;
+    cluster.finish().await;
 }

@@ -1,9 +1,10 @@
 //! Sets grow and shrink, in order or all at once.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 
 use e2e::manifests::{plain, probed};
-use e2e::{Cluster, SET_PATIENCE, StatefulSet};
+use e2e::{Cluster, SET_PATIENCE, StatefulSet, is_ready};
 use futures::{Stream, StreamExt as _};
 use integration::stateful_sets::name;
 use kube::core::WatchEvent;
@@ -79,6 +80,7 @@ async fn test_scaling_should_happen_in_predictable_order_and_halt_if_any_statefu
     ss.set_probes(true).await;
     ss.scale(0).await;
     comes_in_order(events, deleted, &["ss-2", "ss-1", "ss-0"]).await;
+    cluster.finish().await;
 }
 
 /// Upstream's look at the number of pods while they aren't ready can't fail; here it must come to
@@ -91,17 +93,35 @@ async fn test_burst_scaling_should_run_to_completion_even_with_unhealthy_pods() 
     let ss = cluster.create(&set).await;
     ss.until_ready(1).await;
 
+    // Scales while those of the pods that were there before are never ready.
+    let scale_unready = async |replicas: usize| {
+        let before = names_of(&ss.pods().await);
+        ss.update_replicas(replicas).await;
+        let scaled = async || {
+            let pods = ss.pods().await;
+            for pod in pods.iter().filter(|pod| before.contains(name(pod))) {
+                assert!(!is_ready(pod), "{} is ready", name(pod));
+            }
+            (pods.len() == replicas).then_some(())
+        };
+        let what = format!("{replicas} pods");
+        SET_PATIENCE.until(&what, scaled).await;
+    };
+
     ss.set_probes(false).await;
     ss.until_counts(&[("readyReplicas", 0)]).await;
-    ss.scale(3).await;
-    let pods = ss.pods().await;
-    assert!(!e2e::is_ready(&pods[0]), "the first pod is still not ready");
+    scale_unready(3).await;
     ss.set_probes(true).await;
     ss.until_ready(3).await;
 
     ss.set_probes(false).await;
     ss.until_counts(&[("readyReplicas", 0)]).await;
     ss.until_running(3, 0).await;
-    ss.scale(0).await;
+    scale_unready(0).await;
     ss.until_counts(&[("replicas", 0)]).await;
+    cluster.finish().await;
+}
+
+fn names_of(pods: &[Value]) -> BTreeSet<String> {
+    pods.iter().map(|pod| name(pod).to_owned()).collect()
 }

@@ -3,17 +3,27 @@
 use e2e::manifests::{FINALIZER, NEW_IMAGE, OLD_IMAGE, plain, probed, with_claims};
 use e2e::{Cluster, is_ready, revision};
 use integration::poll::Patience;
+use integration::stateful_sets::uid;
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::resource::PODS;
 use std::time::Duration;
 
+/// The container that exits with an error.
+const SLEEPER: &str = "sleep-exit-with-1";
+
 /// Updates a set while one of its pods isn't ready, and goes back in the same way: the first
-/// revision is used again.
+/// revision is used again. The claims stay, and every new pod mounts those of the old one.
 async fn rolls_back(namespace: &str, set: Value) {
     let cluster = Cluster::start(namespace).await;
+    let templates = set["spec"]["volumeClaimTemplates"]
+        .as_array()
+        .unwrap()
+        .len();
     let ss = cluster.create(&probed(set)).await;
     ss.until_ready(3).await;
+    let claims = ss.mounted_claims().await;
+    assert_eq!(claims.len(), 3 * templates);
     let first = ss.revisions().await;
     assert_eq!(first.current, first.update);
     ss.assert_pods(OLD_IMAGE, &first.current).await;
@@ -27,6 +37,7 @@ async fn rolls_back(namespace: &str, set: Value) {
     assert_eq!(ss.until_updated().await.current, second.update);
     ss.until_ready(3).await;
     ss.assert_pods(NEW_IMAGE, &second.update).await;
+    assert_eq!(ss.mounted_claims().await, claims);
 
     ss.set_probe(1, false).await;
     ss.set_image(OLD_IMAGE).await;
@@ -37,6 +48,8 @@ async fn rolls_back(namespace: &str, set: Value) {
     assert_eq!(ss.until_updated().await.current, first.current);
     ss.until_ready(3).await;
     ss.assert_pods(OLD_IMAGE, &first.current).await;
+    assert_eq!(ss.mounted_claims().await, claims);
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,8 +86,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
     ss.until_updated_down_to(2).await;
     ss.assert_partitioned(2, old, new).await;
 
-    ss.delete_pod(0).await;
-    ss.delete_pod(2).await;
+    ss.replace_pods(&[0, 2]).await;
     ss.until_ready(3).await;
     ss.assert_partitioned(2, old, new).await;
 
@@ -88,6 +100,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
         (&last.current, &last.update),
         (&second.update, &second.update)
     );
+    cluster.finish().await;
 }
 
 /// Updates the image of all pods but the first, which a partition protects, and deletes that while
@@ -119,19 +132,37 @@ async fn keeps_the_first(namespace: &str, set: Value, fails_on_stop: bool) {
     let (old, new) = ((OLD_IMAGE, &*second.current), (NEW_IMAGE, &*second.update));
     ss.assert_partitioned(1, old, new).await;
 
+    let before = ss.pod(0).await;
     ss.delete_pod(0).await;
     ss.until_counts(&[("readyReplicas", 2)]).await;
+    let held = ss.pod(0).await;
+    assert_eq!(uid(&held), uid(&before), "the first pod is held");
+    assert!(!held["metadata"]["deletionTimestamp"].is_null());
     if fails_on_stop {
-        let held = async || {
+        let failed = async || {
             let held = ss.pod(0).await;
-            (held["status"]["phase"] == "Failed").then_some(())
+            (held["status"]["phase"] == "Failed").then_some(held)
         };
         let patience = Patience(Duration::from_secs(60));
-        patience.until("the first pod has failed", held).await;
+        let failed = patience.until("the first pod has failed", failed).await;
+        assert_eq!(exit_code(&failed, SLEEPER), Some(1));
     }
     space.set_finalizers(&pod, &[]).await;
     ss.until_counts(&[("readyReplicas", 3)]).await;
+    assert_ne!(
+        uid(&ss.pod(0).await),
+        uid(&before),
+        "the first pod is made anew"
+    );
     ss.assert_partitioned(1, old, new).await;
+    cluster.finish().await;
+}
+
+/// With what a container of the pod has ended.
+fn exit_code(pod: &Value, container: &str) -> Option<i64> {
+    let statuses = pod["status"]["containerStatuses"].as_array()?;
+    let status = statuses.iter().find(|status| status["name"] == container)?;
+    status["state"]["terminated"]["exitCode"].as_i64()
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +178,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
  {
     let mut set = plain("ss3", 3);
     let containers = set["spec"]["template"]["spec"]["containers"].as_array_mut();
-    let sleeper = json!({"name": "sleep-exit-with-1", "image": OLD_IMAGE, "args": ["pause"]});
+    let sleeper = json!({"name": SLEEPER, "image": OLD_IMAGE, "args": ["pause"]});
     containers.unwrap().push(sleeper);
     keeps_the_first("partition-1-failing", set, true).await;
 }
@@ -183,6 +214,7 @@ async fn test_should_perform_rolling_updates_with_max_unavailable() {
     assert_ne!(last.current, first.current);
     ss.until_counts(&[("updatedReplicas", 5)]).await;
     ss.assert_pods(NEW_IMAGE, &last.current).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,9 +228,7 @@ async fn test_should_implement_legacy_replacement_when_the_update_strategy_is_on
     assert_eq!(first.current, first.update);
     ss.assert_pods(OLD_IMAGE, &first.current).await;
     let delete_all = async || {
-        for ordinal in 0..3 {
-            ss.delete_pod(ordinal).await;
-        }
+        ss.replace_pods(&[0, 1, 2]).await;
         ss.until_ready(3).await;
     };
     delete_all().await;
@@ -213,4 +243,5 @@ async fn test_should_implement_legacy_replacement_when_the_update_strategy_is_on
     assert!(pods.iter().all(|pod| revision(pod) == second.current));
     delete_all().await;
     ss.assert_pods(NEW_IMAGE, &second.update).await;
+    cluster.finish().await;
 }

@@ -2,7 +2,7 @@
 
 use integration::World;
 use integration::space::Space;
-use integration::stateful_sets::{PATIENCE, stateful_set, uid};
+use integration::stateful_sets::{PATIENCE, name, stateful_set, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 
@@ -12,17 +12,20 @@ const BLOCK: &str = "fake.example.com/blockDeletion";
 mod test_autodelete_owner_refs {
     use super::*;
 
-    /// The owners that a pod's claim has: whether the set is one, and whether the pod is.
-    async fn owners(space: &Space, set: &Value, ordinal: usize) -> (bool, bool) {
+    /// The references of those that own a pod's claim.
+    async fn owners(space: &Space, ordinal: usize) -> Vec<Value> {
         let claim = format!("fake-pvc-name-sts-{ordinal}");
         let claim = space.get(&PERSISTENT_VOLUME_CLAIMS, &claim).await;
-        let pod = space.get(&PODS, &format!("sts-{ordinal}")).await;
         let owners = claim["metadata"]["ownerReferences"].as_array();
-        let has = |kind: &str, uid: &str| {
-            let mut owners = owners.into_iter().flatten();
-            owners.any(|owner| owner["kind"] == kind && owner["uid"] == uid)
-        };
-        (has("StatefulSet", uid(set)), has("Pod", uid(&pod)))
+        owners.cloned().unwrap_or_default()
+    }
+
+    /// The reference by which an object of the controller's own kinds owns a claim.
+    fn reference(api_version: &str, kind: &str, owner: &Value) -> Value {
+        json!({
+            "apiVersion": api_version, "kind": kind, "name": name(owner), "uid": uid(owner),
+            "controller": true, "blockOwnerDeletion": true,
+        })
     }
 
     /// Upstream scales its own copy of the set down, of which the server never hears, and so never
@@ -35,15 +38,16 @@ mod test_autodelete_owner_refs {
         set["spec"]["persistentVolumeClaimRetentionPolicy"] =
             json!({"whenDeleted": when_deleted, "whenScaled": when_scaled});
         let set = space.create_stable(&set).await;
-        let kept = (when_deleted == "Delete", false);
+        let by_set = when_deleted == "Delete";
+        let by_set = Vec::from_iter(by_set.then(|| reference("apps/v1", "StatefulSet", &set)));
         for ordinal in 0..3 {
-            assert_eq!(owners(&space, &set, ordinal).await, kept, "{ordinal}");
+            assert_eq!(owners(&space, ordinal).await, by_set, "{ordinal}");
         }
 
         for pod in ["sts-1", "sts-2"] {
             space.set_finalizers(pod, &[BLOCK]).await;
         }
-        space.scale_only("sts", 1).await;
+        let scaled = space.scale_only("sts", 1).await;
         let condemned = async || {
             let pods = space.pods().await;
             let going = pods
@@ -53,17 +57,22 @@ mod test_autodelete_owner_refs {
         };
         PATIENCE.until("two pods are deleted", condemned).await;
         // Claims get their owners before their pods are deleted.
-        let pod_owns = when_scaled == "Delete";
-        let going = (when_deleted == "Delete" && !pod_owns, pod_owns);
-        assert_eq!(owners(&space, &set, 0).await, kept);
-        assert_eq!(owners(&space, &set, 1).await, going);
-        assert_eq!(owners(&space, &set, 2).await, going);
+        assert_eq!(owners(&space, 0).await, by_set);
+        for ordinal in [1, 2] {
+            let pod = space.get(&PODS, &format!("sts-{ordinal}")).await;
+            let wanted = if when_scaled == "Delete" {
+                vec![reference("v1", "Pod", &pod)]
+            } else {
+                by_set.clone()
+            };
+            assert_eq!(owners(&space, ordinal).await, wanted, "{ordinal}");
+        }
 
         for pod in ["sts-1", "sts-2"] {
             space.set_finalizers(pod, &[]).await;
         }
-        space.until_stable(&set).await;
-        assert_eq!(owners(&space, &set, 0).await, kept);
+        space.until_stable(&scaled).await;
+        assert_eq!(owners(&space, 0).await, by_set);
     }
 
     #[tokio::test(start_paused = true)]

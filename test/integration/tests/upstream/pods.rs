@@ -55,8 +55,9 @@ async fn test_deleting_and_terminating_pods() {
 }
 
 /// A client through which the first `limit` pods can be created and no other. Upstream puts this
-/// into the API server's admission; at the controller's end of the wire it is the same answer, and
-/// it can be given whatever the server is.
+/// into the API server's admission, where it fails with an error that is no status, which a server
+/// answers as its own failure; at the controller's end of the wire it is the same answer, and it can
+/// be given whatever the server is.
 ///
 /// Upstream: `fakePodFailAdmission`.
 fn with_limited_pods(client: kube::Client, limit: usize) -> (RestClient, Arc<AtomicUsize>) {
@@ -69,11 +70,11 @@ fn with_limited_pods(client: kube::Client, limit: usize) -> (RestClient, Arc<Ato
                 request.method() == http::Method::POST && request.uri().path().ends_with("/pods");
             if creates && counter.fetch_add(1, Ordering::Relaxed) >= limit {
                 let status = json!({
-                    "kind": "Status", "apiVersion": "v1", "status": "Failure",
-                    "code": 403, "reason": "Forbidden", "message": "fake error",
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                    "message": "fake error", "code": 500,
                 });
                 let body = kube::client::Body::from(status.to_string().into_bytes());
-                let answer = http::Response::builder().status(403);
+                let answer = http::Response::builder().status(500);
                 return Ok(answer
                     .header("content-type", "application/json")
                     .body(body)?);

@@ -2,7 +2,7 @@
 
 use integration::World;
 use integration::space::Space;
-use integration::stateful_sets::{PATIENCE, count, name, phase, stateful_set};
+use integration::stateful_sets::{PATIENCE, count, name, phase, stateful_set, uid};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
@@ -32,6 +32,7 @@ async fn test_deleting_pod_for_rolling_update_partition() {
     space.create_stable(&set).await;
     let pods = space.pods().await;
     assert_eq!(pods.len(), 2);
+    let before = [0, 1].map(|index| uid(&pods[index]).to_owned());
     for pod in &pods {
         space.set_pod_ready(name(pod), true, world.now()).await;
     }
@@ -52,6 +53,13 @@ async fn test_deleting_pod_for_rolling_update_partition() {
     space.set_pod_phase("sts-0", "Failed").await;
     space.delete(&PODS, "sts-0", None).await;
     space.until_status("sts", &[("readyReplicas", 1)]).await;
+    let held = space.get(&PODS, "sts-0").await;
+    assert_eq!(
+        uid(&held),
+        before[0],
+        "nothing takes the place of a pod that is held"
+    );
+    assert!(!held["metadata"]["deletionTimestamp"].is_null());
 
     space.set_finalizers("sts-0", &[]).await;
     let long_ago = world.now() - SignedDuration::from_mins(120);
@@ -72,4 +80,7 @@ async fn test_deleting_pod_for_rolling_update_partition() {
         })
         .collect();
     assert_eq!(images, [("sts-0", "fakeimage"), ("sts-1", "new-image")]);
+    for (pod, before) in pods.iter().zip(&before) {
+        assert_ne!(uid(pod), before, "{} was made anew", name(pod));
+    }
 }

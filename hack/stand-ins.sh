@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs upstream's tests as they run against a real API server, with the test control plane in its
+# place: as the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. The tests live in
+# real time then, so of the e2e tests these are a few.
+#
+#   hack/stand-ins.sh    BINARIES=folder holds the built programs, target/debug unless said otherwise
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo=${CARGO:-cargo}
+program=$(realpath "${BINARIES:-${CARGO_TARGET_DIR:-target}/debug}/kube-test-control-plane")
+e2e_tests=(ordinals:: test_should_have_a_working_scale_subresource)
+
+folder=$(mktemp -d)
+plane=
+finish() {
+	if [ -n "$plane" ]; then
+		kill "$plane" 2>/dev/null || true
+		wait "$plane" 2>/dev/null || true
+	fi
+	rm -rf "$folder"
+}
+trap finish EXIT
+
+run_tests() {
+	env "$@" "$cargo" test --locked -p integration --test upstream
+	env "$@" "$cargo" test --locked -p e2e --test upstream -- "${e2e_tests[@]}"
+}
+
+echo '== as kube-apiserver and etcd'
+mkdir "$folder/bin"
+# Hands on those flags of kube-apiserver that the program has too, and runs no actors.
+cat >"$folder/bin/kube-apiserver" <<EOF
+#!/bin/sh
+for flag in "\$@"; do
+	shift
+	case \$flag in
+	--secure-port=* | --bind-address=* | --tls-* | --client-ca-file=* | --authorization-mode=* | \\
+		--feature-gates=*) set -- "\$@" "\$flag" ;;
+	esac
+done
+exec '$program' --actors '' "\$@"
+EOF
+printf '#!/bin/sh\nexec sleep 3600\n' >"$folder/bin/etcd"
+chmod +x "$folder/bin/kube-apiserver" "$folder/bin/etcd"
+run_tests KUBEBUILDER_ASSETS="$folder/bin"
+
+echo '== as an existing cluster'
+mkfifo "$folder/said"
+"$program" --secure-port=0 --actors '' --feature-gates=MaxUnavailableStatefulSet=true \
+	--kubeconfig-out "$folder/kubeconfig" >"$folder/said" &
+plane=$!
+exec 3<"$folder/said"
+read -r -u 3 _
+run_tests USE_EXISTING_CLUSTER=true KUBECONFIG="$folder/kubeconfig"

@@ -1,0 +1,57 @@
+//! What of upstream's first e2e case needs no containers: pods come one by one, each only after the
+//! one before it is ready, under names and labels that tell their ordinals, and come back so.
+//!
+//! Upstream: `should provide basic identity` of `test/e2e/apps/statefulset.go`.
+
+use std::collections::BTreeSet;
+
+use e2e::manifests::{paused, with_claims};
+use e2e::{Cluster, StatefulSet};
+use integration::stateful_sets::{name, uid};
+use statefulset_client::resource::EVENTS;
+
+/// Every pod says who it is.
+async fn assert_identities(ss: &StatefulSet<'_>) {
+    let pods = ss.pods().await;
+    assert_eq!(pods.len(), 3);
+    for (ordinal, pod) in pods.iter().enumerate() {
+        let pod_name = ss.pod_name(ordinal);
+        assert_eq!(name(pod), pod_name);
+        let labels = &pod["metadata"]["labels"];
+        assert_eq!(labels["apps.kubernetes.io/pod-index"], ordinal.to_string());
+        assert_eq!(labels["statefulset.kubernetes.io/pod-name"], pod_name);
+        assert_eq!(pod["spec"]["hostname"], pod_name);
+        assert_eq!(pod["spec"]["subdomain"], "test");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_have_their_identities_before_and_after_a_restart() {
+    let cluster = Cluster::start("basic-identity").await;
+    let ss = cluster.create(&paused(with_claims("ss", 3))).await;
+    ss.saturate().await;
+    let set = ss.get().await;
+    assert_eq!(set["spec"]["serviceName"], "test");
+    assert_identities(&ss).await;
+    let claims = ss.mounted_claims().await;
+    assert_eq!(claims.len(), 3);
+
+    ss.scale(0).await;
+    ss.until_counts(&[("replicas", 0)]).await;
+    ss.update_replicas(3).await;
+    // What resumed them is on their volumes.
+    ss.until_ready(3).await;
+    assert_identities(&ss).await;
+    assert_eq!(ss.mounted_claims().await, claims);
+
+    // Events tell the story.
+    let events = cluster.space().list(&EVENTS, "").await;
+    let of_set = events
+        .iter()
+        .filter(|event| event["involvedObject"]["uid"] == uid(&set));
+    let reasons: BTreeSet<&str> = of_set
+        .filter_map(|event| event["reason"].as_str())
+        .collect();
+    assert_eq!(reasons, ["SuccessfulCreate", "SuccessfulDelete"].into());
+    cluster.finish().await;
+}
