@@ -164,9 +164,7 @@ impl Kubelet {
         };
         run.complain(complaints);
         if object.deleting {
-            let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
-            let grace = Duration::from_secs(grace.and_then(Value::as_u64).unwrap_or(0));
-            run.begin_to_stop(grace, now);
+            run.begin_to_stop(grace(&pod), now);
         }
         let has_news = self.events.is_some() && !run.happened.is_empty();
         let is_told = |status: &Value| status::is_of(status, &pod);
@@ -461,6 +459,18 @@ impl Actor for Kubelet {
             self.forget(&key, &uid);
         }
     }
+}
+
+/// How long the containers of a deleted pod have to stop. A period of 0 seconds, which a pod shows
+/// only while a finalizer holds it, is as none to a kubelet: it goes by the pod's own.
+fn grace(pod: &Value) -> Duration {
+    let seconds = |path| {
+        let seconds = pod.pointer(path).and_then(Value::as_u64);
+        seconds.filter(|seconds| *seconds > 0)
+    };
+    let grace = seconds("/metadata/deletionGracePeriodSeconds")
+        .or_else(|| seconds("/spec/terminationGracePeriodSeconds"));
+    Duration::from_secs(grace.unwrap_or(1))
 }
 
 /// Whether a pod has been stopped before and is held by finalizers only.

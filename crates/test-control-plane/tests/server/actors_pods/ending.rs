@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{POD, after, condition, container, seconds, started, status_column};
-use crate::support::{eventually, is_ready};
+use crate::support::{call_patch, eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
 async fn pods_end_for_a_reason() {
@@ -153,5 +153,30 @@ async fn a_shorter_grace_period_hurries_a_pod() {
         err.to_string(),
         "deleting pod default/p: 404 pods \"p\" not found"
     );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_deleted_at_once_and_held_stops_in_its_own_time() {
+    let (plane, _) = started(PodBehaviour {
+        stop_delay: seconds(8),
+        stop_exit_code: 3,
+        ..PodBehaviour::default()
+    })
+    .await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    call_patch(&plane, POD, &hold).await;
+    let start = Instant::now();
+    plane
+        .0
+        .pods()
+        .delete("default", "p", Some(0))
+        .await
+        .unwrap();
+    let failed = || async { plane.get(POD).await["status"]["phase"] == "Failed" };
+    assert_eq!(after(start, failed).await, 8);
+    let pod = plane.get(POD).await;
+    assert_eq!(container(&pod)["state"]["terminated"]["exitCode"], 3);
     plane.stop().await;
 }
