@@ -168,7 +168,7 @@ impl ApiServer {
         }
         let allocated = match request.target {
             Target::Object => self.allocate(kind, &current.key, &mut new)?,
-            _ => None,
+            Target::Part(_) => None,
         };
         self.note_phase(kind, &mut new, old);
         if options.dry_run {

@@ -53,26 +53,22 @@ fn address(address: &Value, path: &str, errors: &mut Errors) {
     let hostname = text_at(address, "/hostname");
     if !hostname.is_empty() {
         let wrong = names::dns_label(hostname);
-        refuse_each(hostname, &wrong, format!("{path}.hostname"), errors);
+        refuse_each(hostname, &wrong, &format!("{path}.hostname"), errors);
     }
     if let Some(node) = at(address, "/nodeName").and_then(Value::as_str) {
         let wrong = names::dns_subdomain(node);
-        refuse_each(node, &wrong, format!("{path}.nodeName"), errors);
+        refuse_each(node, &wrong, &format!("{path}.nodeName"), errors);
     }
     let wrong = parsed.map_or_else(
         || vec!["must be a valid IP address".to_owned()],
         |ip| special(ip, text),
     );
-    refuse_each(text, &wrong, field, errors);
+    refuse_each(text, &wrong, &field, errors);
 }
 
-fn refuse_each(value: &str, wrong: &[impl AsRef<str>], field: String, errors: &mut Errors) {
+fn refuse_each(value: &str, wrong: &[impl AsRef<str>], field: &str, errors: &mut Errors) {
     for why in wrong {
-        errors.push(FieldError::invalid(
-            field.as_str(),
-            &json!(value),
-            why.as_ref(),
-        ));
+        errors.push(FieldError::invalid(field, &json!(value), why.as_ref()));
     }
 }
 
@@ -109,7 +105,7 @@ fn port(port: &Value, needs_name: bool, path: &str, errors: &mut Errors) {
     let name = text_at(port, "/name");
     let field = format!("{path}.name");
     if !name.is_empty() {
-        refuse_each(name, &names::dns_label(name), field, errors);
+        refuse_each(name, &names::dns_label(name), &field, errors);
     } else if needs_name {
         errors.push(FieldError::required(field, ""));
     }
@@ -127,6 +123,6 @@ fn port(port: &Value, needs_name: bool, path: &str, errors: &mut Errors) {
     }
     if let Some(protocol) = at(port, "/appProtocol").and_then(Value::as_str) {
         let field = format!("{path}.appProtocol");
-        refuse_each(protocol, &names::qualified_name(protocol), field, errors);
+        refuse_each(protocol, &names::qualified_name(protocol), &field, errors);
     }
 }

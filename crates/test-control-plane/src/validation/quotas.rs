@@ -121,7 +121,12 @@ pub(super) fn limit_range(subject: Subject<'_>, errors: &mut Errors) {
         if !seen.insert(kind) {
             errors.push(FieldError::duplicate(field, &json!(kind)));
         }
-        Limit { kind, limit, path }.validate(errors);
+        Limit {
+            kind,
+            members: limit,
+            path,
+        }
+        .validate(errors);
     }
 }
 
@@ -139,7 +144,7 @@ fn type_name(kind: &str, field: &str, errors: &mut Errors) {
 /// One of the limits of a range.
 struct Limit<'a> {
     kind: &'a str,
-    limit: &'a Value,
+    members: &'a Value,
     path: String,
 }
 
@@ -157,7 +162,7 @@ impl Limit<'_> {
             "defaultRequest",
             "maxLimitRequestRatio",
         ] {
-            let mut found = resources(self.limit, &format!("/{member}")).peekable();
+            let mut found = resources(self.members, &format!("/{member}")).peekable();
             if is_pod && matches!(member, "default" | "defaultRequest") {
                 if found.peek().is_some() {
                     let field = format!("{}.{member}", self.path);
@@ -187,7 +192,10 @@ impl Limit<'_> {
                 "defaultRequest",
                 "maxLimitRequestRatio",
             ] {
-                let given = self.limit.get(member).and_then(|amounts| amounts.get(name));
+                let given = self
+                    .members
+                    .get(member)
+                    .and_then(|amounts| amounts.get(name));
                 let is_read = !(is_pod && member.starts_with("default"));
                 if let Some(given) = given.filter(|_| is_read)
                     && let Some(number) = parsed(given)
@@ -206,7 +214,7 @@ impl Limit<'_> {
     fn storage(&self, errors: &mut Errors) {
         let limits_storage = ["/min/storage", "/max/storage"]
             .iter()
-            .any(|pointer| at(self.limit, pointer).is_some());
+            .any(|pointer| at(self.members, pointer).is_some());
         if self.kind == "PersistentVolumeClaim" && !limits_storage {
             let detail = "either minimum or maximum storage value is required, but neither was \
                           provided";
