@@ -14,6 +14,7 @@ mod flags;
 mod go_duration;
 mod leader_election;
 mod logging;
+mod metrics;
 mod options;
 mod preflight;
 mod run;

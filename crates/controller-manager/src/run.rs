@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::bail;
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config::{self, ClientOptions};
-use statefulset_client::leaderelection::NoopLeaderElectionMetrics;
+use statefulset_client::metrics::ClientMetrics;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
+use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -16,9 +17,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::PROGRAM;
 use crate::leader_election::{self, Election, ElectionSeeds};
+use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
 use crate::preflight::{check_rights, wait_for_api_server};
 
+/// The release whose behaviour the program has.
+const RELEASE: Release = Release {
+    major: 1,
+    minor: 36,
+    patch: 2,
+};
 /// What events name as their source.
 const COMPONENT: &str = "statefulset-controller";
 /// How long the events that wait may take to be sent at the end.
@@ -60,28 +68,31 @@ pub(crate) async fn run(
         feature_gates = ?options.feature_gates.entries(),
         "starting"
     );
+    let features = options.feature_gates.features();
+    let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
+    let client_options = |part| client_options(&options, part, metrics.client(&server));
     let election = if options.leader_election.leader_elect {
         let client = ClientOptions {
             response_timeout: options.leader_election.config().request_timeout(),
-            ..client_options(&options, leader_election::CLIENT_NAME)
+            ..client_options(leader_election::CLIENT_NAME)
         };
         Some(Election::new(
             &options.leader_election,
             options.feature_gates,
             config::client(&config, &client)?,
             seeds.election,
-            Arc::new(NoopLeaderElectionMetrics),
+            Arc::clone(&metrics.leader_election),
         )?)
     } else {
         None
     };
     // Each client has its own budget, so that a flood of lists doesn't hold up writes.
-    let informer_client = client_options(&options, "shared-informers");
+    let informer_client = client_options("shared-informers");
     let informer_client = config::client(&config, &informer_client)?;
     let fence = election.as_ref().map(Election::fence);
     let client = ClientOptions {
         fence,
-        ..client_options(&options, COMPONENT)
+        ..client_options(COMPONENT)
     };
     let client = config::client(&config, &client)?;
     let preflight = async {
@@ -92,19 +103,20 @@ pub(crate) async fn run(
         Some(result) => result?,
         None => return Ok(()),
     }
-    let work = work(&options, seeds, informer_client, client, stop.clone());
+    let clients = [informer_client, client];
+    let work = work(&options, seeds, clients, metrics.controller, stop.clone());
     match election {
         Some(election) => election.run(&stop, work).await,
         None => work.await,
     }
 }
 
-/// Runs the controller with its events.
+/// Runs the controller with its events. The first client is that of the caches.
 async fn work(
     options: &Options,
     seeds: Seeds,
-    informer_client: RestClient,
-    client: RestClient,
+    [informer_client, client]: [RestClient; 2],
+    metrics: ControllerMetrics,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -112,7 +124,7 @@ async fn work(
     let stop_events = CancellationToken::new();
     let mut events = JoinSet::new();
     events.spawn(sink.run(client.clone(), seeds.events, stop_events.clone()));
-    let controller = StatefulSetController::new(ControllerConfig {
+    let config = ControllerConfig {
         informer_client,
         client,
         recorder: Arc::new(recorder),
@@ -121,7 +133,8 @@ async fn work(
         concurrent_syncs: options.concurrent_syncs,
         resync_period: options.resync_period,
         seed: seeds.controller,
-    });
+    };
+    let controller = StatefulSetController::with_metrics(config, metrics);
     let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
     // The controller held the only recorder: without it the sink ends when nothing waits.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
@@ -155,11 +168,12 @@ async fn run_controller(
 }
 
 /// How a client of this program behaves; the part of the program is the end of its name.
-fn client_options(options: &Options, part: &str) -> ClientOptions {
+fn client_options(options: &Options, part: &str, metrics: Arc<dyn ClientMetrics>) -> ClientOptions {
     ClientOptions {
         qps: options.qps,
         burst: options.burst,
         user_agent: user_agent(part),
+        metrics,
         ..ClientOptions::default()
     }
 }

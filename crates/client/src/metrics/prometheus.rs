@@ -9,10 +9,12 @@ use prometheus::core::Collector;
 use prometheus::{Error, Registry};
 
 pub use informer::InformerFamilies;
+pub use leader_election::LeaderElectionFamilies;
 pub use rest_client::RestClientFamilies;
 pub use workqueue::WorkqueueFamilies;
 
 mod informer;
+mod leader_election;
 mod rest_client;
 pub mod text;
 mod workqueue;

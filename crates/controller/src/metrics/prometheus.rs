@@ -56,6 +56,22 @@ impl ControllerMetrics {
     /// # Errors
     ///
     /// The registry has one of the families already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use statefulset_controller::metrics::{ControllerMetrics, prometheus::Options};
+    ///
+    /// let registry = prometheus::Registry::new();
+    /// let options = Options {
+    ///     program: "my-manager".to_owned(),
+    ///     ..Options::default()
+    /// };
+    /// let metrics = ControllerMetrics::register(&registry, &options)?;
+    /// // To be passed to `StatefulSetController::with_metrics`.
+    /// # drop(metrics);
+    /// # Ok::<(), prometheus::Error>(())
+    /// ```
     pub fn register(registry: &Registry, options: &Options) -> Result<Self, Error> {
         let queues = WorkqueueFamilies::register(registry)?;
         let informers = InformerFamilies::register(registry, &options.program)?;

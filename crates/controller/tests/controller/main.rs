@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[cfg(feature = "prometheus")]
+mod metrics;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use statefulset_client::clock::FakeClock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::rest::RestClient;
+use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -38,17 +42,22 @@ impl Setup {
     }
 
     fn run(&mut self) {
+        self.run_with(FeatureGates::default(), ControllerMetrics::default());
+    }
+
+    fn run_with(&mut self, feature_gates: FeatureGates, metrics: ControllerMetrics) {
         let client = || RestClient::new(self.plane.client());
-        let controller = StatefulSetController::new(ControllerConfig {
+        let config = ControllerConfig {
             informer_client: client(),
             client: client(),
             recorder: Arc::new(NoopRecorder),
             clock: Arc::new(FakeClock::default()),
-            feature_gates: FeatureGates::default(),
+            feature_gates,
             concurrent_syncs: NonZeroUsize::MIN,
             resync_period: None,
             seed: 1,
-        });
+        };
+        let controller = StatefulSetController::with_metrics(config, metrics);
         self.tasks.spawn(controller.run(self.cancelled.clone()));
     }
 

@@ -7,6 +7,7 @@ use prometheus::{IntGaugeVec, Opts, Registry};
 
 use super::*;
 use crate::informer::InformerMetricsProvider as _;
+use crate::leaderelection::LeaderElectionMetrics as _;
 use crate::resource::PODS;
 use crate::workqueue::Unfinished;
 
@@ -172,6 +173,26 @@ fn a_queue_shows_its_series_at_once() {
             "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"1e-08\"} 1",
             "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"1e-07\"} 1",
         ]
+    );
+}
+
+#[test]
+fn a_lease_shows_who_leads() {
+    let registry = Registry::new();
+    let election = LeaderElectionFamilies::register(&registry).unwrap();
+    assert_eq!(scrape(&registry), "");
+    election.master_status("lease", false);
+    assert!(scrape(&registry).ends_with("\nleader_election_master_status{name=\"lease\"} 0\n"));
+    election.master_status("lease", true);
+    election.slowpath_exercised("lease");
+    let scrape = scrape(&registry);
+    assert_eq!(
+        lines(&scrape, "leader_election_master_status{"),
+        ["leader_election_master_status{name=\"lease\"} 1"]
+    );
+    assert_eq!(
+        lines(&scrape, "leader_election_slowpath_total{"),
+        ["leader_election_slowpath_total{name=\"lease\"} 1"]
     );
 }
 

@@ -1,0 +1,83 @@
+//! What the program shows at `/metrics`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use http::Uri;
+use prometheus::{Error, Registry};
+use statefulset_client::leaderelection::LeaderElectionMetrics;
+use statefulset_client::metrics::ClientMetrics;
+use statefulset_client::metrics::prometheus::{LeaderElectionFamilies, RestClientFamilies, text};
+use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::metrics::prometheus::Options;
+
+pub(crate) use build::{Feature, Release};
+pub(crate) use view::View;
+
+mod build;
+mod process;
+#[cfg(test)]
+mod tests;
+mod view;
+
+/// As of this minor version of Kubernetes 1 the syncs that a stale cache puts off are shown.
+const STALE_SYNC_SKIPS_SINCE: u32 = 37;
+
+/// All families, in a registry of this program's own.
+pub(crate) struct Metrics {
+    registry: Registry,
+    view: View,
+    clients: RestClientFamilies,
+    /// What the controller takes.
+    pub(crate) controller: ControllerMetrics,
+    /// What the elector takes.
+    pub(crate) leader_election: Arc<dyn LeaderElectionMetrics>,
+}
+
+impl Metrics {
+    /// Makes the families. Those of requests, sets and caches show a series with its first count.
+    ///
+    /// # Errors
+    ///
+    /// Two families have one name: a mistake in the program.
+    pub(crate) fn new(release: Release, features: &[Feature], view: View) -> Result<Self, Error> {
+        let registry = Registry::new();
+        build::register_build_info(&registry, release)?;
+        build::register_features(&registry, features)?;
+        registry.register(Box::new(process::ProcessCollector::new(Path::new(
+            "/proc",
+        ))?))?;
+        let options = Options {
+            stale_sync_skips: release.minor >= STALE_SYNC_SKIPS_SINCE,
+            ..Options::default()
+        };
+        Ok(Self {
+            clients: RestClientFamilies::register(&registry)?,
+            controller: ControllerMetrics::register(&registry, &options)?,
+            leader_election: Arc::new(LeaderElectionFamilies::register(&registry)?),
+            registry,
+            view,
+        })
+    }
+
+    /// What a new client of this server takes.
+    pub(crate) fn client(&self, server: &Uri) -> Arc<dyn ClientMetrics> {
+        let authority = server
+            .authority()
+            .map_or("", |authority| authority.as_str());
+        // Go's `URL.Host` has no user.
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        self.clients.client(host)
+    }
+
+    /// Everything as a scraper reads it, of the type [`text::CONTENT_TYPE`].
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the program serves no endpoints yet")
+    )]
+    pub(crate) fn gather(&self) -> String {
+        text::encode(&self.view.apply(self.registry.gather()))
+    }
+}

@@ -1,0 +1,77 @@
+//! The families `kubernetes_build_info` and `kubernetes_feature_enabled`, which never change while
+//! the program runs.
+
+use prometheus::{Error, IntGaugeVec, Opts, Registry};
+
+/// A gate, its stage as the label says it (`ALPHA`, `BETA`, empty once it is generally available),
+/// and whether it is on.
+pub(crate) type Feature = (&'static str, &'static str, bool);
+
+/// The release of Kubernetes whose behaviour the program has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    pub(crate) major: u32,
+    pub(crate) minor: u32,
+    pub(crate) patch: u32,
+}
+
+/// Tells the release. Tools compare `git_version` with that of the other components, so it is
+/// Kubernetes', with the program's own version as its build metadata.
+///
+/// Upstream: `component-base/metrics/prometheus/version`.
+pub(super) fn register_build_info(registry: &Registry, release: Release) -> Result<(), Error> {
+    let Release {
+        major,
+        minor,
+        patch,
+    } = release;
+    let own = env!("CARGO_PKG_VERSION");
+    let version = format!("v{major}.{minor}.{patch}+statefulset-controller-manager.{own}");
+    let (os, arch) = (std::env::consts::OS, go_arch(std::env::consts::ARCH));
+    let options = Opts::new(
+        "kubernetes_build_info",
+        "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git \
+         commit, git tree state, build date, Go version, and compiler from which Kubernetes was \
+         built, and platform on which it is running.",
+    );
+    let labels = [
+        ("build_date", ""),
+        ("compiler", "rustc"),
+        ("git_commit", ""),
+        ("git_tree_state", ""),
+        ("git_version", &version),
+        ("go_version", ""),
+        ("major", &major.to_string()),
+        ("minor", &minor.to_string()),
+        ("platform", &format!("{os}/{arch}")),
+    ];
+    let info = IntGaugeVec::new(options, &labels.map(|(name, _)| name))?;
+    info.with_label_values(&labels.map(|(_, value)| value))
+        .set(1);
+    registry.register(Box::new(info))
+}
+
+/// Tells which gates are on.
+///
+/// Upstream: `component-base/metrics/prometheus/feature`.
+pub(super) fn register_features(registry: &Registry, features: &[Feature]) -> Result<(), Error> {
+    let options = Opts::new(
+        "kubernetes_feature_enabled",
+        "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+    );
+    let enabled = IntGaugeVec::new(options, &["name", "stage"])?;
+    for (name, stage, on) in features {
+        enabled.with_label_values(&[name, stage]).set((*on).into());
+    }
+    registry.register(Box::new(enabled))
+}
+
+/// The architecture as Go names it.
+fn go_arch(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        other => other,
+    }
+}

@@ -1,0 +1,80 @@
+//! What a running controller counts.
+
+use http::Method;
+use prometheus::Registry;
+use serde_json::json;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::metrics::prometheus::text;
+use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::metrics::prometheus::Options;
+
+use crate::{SETS, Setup};
+
+/// The samples whose names begin so.
+fn samples(registry: &Registry, prefix: &str) -> Vec<String> {
+    let text = text::encode(&registry.gather());
+    let lines = text.lines().filter(|line| line.starts_with(prefix));
+    lines.map(str::to_owned).collect()
+}
+
+/// The value of the only sample whose name begins so.
+fn value(registry: &Registry, prefix: &str) -> String {
+    let samples = samples(registry, prefix);
+    assert_eq!(samples.len(), 1, "{samples:?}");
+    samples[0].rsplit_once(' ').unwrap().1.to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_counts_its_sets_its_queue_and_its_caches() {
+    let registry = Registry::new();
+    let metrics = ControllerMetrics::register(&registry, &Options::default()).unwrap();
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default()
+    };
+    let mut setup = Setup::new().await;
+    setup.create_set("db", 1).await;
+    setup.create_set("web", 2).await;
+    setup.run_with(gates, metrics);
+    setup.rest().await;
+
+    let max_unavailable = "statefulset_controller_statefulset_max_unavailable{";
+    let labels = |name: &str| {
+        format!(
+            "{max_unavailable}pod_management_policy=\"Parallel\",statefulset_name=\"{name}\",\
+             statefulset_namespace=\"default\"}} 1"
+        )
+    };
+    assert_eq!(
+        samples(&registry, max_unavailable),
+        [labels("db"), labels("web")]
+    );
+    let adds = value(&registry, "workqueue_adds_total");
+    assert!(adds.parse::<u32>().unwrap() >= 2, "{adds}");
+    let worked = value(&registry, "workqueue_work_duration_seconds_count");
+    assert_eq!(worked, adds);
+    for gauge in [
+        "depth",
+        "unfinished_work_seconds",
+        "longest_running_processor_seconds",
+    ] {
+        assert_eq!(value(&registry, &format!("workqueue_{gauge}")), "0");
+    }
+    for prefix in [
+        "informer_store_resource_version{",
+        "informer_processing_latency_seconds_count{",
+    ] {
+        let counted = samples(&registry, prefix);
+        assert_eq!(counted.len(), 4, "{counted:?}");
+        assert!(
+            counted.iter().all(|line| !line.ends_with(" 0")),
+            "{counted:?}"
+        );
+    }
+
+    // The series of a set end with the set.
+    let path = format!("{SETS}/web");
+    setup.ask(Method::DELETE, &path, &json!({})).await;
+    setup.rest().await;
+    assert_eq!(samples(&registry, max_unavailable), [labels("db")]);
+}
