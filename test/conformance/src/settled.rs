@@ -1,6 +1,8 @@
 //! Clusters that the reference left settled: a controller that starts on them writes nothing, and
 //! finds the update revision that each set's status names.
 
+pub mod shapes;
+
 use std::sync::Arc;
 
 use anyhow::Context;

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use conformance::files::lines;
 use conformance::report::{Report, Verdict};
+use conformance::settled::shapes::{Shape, items, with_null_creation_time};
 use conformance::{revisions, settled, sync};
+use kube_apimachinery::json::to_go_string;
+use serde_json::{Value, json};
 
 fn run(file: &str, runner: fn(&str) -> anyhow::Result<Verdict>) -> Report {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -70,6 +73,46 @@ fn a_member_that_appears_in_a_settled_template_makes_no_write() {
                 verdict.differences
             );
         }
+    }
+}
+
+/// Runs the settled clusters after a change to each.
+fn assert_settled_after(change: impl Fn(&mut Value)) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
+    for line in lines(&path).unwrap() {
+        let mut cluster: Value = serde_json::from_str(&line).unwrap();
+        change(&mut cluster);
+        let verdict = settled::run(&to_go_string(&cluster)).unwrap();
+        let (id, differences) = (verdict.id, verdict.differences);
+        assert!(differences.is_empty(), "{id}: {differences:?}");
+    }
+}
+
+#[test]
+fn settled_clusters_of_other_versions_see_no_write() {
+    for shape in Shape::ALL {
+        assert_settled_after(|cluster| shape.apply(cluster).unwrap());
+    }
+}
+
+/// What a server of v1.33 sends: a null wherever a creation time isn't set.
+fn as_v1_33_serves(cluster: &mut Value) {
+    for set in items(cluster, "statefulsets") {
+        with_null_creation_time(&mut set["spec"]["template"]);
+        let claims = set["spec"].get_mut("volumeClaimTemplates");
+        for claim in claims.and_then(Value::as_array_mut).into_iter().flatten() {
+            claim["metadata"]["creationTimestamp"] = json!(null);
+        }
+    }
+}
+
+#[test]
+fn settled_clusters_behind_a_server_of_v1_33_see_no_write() {
+    for shape in [Shape::V1_33, Shape::AsRecorded] {
+        assert_settled_after(|cluster| {
+            shape.apply(cluster).unwrap();
+            as_v1_33_serves(cluster);
+        });
     }
 }
 

@@ -83,12 +83,13 @@ impl Cluster {
         }
     }
 
-    /// Starts a controller with an empty memory.
+    /// Starts a controller with an empty memory and with the rights of the stock role alone.
     pub fn start_controller(&mut self) {
         assert!(self.controller.is_none(), "a controller runs already");
+        let client = RestClient::new(server::controller_client(&self.server));
         let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: self.client.clone(),
-            client: self.client.clone(),
+            informer_client: client.clone(),
+            client,
             recorder: Arc::new(NoopRecorder),
             clock: Arc::clone(&self.clock),
             feature_gates: FeatureGates::default(),

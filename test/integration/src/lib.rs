@@ -5,6 +5,7 @@
 mod cluster;
 pub mod manifests;
 pub mod poll;
+pub mod recorded;
 pub mod server;
 pub mod space;
 pub mod stateful_sets;

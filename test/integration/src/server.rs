@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::ActorsConfig;
+use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
 use kube_test_control_plane::cluster::{Backend, TestCluster};
 use kube_test_control_plane::config::FeatureGates as ServerGates;
@@ -15,6 +16,18 @@ use crate::turn::Turn;
 
 /// The moment at which embedded clusters begin.
 const BEGIN: &str = "2026-03-01T12:00:00Z";
+
+/// A client with the rights that the controller has in a cluster: those of the stock role
+/// `system:controller:statefulset-controller`, which every API server gives to this account.
+///
+/// # Panics
+///
+/// The account can't be taken on.
+pub fn controller_client(cluster: &TestCluster) -> kube::Client {
+    let account = Identity::service_account("kube-system", "statefulset-controller");
+    let client = cluster.client_as(&account);
+    client.unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// The control plane's clock, as the controller takes it.
 struct SharedClock(TokioClock);

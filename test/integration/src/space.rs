@@ -3,6 +3,7 @@
 use futures::{Stream, StreamExt as _};
 use http::{Method, Request};
 use kube::core::WatchEvent;
+use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json};
 use statefulset_client::resource::Resource;
 
@@ -103,7 +104,8 @@ impl Space {
         let text = if body.is_null() {
             Vec::new()
         } else {
-            body.to_string().into_bytes()
+            // As a Go client does: the bytes of a revision's data are stored as they come.
+            to_go_string(body).into_bytes()
         };
         let request = Request::builder()
             .method(method)

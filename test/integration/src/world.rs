@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::{ActorsConfig, Pods};
 use kube_test_control_plane::cluster::TestCluster;
+use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::BroadcastRecorder;
@@ -39,25 +39,41 @@ pub struct World {
 impl World {
     /// An API server and nothing else.
     pub async fn api_server() -> Self {
-        Self::start(ActorsConfig::default(), FeatureGates::default()).await
+        Self::start(
+            ActorsConfig::default(),
+            FeatureGates::default(),
+            UnknownFields::default(),
+        )
+        .await
+    }
+
+    /// An API server that is newer than v1.36.2, and nothing else: it stores fields that this one
+    /// doesn't know.
+    pub async fn newer_api_server() -> Self {
+        let gates = FeatureGates::default();
+        Self::start(ActorsConfig::default(), gates, UnknownFields::Keep).await
     }
 
     /// An API server and the controller, and nothing that runs pods.
     pub async fn with_controller() -> Self {
         let mut world = Self::api_server().await;
-        world.start_controller(RestClient::new(world.client()));
+        world.start_controller(RestClient::new(world.controller_client()));
         world
     }
 
     /// A cluster whose nodes run pods, and the controller.
     pub async fn with_nodes(actors: ActorsConfig, gates: FeatureGates) -> Self {
-        let mut world = Self::start(actors, gates).await;
-        world.start_controller(RestClient::new(world.client()));
+        let mut world = Self::start(actors, gates, UnknownFields::default()).await;
+        world.start_controller(RestClient::new(world.controller_client()));
         world
     }
 
-    async fn start(actors: ActorsConfig, gates: FeatureGates) -> Self {
-        let (server, clock, turn) = server::start(actors, UnknownFields::default()).await;
+    async fn start(
+        actors: ActorsConfig,
+        gates: FeatureGates,
+        unknown_fields: UnknownFields,
+    ) -> Self {
+        let (server, clock, turn) = server::start(actors, unknown_fields).await;
         Self {
             server,
             clock,
@@ -76,7 +92,7 @@ impl World {
         self.controllers
             .spawn(sink.run(client.clone(), SEED, cancelled.clone()));
         let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: RestClient::new(self.client()),
+            informer_client: RestClient::new(self.controller_client()),
             client,
             recorder: Arc::new(recorder),
             clock: Arc::clone(&self.clock),
@@ -91,6 +107,17 @@ impl World {
     /// A client with every right.
     pub fn client(&self) -> kube::Client {
         self.server.client()
+    }
+
+    /// A client with the controller's rights: see [`server::controller_client`].
+    pub fn controller_client(&self) -> kube::Client {
+        server::controller_client(&self.server)
+    }
+
+    /// The control plane, of which a test needs what a real one can't do.
+    pub fn plane(&self) -> &TestControlPlane {
+        let plane = self.server.embedded();
+        plane.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Acts on pods, as their kubelet.

@@ -9,3 +9,4 @@ mod make_run;
 mod python;
 mod refusals;
 mod shutdown;
+mod takeover;

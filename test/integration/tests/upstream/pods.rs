@@ -88,7 +88,7 @@ fn with_limited_pods(client: kube::Client, limit: usize) -> (RestClient, Arc<Ato
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_status_with_pod_fail() {
     let mut world = World::api_server().await;
-    let (client, asked) = with_limited_pods(world.client(), 2);
+    let (client, asked) = with_limited_pods(world.controller_client(), 2);
     world.start_controller(client);
     let space = world.namespace("test-pod-fail").await;
     space.create(&STATEFUL_SETS, &stateful_set("sts", 4)).await;

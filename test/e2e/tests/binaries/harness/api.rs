@@ -70,8 +70,18 @@ impl Api {
 
     /// Creates an object.
     pub(crate) fn create(&self, kind: Kind, object: &Value) -> Value {
-        let request = Request::post(kind.path()).header("content-type", "application/json");
+        self.post(kind.path(), object)
+    }
+
+    /// Posts to any path.
+    pub(crate) fn post(&self, path: &str, object: &Value) -> Value {
+        let request = Request::post(path).header("content-type", "application/json");
         self.ask(request.body(object.to_string().into_bytes()).unwrap())
+    }
+
+    /// Does what the client is needed for and waits until it is done.
+    pub(crate) fn with_client<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(work(self.client.clone()))
     }
 
     /// Changes an object by a merge patch.

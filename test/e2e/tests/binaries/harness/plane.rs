@@ -20,6 +20,12 @@ pub(crate) struct Plane {
 impl Plane {
     /// Starts one whose pods take this long to start, and again to become ready.
     pub(crate) fn start(programs: &Programs, pod_delay: &str) -> Self {
+        let delays = ["--start-delay", pod_delay, "--ready-delay", pod_delay];
+        Self::start_with(programs, &delays)
+    }
+
+    /// Starts one with these flags.
+    pub(crate) fn start_with(programs: &Programs, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
         let mut command = Command::new(&programs.control_plane);
@@ -27,7 +33,7 @@ impl Plane {
             .arg("--secure-port=0")
             .arg("--kubeconfig-out")
             .arg(&kubeconfig)
-            .args(["--start-delay", pod_delay, "--ready-delay", pod_delay]);
+            .args(flags);
         let mut process = Process::start("control plane", &mut command);
         process.said("ready https://127.0.0.1:");
         Self {
@@ -41,9 +47,22 @@ impl Plane {
 
     /// Starts a controller with the administrator's rights.
     pub(crate) fn controller(&self) -> Process {
-        let mut command = Command::new(&self.controller);
-        command.args(controller_arguments(&self.kubeconfig));
-        Process::start("controller", &mut command)
+        self.controller_with(&controller_arguments(&self.kubeconfig))
+    }
+
+    /// Starts a controller with these flags.
+    pub(crate) fn controller_with(&self, flags: &[String]) -> Process {
+        Process::start("controller", Command::new(&self.controller).args(flags))
+    }
+
+    /// Creates a service account, and writes a kubeconfig with a token of it.
+    pub(crate) fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> PathBuf {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.api
+            .post(&accounts, &json!({"metadata": {"name": name}}));
+        let token = format!("{accounts}/{name}/token");
+        let answer = self.api.post(&token, &json!({"spec": {}}));
+        self.kubeconfig_of(&json!({"token": answer["status"]["token"]}))
     }
 
     /// Writes a kubeconfig for this server after a change to the administrator's.

@@ -1,0 +1,329 @@
+//! The shipped manifests: what they say of each other agrees, an API server takes them, and the
+//! chart makes the same objects.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeMap;
+
+use e2e::deploy::{self, Chart, build, is_cluster_scoped, key, kustomization};
+use http::Method;
+use integration::World;
+use serde_json::{Value, json};
+
+#[cfg(feature = "kubectl")]
+mod kubectl;
+mod monitoring;
+
+const NAME: &str = "statefulset-controller-manager";
+const OVERLAYS: [&str; 2] = ["overlays/self-managed", "overlays/managed"];
+/// Kinds that only a cluster with the Prometheus operator has.
+const CUSTOM: [&str; 1] = ["ServiceMonitor"];
+
+/// The objects by what they are.
+fn by_key(objects: Vec<Value>) -> BTreeMap<(String, String, String), Value> {
+    let count = objects.len();
+    let objects: BTreeMap<_, _> = objects.into_iter().map(|o| (key(&o), o)).collect();
+    assert_eq!(objects.len(), count, "an object stands twice");
+    objects
+}
+
+/// Everything that is shipped: the overlays, and the component beside them.
+fn shipped() -> Vec<(&'static str, Vec<Value>)> {
+    let component = "components/service-monitor";
+    let names = OVERLAYS.into_iter().chain([component]);
+    names
+        .map(|name| (name, build(&kustomization(name))))
+        .collect()
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    let mut found = objects.iter().filter(|object| object["kind"] == kind);
+    let object = found.next().unwrap_or_else(|| panic!("there is no {kind}"));
+    assert!(found.next().is_none(), "there is another {kind}");
+    object
+}
+
+/// The path of a collection.
+fn collection(object: &Value) -> String {
+    let (kind, namespace, _) = key(object);
+    let version = object["apiVersion"].as_str().unwrap();
+    let api = match version {
+        "v1" => "/api/v1".to_owned(),
+        other => format!("/apis/{other}"),
+    };
+    let plural = format!("{}s", kind.to_lowercase());
+    if is_cluster_scoped(&kind) {
+        format!("{api}/{plural}")
+    } else {
+        format!("{api}/namespaces/{namespace}/{plural}")
+    }
+}
+
+/// Creates all objects, where no member may be unknown and none stand twice.
+async fn apply(objects: &[Value]) {
+    let world = World::api_server().await;
+    let space = world.namespace("unused").await;
+    for object in objects {
+        if CUSTOM.contains(&object["kind"].as_str().unwrap()) {
+            continue;
+        }
+        let path = format!("{}?fieldValidation=Strict", collection(object));
+        let created = space
+            .ask(Method::POST, &path, "application/json", object)
+            .await;
+        if let Err(refused) = created {
+            panic!("{refused}\n{object:#}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_takes_every_object() {
+    for (_, objects) in shipped() {
+        apply(&objects).await;
+    }
+}
+
+#[test]
+fn overlays_hold_what_they_are_for() {
+    for (overlay, objects) in shipped() {
+        let mut kinds: Vec<&str> = objects
+            .iter()
+            .map(|o| o["kind"].as_str().unwrap())
+            .collect();
+        kinds.sort_unstable();
+        let base = [
+            "ClusterRoleBinding",
+            "ClusterRoleBinding",
+            "Deployment",
+            "PodDisruptionBudget",
+            "Role",
+            "RoleBinding",
+            "RoleBinding",
+            "Service",
+            "ServiceAccount",
+        ];
+        let mut expected = match overlay {
+            "components/service-monitor" => vec!["ClusterRole", "ServiceMonitor"],
+            _ => base.to_vec(),
+        };
+        if overlay == "overlays/managed" {
+            expected.push("Namespace");
+        }
+        expected.sort_unstable();
+        assert_eq!(kinds, expected, "{overlay}");
+        for object in &objects {
+            let labels = &object["metadata"]["labels"];
+            assert_eq!(labels["app.kubernetes.io/name"], NAME, "{object}");
+        }
+    }
+}
+
+#[test]
+fn selectors_names_and_ports_agree() {
+    for overlay in OVERLAYS {
+        let objects = build(&kustomization(overlay));
+        let deployment = of_kind(&objects, "Deployment");
+        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+        let selector = json!({"matchLabels": labels});
+        assert_eq!(deployment["spec"]["selector"], selector);
+        let budget = of_kind(&objects, "PodDisruptionBudget");
+        assert_eq!(budget["spec"]["selector"], selector);
+        let service = of_kind(&objects, "Service");
+        assert_eq!(&service["spec"]["selector"], labels);
+        let pod = &deployment["spec"]["template"]["spec"];
+        let spread = &pod["topologySpreadConstraints"][0];
+        assert_eq!(spread["labelSelector"], selector);
+
+        let container = &pod["containers"][0];
+        let port = &container["ports"][0];
+        assert_eq!(port["containerPort"], 10257);
+        assert_eq!(service["spec"]["ports"][0]["targetPort"], port["name"]);
+        assert_eq!(service["spec"]["ports"][0]["port"], port["containerPort"]);
+        for (probe, path) in [
+            ("startupProbe", "/livez"),
+            ("livenessProbe", "/livez"),
+            ("readinessProbe", "/readyz"),
+        ] {
+            let get = json!({"path": path, "port": port["name"], "scheme": "HTTPS"});
+            assert_eq!(container[probe]["httpGet"], get);
+        }
+
+        let namespace = &deployment["metadata"]["namespace"];
+        let account = of_kind(&objects, "ServiceAccount");
+        assert_eq!(account["metadata"]["name"], pod["serviceAccountName"]);
+        let subject = json!({
+            "kind": "ServiceAccount", "name": pod["serviceAccountName"], "namespace": namespace,
+        });
+        let bindings = objects.iter().filter(|o| o.get("roleRef").is_some());
+        let mut roles = Vec::new();
+        for binding in bindings {
+            assert_eq!(binding["subjects"], json!([subject]));
+            roles.push(binding["roleRef"]["name"].as_str().unwrap());
+        }
+        roles.sort_unstable();
+        assert_eq!(
+            roles,
+            [
+                "extension-apiserver-authentication-reader",
+                "statefulset-controller-manager:leader-election",
+                "system:auth-delegator",
+                "system:controller:statefulset-controller",
+            ]
+        );
+
+        // The lease that the flags name is the one that the role is for.
+        let role = of_kind(&objects, "Role");
+        let lease = &role["rules"][1]["resourceNames"][0];
+        let flag = |name: &str, value: &Value| {
+            let flag = format!("--{name}={}", value.as_str().unwrap());
+            let args = container["args"].as_array().unwrap();
+            assert!(args.contains(&json!(flag)), "{flag} in {args:?}");
+        };
+        flag("leader-elect-resource-name", lease);
+        flag("leader-elect-resource-namespace", namespace);
+        assert_eq!(&role["metadata"]["namespace"], namespace);
+    }
+}
+
+#[test]
+fn the_pod_is_as_restricted_as_the_strictest_standard_wants() {
+    for overlay in OVERLAYS {
+        let objects = build(&kustomization(overlay));
+        let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
+        let security = &pod["securityContext"];
+        assert_eq!(security["runAsNonRoot"], true);
+        assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault");
+        let container = &pod["containers"][0]["securityContext"];
+        let expected = json!({
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        });
+        assert_eq!(container, &expected);
+        for member in ["hostNetwork", "hostPID", "hostIPC", "volumes"] {
+            assert_eq!(pod.get(member), None);
+        }
+    }
+}
+
+/// The chart, as each overlay's users install it.
+fn installations() -> [(&'static str, Vec<Value>); 2] {
+    let self_managed = Chart::shipped().with_file("values-self-managed.yaml");
+    let managed = Chart::shipped().with_file("values-managed.yaml");
+    [
+        (OVERLAYS[0], self_managed.render("kube-system")),
+        (OVERLAYS[1], managed.render(NAME)),
+    ]
+}
+
+#[test]
+fn the_chart_makes_the_objects_of_the_overlays() {
+    for (overlay, rendered) in installations() {
+        let mut expected = by_key(build(&kustomization(overlay)));
+        // An installation's namespace is made by `helm install --create-namespace`.
+        expected.retain(|(kind, ..), _| kind != "Namespace");
+        assert_eq!(by_key(rendered), expected, "{overlay}");
+    }
+    let monitored = Chart::shipped().with(json!({"serviceMonitor": {"enabled": true}}));
+    let mut rendered = by_key(monitored.render("kube-system"));
+    for object in build(&kustomization("components/service-monitor")) {
+        let (kind, _, name) = key(&object);
+        let namespace = if is_cluster_scoped(&kind) {
+            ""
+        } else {
+            "kube-system"
+        };
+        let found = rendered.remove(&(kind, namespace.to_owned(), name));
+        let mut found = found.unwrap_or_else(|| panic!("the chart has no {object}"));
+        found["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("namespace");
+        assert_eq!(found, object);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes() {
+    let own = json!({
+        "name": "sts-cm",
+        "image": {"repository": "registry.example/sts", "tag": "1.2.3", "pullPolicy": "Always"},
+        "imagePullSecrets": [{"name": "pull-secret"}],
+        "replicas": 3,
+        "verbosity": 4,
+        "extraArgs": ["--concurrent-statefulset-syncs=10"],
+        "serviceAccount": {"create": true, "name": "own-account", "annotations": {"a": "b-annotation"}},
+        "priorityClassName": "",
+        "nodeSelector": {"disk": "ssd-node"},
+        "tolerations": [{"key": "taint-key", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "affinity-key", "operator": "Exists"},
+            ]}],
+        }}},
+        "podAnnotations": {"pod-annotation": "x"},
+        "podLabels": {"pod-label": "x"},
+        "resources": {"requests": {"cpu": "77m"}},
+        "podDisruptionBudget": {"enabled": false},
+        "serviceMonitor": {"enabled": true, "interval": "17s", "labels": {"release": "monitor-label"}},
+    });
+    let chart = Chart::shipped();
+    let known: Vec<&String> = chart.values().as_object().unwrap().keys().collect();
+    let tried: Vec<&String> = own.as_object().unwrap().keys().collect();
+    assert_eq!(tried, known);
+    let objects = chart.with(own).render("elsewhere");
+    let text = Value::from(objects.clone()).to_string();
+    for part in [
+        "sts-cm:leader-election",
+        "registry.example/sts:1.2.3",
+        "\"imagePullPolicy\":\"Always\"",
+        "pull-secret",
+        "\"replicas\":3",
+        "--v=4",
+        "--concurrent-statefulset-syncs=10",
+        "own-account",
+        "b-annotation",
+        "ssd-node",
+        "taint-key",
+        "affinity-key",
+        "pod-annotation",
+        "pod-label",
+        "77m",
+        "17s",
+        "monitor-label",
+        "--leader-elect-resource-namespace=elsewhere",
+        "\"resourceNames\":[\"sts-cm\"]",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    for part in ["priorityClassName", "PodDisruptionBudget"] {
+        assert!(!text.contains(part), "{part} is in {text}");
+    }
+    let mut all = vec![json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"},
+    })];
+    all.extend(objects);
+    apply(&all).await;
+}
+
+#[test]
+fn no_file_of_a_kustomization_is_left_out() {
+    for name in [
+        "base",
+        "components/service-monitor",
+        OVERLAYS[0],
+        OVERLAYS[1],
+    ] {
+        let folder = kustomization(name);
+        let text = std::fs::read_to_string(folder.join("kustomization.yaml")).unwrap();
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            assert!(
+                file == "kustomization.yaml" || text.contains(&file),
+                "{name}/{file} is used by nothing"
+            );
+        }
+    }
+    assert!(deploy::folder().join("Containerfile").is_file());
+}

@@ -1,0 +1,160 @@
+//! The clusters that the reference left settled, brought into a server through its API. What the
+//! server gives to each object (uid, version, times, generation) is its own; whatever names a uid
+//! names the new one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use conformance::files::lines;
+use conformance::settled::shapes::{Shape, items};
+use serde_json::{Map, Value};
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
+
+use crate::space::Space;
+
+/// What the server gives to an object, and refuses or ignores if somebody else gives it.
+const OF_THE_SERVER: [&str; 8] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "namespace",
+    "resourceVersion",
+    "uid",
+];
+
+/// When everything recorded took place.
+const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+
+/// The lists of a recorded cluster, in the order in which their objects refer to each other.
+const LISTS: [(&str, Resource); 4] = [
+    ("statefulsets", STATEFUL_SETS),
+    ("controllerrevisions", CONTROLLER_REVISIONS),
+    ("pods", PODS),
+    ("persistentvolumeclaims", PERSISTENT_VOLUME_CLAIMS),
+];
+
+/// A recorded cluster with one set.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// What the set is, and what was done with it, such as `redis/rolled`.
+    pub id: String,
+    /// The lists.
+    pub cluster: Value,
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "a test's harness panics where the test fails"
+)]
+impl Recorded {
+    /// All of them, in this shape.
+    pub fn all(shape: Shape) -> Vec<Self> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
+        let lines = lines(&path).unwrap_or_else(|error| panic!("{error:#}"));
+        let shaped = |line: &String| {
+            let mut cluster: Value = serde_json::from_str(line).expect("a line is a cluster");
+            let applied = shape.apply(&mut cluster);
+            applied.unwrap_or_else(|error| panic!("{error:#}"));
+            let id = cluster["id"].as_str().expect("a cluster has an id");
+            Self {
+                id: id.to_owned(),
+                cluster,
+            }
+        };
+        lines.iter().map(shaped).collect()
+    }
+
+    /// A name for a namespace.
+    pub fn namespace(&self) -> String {
+        self.id.replace('/', "-")
+    }
+
+    /// The set.
+    pub fn set(&self) -> &Value {
+        &self.cluster["statefulsets"]["items"][0]
+    }
+
+    /// The objects of a list.
+    pub fn list(&self, list: &str) -> &[Value] {
+        let items = self.cluster[list]["items"].as_array();
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects of a list, to be changed.
+    pub fn list_mut(&mut self, list: &str) -> &mut [Value] {
+        items(&mut self.cluster, list)
+    }
+
+    /// Creates all objects in a namespace.
+    pub async fn load(&self, space: &Space) {
+        let mut uids = BTreeMap::new();
+        for (list, resource) in LISTS {
+            for object in self.list(list) {
+                load(space, &resource, object, &mut uids).await;
+            }
+        }
+    }
+}
+
+/// The object without what a server gives it, and without its status: as it may be created.
+pub fn creatable(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Value::Object(members) = &mut object {
+        members.remove("status");
+    }
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata {
+        metadata.retain(|member, _| !OF_THE_SERVER.contains(&member.as_str()));
+    }
+    object
+}
+
+async fn load(
+    space: &Space,
+    resource: &Resource,
+    recorded: &Value,
+    uids: &mut BTreeMap<String, Value>,
+) {
+    let mut object = creatable(recorded);
+    let owners = object["metadata"].get_mut("ownerReferences");
+    for owner in owners.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(uid) = uids.get(&owner["uid"].to_string()) {
+            owner["uid"] = uid.clone();
+        }
+    }
+    let mut created = space.create(resource, &object).await;
+    let name = created["metadata"]["name"].as_str().unwrap_or_default();
+    let name = name.to_owned();
+    let before = recorded["metadata"]["uid"].to_string();
+    uids.insert(before, created["metadata"]["uid"].clone());
+    if let Some(Value::Object(status)) = recorded.get("status") {
+        created["status"] = seen(status, &created).into();
+        age(&mut created["status"]);
+        let put = space.put(resource, &name, "status", &created).await;
+        put.unwrap_or_else(|refused| panic!("{refused}"));
+    }
+    if recorded["metadata"].get("deletionTimestamp").is_some() {
+        space.delete(resource, &name, Some(0)).await;
+    }
+}
+
+/// Puts all that a status tells of long before the test's time, whatever its clock shows.
+fn age(status: &mut Value) {
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        condition["lastTransitionTime"] = LONG_AGO.into();
+    }
+}
+
+/// The status of somebody who has seen this generation of the object.
+fn seen(status: &Map<String, Value>, object: &Value) -> Map<String, Value> {
+    let mut status = status.clone();
+    if let Some(generation) = status.get_mut("observedGeneration") {
+        *generation = object["metadata"]["generation"].clone();
+    }
+    status
+}

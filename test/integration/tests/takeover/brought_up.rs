@@ -1,0 +1,125 @@
+//! Sets that this controller brings up and changes as the reference did carry the same names,
+//! labels, revisions and claims, at rest and with a rollout held in its middle: going back, the
+//! reference finds what it would have left itself.
+
+use std::time::Duration;
+
+use conformance::settled::shapes::Shape;
+use integration::World;
+use integration::poll::Patience;
+use integration::recorded::{Recorded, creatable};
+use integration::space::Space;
+use integration::stateful_sets::name;
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
+
+const PATIENCE: Patience = Patience(Duration::from_secs(3600));
+
+/// What is compared, by the names of the recorded lists.
+const COMPARED: [(&str, Resource); 3] = [
+    ("controllerrevisions", CONTROLLER_REVISIONS),
+    ("pods", PODS),
+    ("persistentvolumeclaims", PERSISTENT_VOLUME_CLAIMS),
+];
+
+/// An object without what differs from one server to another: what the server gives it, uids, and
+/// the node that a pod was put on. The order of a pod's volumes doesn't count: the reference draws
+/// that of the claims' volumes at random.
+fn comparable(object: &Value) -> Value {
+    let mut object = creatable(object);
+    for member in ["apiVersion", "kind"] {
+        object.as_object_mut().unwrap().remove(member);
+    }
+    let owners = object["metadata"].get_mut("ownerReferences");
+    for owner in owners.and_then(Value::as_array_mut).into_iter().flatten() {
+        owner["uid"] = "masked".into();
+    }
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("nodeName");
+        if let Some(volumes) = spec.get_mut("volumes").and_then(Value::as_array_mut) {
+            volumes.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
+        }
+    }
+    object
+}
+
+/// The comparable objects of a list, by name.
+fn by_name(objects: &[Value]) -> Vec<Value> {
+    let mut objects: Vec<Value> = objects.iter().map(comparable).collect();
+    objects.sort_by(|a, b| name(a).cmp(name(b)));
+    objects
+}
+
+/// The status, but for the generation, which counts how often the set was changed.
+fn status(set: &Value) -> Value {
+    let mut status = set["status"].clone();
+    status["observedGeneration"] = json!(null);
+    status
+}
+
+/// Waits until the set is as the reference left it, and compares everything else.
+async fn becomes(space: &Space, recorded: &Recorded) {
+    let wanted = status(recorded.set());
+    let set = name(recorded.set());
+    let mut last = Value::Null;
+    let settled = async || {
+        let set = space.get(&STATEFUL_SETS, set).await;
+        last = status(&set);
+        let seen = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+        (seen && last == wanted).then_some(())
+    };
+    PATIENCE
+        .until(&format!("{} has {wanted}", recorded.id), settled)
+        .await;
+    for (list, resource) in COMPARED {
+        let ours = by_name(&space.list(&resource, "").await);
+        let theirs = by_name(recorded.list(list));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert_eq!(ours, theirs, "{}", recorded.id);
+        }
+        assert_eq!(ours.len(), theirs.len(), "{}: {list}", recorded.id);
+    }
+}
+
+/// Creates the set of the first of the clusters and changes it into those of the others.
+async fn goes_through(clusters: &[Recorded]) {
+    let kubelet = KubeletConfig::new(PodBehaviour::default());
+    let actors = ActorsConfig {
+        kubelet: Some(kubelet),
+        scheduler: ActorsConfig::all().scheduler,
+        ..ActorsConfig::default()
+    };
+    let world = World::with_nodes(actors, FeatureGates::default()).await;
+    let space = world.namespace(&clusters[0].namespace()).await;
+    for (step, cluster) in clusters.iter().enumerate() {
+        let wanted = creatable(cluster.set());
+        if step == 0 {
+            space.create(&STATEFUL_SETS, &wanted).await;
+        } else {
+            space
+                .change(&STATEFUL_SETS, name(&wanted), "", |set| {
+                    set["spec"] = wanted["spec"].clone();
+                    set["metadata"]["annotations"] = wanted["metadata"]["annotations"].clone();
+                })
+                .await;
+        }
+        becomes(&space, cluster).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sets_are_brought_up_and_changed_as_the_reference_did() {
+    let clusters = Recorded::all(Shape::AsRecorded);
+    for app in clusters.chunks(3) {
+        let ids: Vec<&str> = app
+            .iter()
+            .map(|cluster| cluster.id.split('/').nth(1).unwrap())
+            .collect();
+        assert_eq!(ids, ["created", "rolled", "scaled-and-partitioned"]);
+        goes_through(app).await;
+    }
+}
