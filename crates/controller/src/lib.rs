@@ -8,6 +8,7 @@
 
 mod error;
 mod handlers;
+mod informers;
 pub mod metrics;
 mod resolve;
 mod stateful_set_controller;
@@ -16,7 +17,12 @@ mod sync;
 mod upstream;
 
 pub use error::Error;
+pub use informers::Informers;
 pub use stateful_set_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
 };
 pub use sync::{SetSyncer, Synced, SyncerParts};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingGuide;

@@ -8,18 +8,9 @@ use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::backoff::{Jitter, SeededJitter};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::informer::{Informer, InformerConfig};
 use statefulset_client::recorder::EventRecorder;
-use statefulset_client::resource::{
-    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
-};
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
-use statefulset_controller_util::claim::Claim;
-use statefulset_controller_util::consistency::Caches;
-use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::StatefulSet;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +18,7 @@ use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::handlers::{PodHandler, SetHandler};
+use crate::informers::Informers;
 use crate::metrics::ControllerMetrics;
 use crate::sync::{SetSyncer, SyncerParts};
 
@@ -62,10 +54,7 @@ pub struct ControllerConfig {
 ///
 /// Upstream: `StatefulSetController`.
 pub struct StatefulSetController {
-    sets: Informer<StatefulSet>,
-    pods: Informer<Pod>,
-    claims: Informer<Claim>,
-    revisions: Informer<ControllerRevision>,
+    informers: Informers,
     queue: WorkQueue<ObjectKey>,
     syncer: Arc<SetSyncer>,
     concurrent_syncs: NonZeroUsize,
@@ -81,34 +70,26 @@ impl StatefulSetController {
 
     /// The same, and lets `metrics` count.
     pub fn with_metrics(config: ControllerConfig, metrics: ControllerMetrics) -> Self {
-        let informer_config = |stream: u64| InformerConfig {
-            resync_period: config.resync_period,
-            seed: config.seed.wrapping_add(stream),
-            ..InformerConfig::default()
-        };
-        let client = || config.informer_client.clone();
-        let counts = |resource| metrics.informers.informer(resource);
-        let mut sets = Informer::new(client(), STATEFUL_SETS, &informer_config(1))
-            .with_metrics(counts(&STATEFUL_SETS));
-        let mut pods =
-            Informer::new(client(), PODS, &informer_config(2)).with_metrics(counts(&PODS));
-        let claims = Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &informer_config(3))
-            .with_metrics(counts(&PERSISTENT_VOLUME_CLAIMS));
-        let revisions = Informer::new(client(), CONTROLLER_REVISIONS, &informer_config(4))
-            .with_metrics(counts(&CONTROLLER_REVISIONS));
-        let caches = Caches {
-            pods: pods.indexer(),
-            claims: claims.indexer(),
-            sets: sets.indexer(),
-            revisions: revisions.indexer(),
-        };
+        let informers = Informers::new(&config, &metrics);
+        Self::with_informers(config, metrics, informers)
+    }
+
+    /// The same with informers that others may share: those of [`Informers::new`], with handlers
+    /// added and indexers kept as others like. The controller runs them, and ends them when it
+    /// ends.
+    pub fn with_informers(
+        config: ControllerConfig,
+        metrics: ControllerMetrics,
+        mut informers: Informers,
+    ) -> Self {
+        let caches = informers.caches();
         let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
-        sets.add_handler(Arc::new(SetHandler {
+        informers.sets.add_handler(Arc::new(SetHandler {
             queue: queue.clone(),
         }));
-        pods.add_handler(Arc::new(PodHandler {
+        informers.pods.add_handler(Arc::new(PodHandler {
             queue: queue.clone(),
-            sets: sets.indexer(),
+            sets: informers.sets.indexer(),
         }));
         let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(config.seed));
         let mut parts = SyncerParts::new(
@@ -123,10 +104,7 @@ impl StatefulSetController {
         let concurrent_syncs = config.concurrent_syncs;
         let syncer = Arc::new(SetSyncer::new(parts));
         Self {
-            sets,
-            pods,
-            claims,
-            revisions,
+            informers,
             queue,
             syncer,
             concurrent_syncs,
@@ -142,19 +120,25 @@ impl StatefulSetController {
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
+        let Informers {
+            sets,
+            pods,
+            claims,
+            revisions,
+        } = self.informers;
         let mut synced = [
-            self.sets.has_synced(),
-            self.pods.has_synced(),
-            self.claims.has_synced(),
-            self.revisions.has_synced(),
+            sets.has_synced(),
+            pods.has_synced(),
+            claims.has_synced(),
+            revisions.has_synced(),
         ];
         // Informers end after the workers, so that no sync sees its caches stand still.
         let stop_informers = CancellationToken::new();
         let mut informers = JoinSet::new();
-        informers.spawn(self.sets.run(stop_informers.clone()));
-        informers.spawn(self.pods.run(stop_informers.clone()));
-        informers.spawn(self.claims.run(stop_informers.clone()));
-        informers.spawn(self.revisions.run(stop_informers.clone()));
+        informers.spawn(sets.run(stop_informers.clone()));
+        informers.spawn(pods.run(stop_informers.clone()));
+        informers.spawn(claims.run(stop_informers.clone()));
+        informers.spawn(revisions.run(stop_informers.clone()));
 
         // Ends with this function.
         let mut reports = JoinSet::new();

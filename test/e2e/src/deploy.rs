@@ -41,3 +41,18 @@ pub fn key(object: &Value) -> (String, String, String) {
 pub fn is_cluster_scoped(kind: &str) -> bool {
     ["ClusterRole", "ClusterRoleBinding", "Namespace"].contains(&kind)
 }
+
+/// The path of the collection that an object of one of the shipped kinds belongs to.
+pub fn collection(object: &Value) -> String {
+    let (kind, namespace, _) = key(object);
+    let api = match object["apiVersion"].as_str() {
+        Some("v1") | None => "/api/v1".to_owned(),
+        Some(version) => format!("/apis/{version}"),
+    };
+    let plural = format!("{}s", kind.to_lowercase());
+    if is_cluster_scoped(&kind) {
+        format!("{api}/{plural}")
+    } else {
+        format!("{api}/namespaces/{namespace}/{plural}")
+    }
+}

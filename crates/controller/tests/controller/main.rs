@@ -7,18 +7,21 @@
 mod metrics;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::informer::EventHandler;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::{ControllerConfig, StatefulSetController};
+use statefulset_controller::{ControllerConfig, Informers, StatefulSetController};
+use statefulset_controller_util::pod::Pod;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -41,13 +44,9 @@ impl Setup {
         }
     }
 
-    fn run(&mut self) {
-        self.run_with(FeatureGates::default(), ControllerMetrics::default());
-    }
-
-    fn run_with(&mut self, feature_gates: FeatureGates, metrics: ControllerMetrics) {
+    fn config(&self, feature_gates: FeatureGates) -> ControllerConfig {
         let client = || RestClient::new(self.plane.client());
-        let config = ControllerConfig {
+        ControllerConfig {
             informer_client: client(),
             client: client(),
             recorder: Arc::new(NoopRecorder),
@@ -56,8 +55,19 @@ impl Setup {
             concurrent_syncs: NonZeroUsize::MIN,
             resync_period: None,
             seed: 1,
-        };
-        let controller = StatefulSetController::with_metrics(config, metrics);
+        }
+    }
+
+    fn run(&mut self) {
+        self.run_with(FeatureGates::default(), ControllerMetrics::default());
+    }
+
+    fn run_with(&mut self, feature_gates: FeatureGates, metrics: ControllerMetrics) {
+        let config = self.config(feature_gates);
+        self.run_this(StatefulSetController::with_metrics(config, metrics));
+    }
+
+    fn run_this(&mut self, controller: StatefulSetController) {
         self.tasks.spawn(controller.run(self.cancelled.clone()));
     }
 
@@ -107,6 +117,44 @@ async fn sets_that_were_there_before_and_sets_that_come_later_get_their_pods() {
     setup.create_set("db", 1).await;
     setup.rest().await;
     assert_eq!(setup.pods().await, ["db-0", "web-0", "web-1"]);
+}
+
+/// Notes the pods that come.
+#[derive(Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl EventHandler<Pod> for Seen {
+    fn on_add(&self, pod: &Arc<Pod>, _: bool) {
+        self.0.lock().unwrap().push(pod.key().to_string());
+    }
+
+    fn on_update(&self, _: &Arc<Pod>, _: &Arc<Pod>) {}
+
+    fn on_delete(&self, _: &Arc<Pod>, _: bool) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_share_its_informers() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 2).await;
+    let (config, metrics) = (setup.config(FeatureGates::default()), ControllerMetrics::default());
+    let mut informers = Informers::new(&config, &metrics);
+    let seen = Arc::new(Seen::default());
+    informers.pods.add_handler(Arc::<Seen>::clone(&seen));
+    let pods = informers.pods.indexer();
+    setup.run_this(StatefulSetController::with_informers(
+        config, metrics, informers,
+    ));
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    assert_eq!(pods.len(), 2);
+    let mut seen = seen.0.lock().unwrap().clone();
+    seen.sort();
+    assert_eq!(seen, ["default/web-0", "default/web-1"]);
+    let lists = setup.plane.server().audit().matching(|entry| {
+        entry.resource == "pods" && entry.user_agent != "test" && entry.verb == Verb::List
+    });
+    assert_eq!(lists.len(), 1, "pods are listed once for everybody");
 }
 
 #[tokio::test(start_paused = true)]

@@ -53,6 +53,8 @@ pub fn build(folder: &Path) -> Vec<Value> {
             .unwrap_or_else(|| panic!("{}: nothing to patch", folder.display()));
         patch_template(patched, patch);
     }
+    // What others stand in comes first, as kustomize has it.
+    objects.sort_by_key(|object| object["kind"] != "Namespace");
     objects
 }
 

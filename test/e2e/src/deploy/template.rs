@@ -244,10 +244,4 @@ mod tests {
             "a:\n    k: v"
         );
     }
-
-    #[test]
-    #[should_panic(expected = "a value is missing")]
-    fn a_member_that_is_not_there_is_an_error() {
-        rendered("{{ .Values.gone }}");
-    }
 }

@@ -75,6 +75,9 @@ fn sets_that_the_reference_left_are_left_alone() {
     }
     assert_eq!(namespaces.len(), 18 * Shape::ALL.len());
 
+    let account = json!({"metadata": {"name": "statefulset-controller"}});
+    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    plane.api.post(accounts, &account);
     let kubeconfig = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
     let controller = plane.controller_with(&controller_arguments(&kubeconfig));
     let mut history = History::begin(&plane.api);

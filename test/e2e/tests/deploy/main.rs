@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use e2e::deploy::{self, Chart, build, is_cluster_scoped, key, kustomization};
+use e2e::deploy::{self, Chart, build, collection, is_cluster_scoped, key, kustomization};
 use http::Method;
 use integration::World;
 use serde_json::{Value, json};
@@ -41,22 +41,6 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     let object = found.next().unwrap_or_else(|| panic!("there is no {kind}"));
     assert!(found.next().is_none(), "there is another {kind}");
     object
-}
-
-/// The path of a collection.
-fn collection(object: &Value) -> String {
-    let (kind, namespace, _) = key(object);
-    let version = object["apiVersion"].as_str().unwrap();
-    let api = match version {
-        "v1" => "/api/v1".to_owned(),
-        other => format!("/apis/{other}"),
-    };
-    let plural = format!("{}s", kind.to_lowercase());
-    if is_cluster_scoped(&kind) {
-        format!("{api}/{plural}")
-    } else {
-        format!("{api}/namespaces/{namespace}/{plural}")
-    }
 }
 
 /// Creates all objects, where no member may be unknown and none stand twice.

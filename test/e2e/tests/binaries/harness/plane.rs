@@ -55,12 +55,9 @@ impl Plane {
         Process::start("controller", Command::new(&self.controller).args(flags))
     }
 
-    /// Creates a service account, and writes a kubeconfig with a token of it.
+    /// Writes a kubeconfig with a token of a service account.
     pub(crate) fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> PathBuf {
-        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
-        self.api
-            .post(&accounts, &json!({"metadata": {"name": name}}));
-        let token = format!("{accounts}/{name}/token");
+        let token = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
         let answer = self.api.post(&token, &json!({"spec": {}}));
         self.kubeconfig_of(&json!({"token": answer["status"]["token"]}))
     }
