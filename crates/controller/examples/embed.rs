@@ -1,4 +1,5 @@
-//! A controller manager of one's own, with the StatefulSet controller in it:
+//! A controller manager of one's own, with the StatefulSet controller in it, as one of several
+//! that compete for a lease:
 //!
 //! ```sh
 //! cargo run -p statefulset-controller --example embed -- path/to/kubeconfig
@@ -12,10 +13,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use statefulset_client::clock::{Clock, SystemClock};
+use anyhow::{Context as _, bail};
+use statefulset_client::backoff::SeededJitter;
+use statefulset_client::clock::{BootClock, Clock, SystemClock};
 use statefulset_client::config::{self, ClientOptions, Source};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::leaderelection::{
+    ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName,
+    NoopLeaderElectionMetrics,
+};
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
@@ -32,14 +38,14 @@ async fn main() -> anyhow::Result<()> {
         master: None,
     })
     .await?;
-
-    // Each client has its own budget of requests: lists and watches don't hold up writes.
     let options = ClientOptions {
         user_agent: "embed/0.1".to_owned(),
         ..ClientOptions::default()
     };
+    // Each client has its own budget of requests: lists and watches don't hold up writes, and the
+    // lease is renewed whatever else is asked for.
     let informer_client = config::client(&config, &options)?;
-    let client = config::client(&config, &options)?;
+    let lease_client = config::client(&config, &options)?;
     config::check(&informer_client, &config.cluster_url).await?;
 
     // The library reads no clock and no random source by itself; these are handed in.
@@ -48,14 +54,40 @@ async fn main() -> anyhow::Result<()> {
 
     // Events go into a queue; the sink sends them in the background.
     let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
+    let recorder = Arc::new(recorder);
     let stop_events = CancellationToken::new();
     let mut events = JoinSet::new();
-    events.spawn(sink.run(client.clone(), seed, stop_events.clone()));
+    events.spawn(sink.run(lease_client.clone(), seed, stop_events.clone()));
 
+    let at = LeaseName {
+        namespace: "default".to_owned(),
+        name: "embed".to_owned(),
+    };
+    let identity = format!("embed_{seed:x}");
+    let elector = LeaderElector::new(
+        LeaderElectionConfig::default(),
+        ElectorParts {
+            lock: LeaseLock::new(
+                lease_client,
+                at,
+                identity,
+                Arc::<BroadcastRecorder>::clone(&recorder),
+            ),
+            clock: Arc::clone(&clock),
+            monotonic: Arc::new(BootClock),
+            jitter: Arc::new(SeededJitter::new(seed)),
+            metrics: Arc::new(NoopLeaderElectionMetrics),
+        },
+    )?;
+    // Behind the fence no write begins once the lease is over.
+    let fenced = ClientOptions {
+        fence: Some(elector.fence()),
+        ..options
+    };
     let controller = StatefulSetController::new(ControllerConfig {
         informer_client,
-        client,
-        recorder: Arc::new(recorder),
+        client: config::client(&config, &fenced)?,
+        recorder,
         clock,
         feature_gates: FeatureGates::default(),
         concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
@@ -64,13 +96,16 @@ async fn main() -> anyhow::Result<()> {
     });
 
     // The controller runs until the token is cancelled, and then finishes the syncs in progress.
-    // A manager with a lease cancels it when the lease is lost.
     let stop = CancellationToken::new();
-    let mut controllers = JoinSet::new();
-    controllers.spawn(controller.run(stop.clone()));
-    tokio::signal::ctrl_c().await.context("listen for ctrl-c")?;
-    stop.cancel();
-    while controllers.join_next().await.is_some() {}
+    let interrupted = stop.clone();
+    let mut signals = JoinSet::new();
+    signals.spawn(async move {
+        let waited = tokio::signal::ctrl_c().await.context("listen for ctrl-c");
+        interrupted.cancel();
+        waited
+    });
+    let work = controller.run(stop.clone());
+    let ended = Box::pin(elector.run(&stop, work)).await;
 
     // The recorder went with the controller, so the sink ends when it has sent what waits.
     if tokio::time::timeout(Duration::from_secs(3), events.join_next())
@@ -79,5 +114,8 @@ async fn main() -> anyhow::Result<()> {
     {
         stop_events.cancel();
     }
-    Ok(())
+    match ended {
+        Ended::Lost(lost) => bail!("the lease is lost: {lost}"),
+        Ended::NeverLed | Ended::Finished(()) => Ok(()),
+    }
 }

@@ -7,7 +7,7 @@ use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::workqueue::NoopQueueMetrics;
 use statefulset_controller_util::consistency::{
-    ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
+    Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
 };
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::pod_control::fake::FakePodControl;

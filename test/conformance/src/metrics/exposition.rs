@@ -85,10 +85,10 @@ pub fn parse(text: &str) -> anyhow::Result<Vec<(String, Family)>> {
         let place = || format!("line {}: {line:?}", index + 1);
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap_or((rest, ""));
-            family(&mut families, name).help = help.to_owned();
+            help.clone_into(&mut family(&mut families, name).help);
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').with_context(place)?;
-            family(&mut families, name).kind = kind.to_owned();
+            kind.clone_into(&mut family(&mut families, name).kind);
         } else if !line.starts_with('#') && !line.trim().is_empty() {
             let (name, labels, value) = sample(line).with_context(place)?;
             let (owner, family) = families.last_mut().with_context(place)?;
