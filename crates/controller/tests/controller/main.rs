@@ -137,7 +137,10 @@ impl EventHandler<Pod> for Seen {
 async fn others_share_its_informers() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
-    let (config, metrics) = (setup.config(FeatureGates::default()), ControllerMetrics::default());
+    let (config, metrics) = (
+        setup.config(FeatureGates::default()),
+        ControllerMetrics::default(),
+    );
     let mut informers = Informers::new(&config, &metrics);
     let seen = Arc::new(Seen::default());
     informers.pods.add_handler(Arc::<Seen>::clone(&seen));
