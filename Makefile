@@ -39,7 +39,7 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 
 test-integration: ## Run the whole controller, upstream's cases and ours, against the control plane in process
 	@$(CARGO) test --locked -p integration
-	@$(CARGO) test --locked -p e2e --test upstream
+	@$(CARGO) test --locked -p e2e --test upstream --test basic_identity
 
 # The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30. The Python client
 # needs the package kubernetes in $PYTHON, else in python3.

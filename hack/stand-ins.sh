@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs upstream's tests as they run against a real API server, with the test control plane in its
-# place: as the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. The tests live in
-# real time then, so of the e2e tests these are a few.
+# place: as the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. They live in real
+# time then, so these are all integration tests, but of the e2e tests a few.
 #
 #   hack/stand-ins.sh    BINARIES=folder holds the built programs, target/debug unless said otherwise
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
 program=$(realpath "${BINARIES:-${CARGO_TARGET_DIR:-target}/debug}/kube-test-control-plane")
-e2e_tests=(ordinals:: test_should_have_a_working_scale_subresource)
+tests=(claims:: ordinals:: pods:: replicas:: test_deleting_pod test_should_have_a_working_scale)
 
 folder=$(mktemp -d)
 plane=
@@ -23,8 +23,7 @@ finish() {
 trap finish EXIT
 
 run_tests() {
-	env "$@" "$cargo" test --locked -p integration --test upstream
-	env "$@" "$cargo" test --locked -p e2e --test upstream -- "${e2e_tests[@]}"
+	env "$@" "$cargo" test --locked -p integration -p e2e --test upstream -- "${tests[@]}"
 }
 
 echo '== as kube-apiserver and etcd'
