@@ -37,10 +37,6 @@ pub struct Cluster {
     space: Space,
 }
 
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
-)]
 impl Cluster {
     /// Starts a cluster with everything that runs beside an API server, the controller, and the
     /// service that governs the pods.
