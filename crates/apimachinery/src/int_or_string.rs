@@ -176,7 +176,7 @@ fn number_of(value: &str) -> &str {
 /// Quotes a text as Go's `%q` does.
 ///
 /// Upstream: `strconv.Quote`.
-pub(crate) fn go_quote(text: &str) -> String {
+pub fn go_quote(text: &str) -> String {
     let escape = |out: &mut String, code: fmt::Arguments<'_>| {
         out.push('\\');
         out.write_fmt(code).expect("a String takes any text");

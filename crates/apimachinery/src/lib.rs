@@ -20,3 +20,4 @@ pub mod schema;
 pub mod selector;
 pub mod strategic_merge;
 pub mod time;
+pub mod x509;

@@ -38,7 +38,7 @@ pub use token_file::{TokenFileError, TokenFileFlaw, Tokens};
 
 pub(crate) use admit::Admission;
 pub(crate) use authenticate::{IssuedTokens, Sender};
-pub(crate) use certificate::{UID_ATTRIBUTE, user as certificate_user};
+pub(crate) use certificate::user as certificate_user;
 pub(crate) use rbac::{Rbac, RbacIndex, is_policy};
 pub(crate) use service_account::{ISSUER as TOKEN_ISSUER, TokenKey};
 pub(crate) use token::{KeyError, SigningKey};

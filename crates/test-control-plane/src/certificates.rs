@@ -4,6 +4,7 @@ mod given;
 
 use std::sync::Arc;
 
+use kube_apimachinery::x509::UID_ATTRIBUTE;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,
@@ -12,7 +13,7 @@ use rcgen::{
 pub(crate) use given::certificates;
 pub use given::{ClientAuthorities, PemError, ServingCertificate};
 
-use crate::auth::{AUTHENTICATED, Identity, UID_ATTRIBUTE};
+use crate::auth::{AUTHENTICATED, Identity};
 
 /// The names under which clients may find the server.
 const SERVER_NAMES: [&str; 5] = [
