@@ -20,6 +20,7 @@ mod argv;
 mod elsewhere;
 mod global;
 mod help;
+mod shown;
 mod values;
 
 use std::error::Error as _;
@@ -31,6 +32,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::PROGRAM;
 pub(crate) use help::help;
+pub(crate) use shown::shown;
 
 /// What the program was called for.
 #[derive(Debug, PartialEq)]

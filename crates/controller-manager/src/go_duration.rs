@@ -40,6 +40,33 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     u64::try_from(total).ok().map(Duration::from_nanos)
 }
 
+/// Writes a duration: hours, minutes and seconds, or a smaller unit if it is less than a second.
+///
+/// Upstream: `time.Duration.String`.
+pub(crate) fn format(duration: Duration) -> String {
+    let with_unit = |whole: u128, of: u128, unit: &str| {
+        let digits = of.ilog10() as usize;
+        let text = format!("{}.{:0digits$}", whole / of, whole % of);
+        format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    };
+    let nanoseconds = duration.as_nanos();
+    match nanoseconds {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanoseconds}ns"),
+        1_000..1_000_000 => with_unit(nanoseconds, 1_000, "\u{b5}s"),
+        1_000_000..1_000_000_000 => with_unit(nanoseconds, 1_000_000, "ms"),
+        _ => {
+            let minute = 60 * 1_000_000_000;
+            let seconds = with_unit(nanoseconds % minute, 1_000_000_000, "s");
+            match (nanoseconds / minute / 60, nanoseconds / minute % 60) {
+                (0, 0) => seconds,
+                (0, minutes) => format!("{minutes}m{seconds}"),
+                (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+            }
+        }
+    }
+}
+
 /// Reads one number with its unit. Returns its nanoseconds and what follows.
 fn parse_part(text: &str) -> Option<(u128, &str)> {
     let (whole, rest) = split_digits(text);
@@ -80,6 +107,24 @@ fn split_digits(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_written_as_go_writes_them() {
+        for (nanoseconds, expected) in [
+            (0, "0s"),
+            (7, "7ns"),
+            (1_500, "1.5\u{b5}s"),
+            (500_000_000, "500ms"),
+            (1_000_000_000, "1s"),
+            (1_020_000_000, "1.02s"),
+            (60_000_000_000, "1m0s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (43_200_000_000_000, "12h0m0s"),
+            (5_400_500_000_000, "1h30m0.5s"),
+        ] {
+            assert_eq!(format(Duration::from_nanos(nanoseconds)), expected);
+        }
+    }
 
     #[test]
     fn durations_of_all_forms_are_read() {

@@ -9,7 +9,7 @@ use statefulset_client::clock::{BootClock, Clock, SystemClock};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::leaderelection::{
     ElectorParts, Ended, Fence, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector,
-    LeaseLock, LeaseName,
+    LeaderHealth, LeaseLock, LeaseName,
 };
 use statefulset_client::recorder::{BroadcastRecorder, EventSink};
 use statefulset_client::rest::RestClient;
@@ -87,6 +87,11 @@ impl Election {
     /// What lets writes pass while this process leads.
     pub(crate) fn fence(&self) -> Fence {
         self.elector.fence()
+    }
+
+    /// Tells whether the lease is renewed while this process leads.
+    pub(crate) fn health(&self) -> LeaderHealth {
+        self.elector.health()
     }
 
     /// Does the work once this process leads. Ends well without it if told to stop before.

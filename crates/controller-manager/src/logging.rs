@@ -7,6 +7,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// How log lines look.
@@ -27,12 +28,15 @@ pub(crate) struct Logging {
     pub(crate) format: Format,
 }
 
-/// Starts to log to stderr.
+/// Changes how much is logged while the program runs: takes the new level of klog.
+pub(crate) type SetVerbosity = Box<dyn Fn(i32) -> Result<(), String> + Send + Sync>;
+
+/// Starts to log to stderr; how much may be changed later.
 ///
 /// # Errors
 ///
 /// Somebody else logs already.
-pub(crate) fn start(logging: Logging) -> anyhow::Result<()> {
+pub(crate) fn start(logging: Logging) -> anyhow::Result<SetVerbosity> {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match logging.format {
         Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
@@ -42,10 +46,16 @@ pub(crate) fn start(logging: Logging) -> anyhow::Result<()> {
             .with_current_span(false)
             .boxed(),
     };
+    let (first, handle) = reload::Layer::new(filter(logging.verbosity));
     tracing_subscriber::registry()
-        .with(lines.with_filter(filter(logging.verbosity)))
+        .with(lines.with_filter(first))
         .try_init()
-        .map_err(|err| anyhow!("{err}"))
+        .map_err(|err| anyhow!("{err}"))?;
+    Ok(Box::new(move |verbosity| {
+        handle
+            .reload(filter(verbosity))
+            .map_err(|err| err.to_string())
+    }))
 }
 
 /// All of our own lines up to the level asked for, and the warnings of others.

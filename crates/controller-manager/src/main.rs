@@ -9,6 +9,7 @@
 //! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
 //! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
+mod configz;
 mod error_line;
 mod flags;
 mod go_duration;
@@ -18,6 +19,10 @@ mod metrics;
 mod options;
 mod preflight;
 mod run;
+#[cfg(test)]
+mod scripted;
+mod secure_port;
+mod serving;
 mod signals;
 
 use std::ffi::OsString;
@@ -32,6 +37,7 @@ use crate::flags::Invocation;
 use crate::leader_election::ElectionSeeds;
 use crate::options::Options;
 use crate::run::Seeds;
+use crate::secure_port::Shown;
 
 /// What the program is called.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
@@ -52,13 +58,21 @@ fn main() -> ExitCode {
 }
 
 fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    let flags = match flags::parse(arguments)? {
+    let arguments: Vec<OsString> = arguments.collect();
+    let flags = match flags::parse(arguments.iter())? {
         Invocation::Help => return print(&flags::help()),
         Invocation::Version => return print(&version()),
         Invocation::Run(flags) => flags,
     };
     let options = Options::resolve(*flags)?;
-    logging::start(options.logging).context("start logging")?;
+    let texts: Vec<String> = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let shown = Shown {
+        flags: flags::shown(&texts)?,
+        set_verbosity: logging::start(options.logging).context("start logging")?,
+    };
     let seeds = Seeds {
         controller: random()?,
         events: random()?,
@@ -66,12 +80,15 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
             waits: random()?,
             events: random()?,
         },
+        reviews: random()?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("start the runtime")?;
-    let result = runtime.block_on(signals::supervise(|stop| run::run(options, seeds, stop)));
+    let result = runtime.block_on(signals::supervise(|stop| {
+        run::run(options, shown, seeds, stop)
+    }));
     // What still runs after a second signal is left behind.
     runtime.shutdown_background();
     result

@@ -73,10 +73,6 @@ impl Metrics {
     }
 
     /// Everything as a scraper reads it, of the type [`text::CONTENT_TYPE`].
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the program serves no endpoints yet")
-    )]
     pub(crate) fn gather(&self) -> String {
         text::encode(&self.view.apply(self.registry.gather()))
     }

@@ -20,6 +20,7 @@ use crate::leader_election::{self, Election, ElectionSeeds};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
 use crate::preflight::{check_rights, wait_for_api_server};
+use crate::secure_port::{SecurePort, Served, Shown};
 
 /// The release whose behaviour the program has.
 const RELEASE: Release = Release {
@@ -41,6 +42,8 @@ pub(crate) struct Seeds {
     pub(crate) events: u64,
     /// For leader election.
     pub(crate) election: ElectionSeeds,
+    /// For questions about users of the program's own endpoints.
+    pub(crate) reviews: u64,
 }
 
 /// Runs until told to stop: waits for the lease, if there is an election, and then runs the
@@ -51,9 +54,12 @@ pub(crate) struct Seeds {
 /// There is no usable API server, the lease is lost, or the syncs in progress don't finish in time.
 pub(crate) async fn run(
     options: Options,
+    shown: Shown,
     seeds: Seeds,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let port = SecurePort::open(&options, shown, Arc::clone(&clock), &stop)?;
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
@@ -70,6 +76,7 @@ pub(crate) async fn run(
     );
     let features = options.feature_gates.features();
     let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
+    let metrics = Arc::new(metrics);
     let client_options = |part| client_options(&options, part, metrics.client(&server));
     let election = if options.leader_election.leader_elect {
         let client = ClientOptions {
@@ -97,18 +104,39 @@ pub(crate) async fn run(
     let client = config::client(&config, &client)?;
     let preflight = async {
         wait_for_api_server(&informer_client, &server).await?;
-        check_rights(&informer_client).await
+        let user_agent = user_agent("authentication");
+        let port = port.serve(&options, user_agent, seeds.reviews, Arc::clone(&metrics));
+        let port = port.await?;
+        check_rights(&informer_client).await?;
+        anyhow::Ok(port)
     };
-    match stop.run_until_cancelled(preflight).await {
+    let port = match stop.run_until_cancelled(preflight).await {
         Some(result) => result?,
         None => return Ok(()),
-    }
+    };
     let clients = [informer_client, client];
-    let work = work(&options, seeds, clients, metrics.controller, stop.clone());
-    match election {
-        Some(election) => election.run(&stop, work).await,
+    let families = metrics.controller.clone();
+    let work = work(
+        &options,
+        seeds,
+        clients,
+        families,
+        clock,
+        &port,
+        stop.clone(),
+    );
+    let result = match election {
+        Some(election) => {
+            port.stands_by(election.health());
+            election.run(&stop, work).await
+        }
         None => work.await,
+    };
+    // Whoever has failed, or lost the lease, ends on the spot.
+    if result.is_ok() {
+        port.close().await;
     }
+    result
 }
 
 /// Runs the controller with its events. The first client is that of the caches.
@@ -117,9 +145,10 @@ async fn work(
     seeds: Seeds,
     [informer_client, client]: [RestClient; 2],
     metrics: ControllerMetrics,
+    clock: Arc<dyn Clock>,
+    port: &Served,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
     let stop_events = CancellationToken::new();
     let mut events = JoinSet::new();
@@ -135,6 +164,8 @@ async fn work(
         seed: seeds.controller,
     };
     let controller = StatefulSetController::with_metrics(config, metrics);
+    let synced = controller.has_synced();
+    port.controller_runs(move || synced.get());
     let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
     // The controller held the only recorder: without it the sink ends when nothing waits.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {

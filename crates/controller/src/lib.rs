@@ -19,7 +19,7 @@ mod upstream;
 pub use error::Error;
 pub use informers::Informers;
 pub use stateful_set_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, HasSynced, StatefulSetController,
 };
 pub use sync::{SetSyncer, Synced, SyncerParts};
 

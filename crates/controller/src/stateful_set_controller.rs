@@ -60,6 +60,19 @@ pub struct StatefulSetController {
     concurrent_syncs: NonZeroUsize,
 }
 
+/// Tells whether the caches of a controller are filled, such as for a readiness probe.
+///
+/// Upstream: `cache.InformerSynced`.
+#[derive(Debug, Clone)]
+pub struct HasSynced([watch::Receiver<bool>; 4]);
+
+impl HasSynced {
+    /// Whether all caches have been filled; once they have, they stay so.
+    pub fn get(&self) -> bool {
+        self.0.iter().all(|filled| *filled.borrow())
+    }
+}
+
 impl StatefulSetController {
     /// Makes a controller; nothing happens until it is run, and nothing is counted.
     ///
@@ -111,6 +124,16 @@ impl StatefulSetController {
         }
     }
 
+    /// Tells whether the caches are filled, also while the controller runs.
+    pub fn has_synced(&self) -> HasSynced {
+        HasSynced([
+            self.informers.sets.has_synced(),
+            self.informers.pods.has_synced(),
+            self.informers.claims.has_synced(),
+            self.informers.revisions.has_synced(),
+        ])
+    }
+
     /// Runs until `cancelled`: fills the caches, then syncs. On cancellation the syncs in progress
     /// are finished, and the sets that still wait are dropped.
     ///
@@ -120,18 +143,13 @@ impl StatefulSetController {
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
+        let HasSynced(mut synced) = self.has_synced();
         let Informers {
             sets,
             pods,
             claims,
             revisions,
         } = self.informers;
-        let mut synced = [
-            sets.has_synced(),
-            pods.has_synced(),
-            claims.has_synced(),
-            revisions.has_synced(),
-        ];
         // Informers end after the workers, so that no sync sees its caches stand still.
         let stop_informers = CancellationToken::new();
         let mut informers = JoinSet::new();

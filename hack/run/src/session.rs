@@ -197,6 +197,7 @@ impl<'a> Session<'a> {
             "--kubeconfig".to_owned(),
             self.kubeconfig.display().to_string(),
             "--leader-elect=false".to_owned(),
+            "--secure-port=0".to_owned(),
         ];
         let program = std::path::absolute(&self.options.controller)?;
         let controller = Process::start("controller", &program, &arguments, self.folder)?;

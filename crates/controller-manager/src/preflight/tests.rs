@@ -1,44 +1,12 @@
 //! What is found before anything runs, and how it is told.
 
-use std::sync::Arc;
 use std::sync::Mutex;
 
-use http::{Request, Response};
-use kube::client::Body;
-use statefulset_client::config::{ClientOptions, layered};
 use tokio::time::Instant;
-use tower::{BoxError, service_fn};
 
 use super::*;
 use crate::error_line::error_line;
-
-/// What a scripted server says to a request for a path.
-type Script = dyn Fn(&str) -> Result<(u16, String), &'static str> + Send + Sync;
-
-fn client(
-    script: impl Fn(&str) -> Result<(u16, String), &'static str> + Send + Sync + 'static,
-) -> RestClient {
-    let script: Arc<Script> = Arc::new(script);
-    let service = service_fn(move |request: Request<Body>| {
-        let answer = script(request.uri().path());
-        async move {
-            let (code, body) = answer.map_err(BoxError::from)?;
-            let response = Response::builder()
-                .status(code)
-                .body(Body::from(body.into_bytes()));
-            Ok::<_, BoxError>(response?)
-        }
-    });
-    layered(service, &ClientOptions::default())
-}
-
-fn failure(code: u16, reason: &str, message: &str) -> (u16, String) {
-    let status = serde_json::json!({
-        "kind": "Status", "apiVersion": "v1", "status": "Failure",
-        "code": code, "reason": reason, "message": message,
-    });
-    (code, status.to_string())
-}
+use crate::scripted::{client, failure};
 
 fn server() -> Uri {
     Uri::from_static("https://api.test:6443/")

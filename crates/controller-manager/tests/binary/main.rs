@@ -4,6 +4,7 @@
 
 mod api;
 mod election;
+mod port;
 mod program;
 
 use std::net::TcpListener;

@@ -28,12 +28,16 @@ pub(crate) fn run(arguments: &[&str]) -> Finished {
     start(arguments, None).wait()
 }
 
-/// Starts the program, outside of any cluster, in a folder.
+/// Starts the program, outside of any cluster, in a folder. It has a port of its own only where the
+/// arguments say so, as many run at a time.
 pub(crate) fn start(arguments: &[&str], folder: Option<&Path>) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_statefulset-controller-manager"));
     command
         .args(arguments)
         .env_remove("KUBERNETES_SERVICE_HOST");
+    if !arguments.iter().any(|it| it.starts_with("--secure-port")) {
+        command.arg("--secure-port=0");
+    }
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -83,7 +83,7 @@ impl Cluster {
         })?;
         let mut command = Command::new(&programs.controller);
         command
-            .arg("--leader-elect=false")
+            .args(["--leader-elect=false", "--secure-port=0"])
             .arg("--kubeconfig")
             .arg(&kubeconfig)
             .stdout(Stdio::null());

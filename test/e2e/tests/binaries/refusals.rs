@@ -72,6 +72,7 @@ fn a_server_that_is_not_there_is_named() {
     drop(listener);
     let arguments = [
         "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
         format!("--master={server}"),
     ];
     assert_refused(

@@ -79,9 +79,10 @@ impl Plane {
 }
 
 /// How a controller is started.
-pub(crate) fn controller_arguments(kubeconfig: &Path) -> [String; 2] {
+pub(crate) fn controller_arguments(kubeconfig: &Path) -> [String; 3] {
     [
         format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
     ]
 }

@@ -1,0 +1,92 @@
+//! The configuration in use, as `/configz` shows it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::go_duration;
+use crate::options::Options;
+
+/// The group of the configuration. Upstream: `ConfigzName`.
+const GROUP: &str = "kubecontrollermanager.config.k8s.io";
+
+/// The parts of a kube-controller-manager's configuration that this program has.
+///
+/// Upstream: `KubeControllerManagerConfiguration`.
+pub(crate) fn configz(options: &Options) -> Value {
+    let duration = |duration: Duration| json!(go_duration::format(duration));
+    let optional = |given: Option<Duration>| duration(given.unwrap_or_default());
+    let election = &options.leader_election;
+    let config = json!({
+        "kind": "KubeControllerManagerConfiguration",
+        "apiVersion": format!("{GROUP}/v1alpha1"),
+        "Generic": {
+            "MinResyncPeriod": optional(options.resync_period),
+            "ClientConnection": {
+                "contentType": "application/json",
+                "qps": options.qps,
+                "burst": options.burst,
+            },
+            "ControllerStartInterval": duration(options.start_interval),
+            "ControllerShutdownTimeout": optional(options.shutdown_timeout),
+            "LeaderElection": {
+                "leaderElect": election.leader_elect,
+                "leaseDuration": duration(election.leader_elect_lease_duration),
+                "renewDeadline": duration(election.leader_elect_renew_deadline),
+                "retryPeriod": duration(election.leader_elect_retry_period),
+                "resourceLock": election.leader_elect_resource_lock,
+                "resourceName": election.leader_elect_resource_name,
+                "resourceNamespace": election.leader_elect_resource_namespace,
+            },
+            "Debugging": {
+                "enableProfiling": options.debugging.profiling,
+                "enableContentionProfiling": options.debugging.contention_profiling,
+            },
+        },
+        "StatefulSetController": {
+            "ConcurrentStatefulSetSyncs": options.concurrent_syncs.get(),
+        },
+    });
+    json!({GROUP: config})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::{Invocation, parse};
+
+    #[test]
+    fn the_configuration_is_that_of_the_flags() {
+        let arguments = [
+            "--leader-elect=false",
+            "--concurrent-statefulset-syncs=7",
+            "--kube-api-qps=2.5",
+        ];
+        let Invocation::Run(flags) = parse(arguments.iter()).unwrap() else {
+            panic!("these are flags to run with");
+        };
+        let options = Options::resolve(*flags).unwrap();
+        let expected = json!({GROUP: {
+            "kind": "KubeControllerManagerConfiguration",
+            "apiVersion": "kubecontrollermanager.config.k8s.io/v1alpha1",
+            "Generic": {
+                "MinResyncPeriod": "12h0m0s",
+                "ClientConnection": {"contentType": "application/json", "qps": 2.5, "burst": 30},
+                "ControllerStartInterval": "0s",
+                "ControllerShutdownTimeout": "10s",
+                "LeaderElection": {
+                    "leaderElect": false,
+                    "leaseDuration": "15s",
+                    "renewDeadline": "10s",
+                    "retryPeriod": "2s",
+                    "resourceLock": "leases",
+                    "resourceName": "kube-controller-manager",
+                    "resourceNamespace": "kube-system",
+                },
+                "Debugging": {"enableProfiling": true, "enableContentionProfiling": false},
+            },
+            "StatefulSetController": {"ConcurrentStatefulSetSyncs": 7},
+        }});
+        assert_eq!(configz(&options), expected);
+    }
+}

@@ -1,0 +1,37 @@
+//! An API server that answers by a script, for tests.
+
+use std::sync::Arc;
+
+use http::{Request, Response};
+use kube::client::Body;
+use statefulset_client::config::{ClientOptions, layered};
+use statefulset_client::rest::RestClient;
+use tower::{BoxError, service_fn};
+
+/// What the server says to a request for a path: a code and a body, or why there is no answer.
+pub(crate) type Said = Result<(u16, String), &'static str>;
+
+/// A client of a server that says what the script says to a path.
+pub(crate) fn client(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> RestClient {
+    let script = Arc::new(script);
+    let service = service_fn(move |request: Request<Body>| {
+        let answer = script(request.uri().path());
+        async move {
+            let (code, body) = answer.map_err(BoxError::from)?;
+            let response = Response::builder()
+                .status(code)
+                .body(Body::from(body.into_bytes()));
+            Ok::<_, BoxError>(response?)
+        }
+    });
+    layered(service, &ClientOptions::default())
+}
+
+/// A refusal as API servers tell it.
+pub(crate) fn failure(code: u16, reason: &str, message: &str) -> (u16, String) {
+    let status = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": code, "reason": reason, "message": message,
+    });
+    (code, status.to_string())
+}

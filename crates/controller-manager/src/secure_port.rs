@@ -1,0 +1,180 @@
+//! The program's own port through the life of the process: opened, served, closed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use statefulset_client::backoff::SeededJitter;
+use statefulset_client::clock::Clock;
+use statefulset_client::leaderelection::LeaderHealth;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::PROGRAM;
+use crate::configz::configz;
+use crate::logging::SetVerbosity;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::serving::endpoints::Endpoints;
+use crate::serving::health::{Health, HealthCheck};
+use crate::serving::readiness::{Phase, Ping, Readiness};
+use crate::serving::setup::{self, Opened, ServingFlags, Surroundings};
+use crate::serving::zpages::StatusPage;
+
+/// The version of Kubernetes that the program behaves like.
+const EMULATED: &str = "1.36";
+/// What the check is called that says that the controller was started.
+const CONTROLLER: &str = "statefulset-controller";
+/// How long the requests in progress may take at the end.
+const CLOSING_MAX: Duration = Duration::from_secs(3);
+
+/// What the process shows of itself, and lets be changed.
+pub(crate) struct Shown {
+    /// All flags, by name and value.
+    pub(crate) flags: Vec<(String, String)>,
+    /// Changes how much is logged.
+    pub(crate) set_verbosity: SetVerbosity,
+}
+
+/// The port: opened, but not served yet.
+pub(crate) struct SecurePort {
+    opened: Option<Opened>,
+    shown: Shown,
+    clock: Arc<dyn Clock>,
+    started: Timestamp,
+    checks: Checks,
+}
+
+/// The port while it is served, or its absence.
+pub(crate) struct Served {
+    checks: Checks,
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+}
+
+/// What tells of the process's health.
+#[derive(Clone, Default)]
+struct Checks {
+    health: Arc<Health>,
+    readiness: Readiness,
+}
+
+/// Fails once a leader hasn't renewed its lease for too long.
+///
+/// Upstream: `HealthzAdaptor`.
+struct Leader(LeaderHealth);
+
+impl HealthCheck for Leader {
+    fn name(&self) -> &'static str {
+        "leaderElection"
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.0.check()
+    }
+}
+
+impl SecurePort {
+    /// Opens the port, so that one which is taken is told before anything else happens; `stop`
+    /// ends the process.
+    ///
+    /// # Errors
+    ///
+    /// The port can't be had, or its certificates can't be used.
+    pub(crate) fn open(
+        options: &Options,
+        shown: Shown,
+        clock: Arc<dyn Clock>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let checks = Checks::default();
+        checks.readiness.add_to(&checks.health, stop.clone());
+        Ok(Self {
+            opened: setup::open(&options.secure_serving, &*clock)?,
+            started: clock.now(),
+            shown,
+            clock,
+            checks,
+        })
+    }
+
+    /// Begins to serve. The API server has to be there: it may say who is to be let in.
+    ///
+    /// # Errors
+    ///
+    /// The settings of authentication or authorization can't be used.
+    pub(crate) async fn serve(
+        self,
+        options: &Options,
+        user_agent: String,
+        seed: u64,
+        metrics: Arc<Metrics>,
+    ) -> anyhow::Result<Served> {
+        let mut served = Served {
+            checks: self.checks.clone(),
+            tasks: JoinSet::new(),
+            stop: CancellationToken::new(),
+        };
+        let Some(opened) = self.opened else {
+            return Ok(served);
+        };
+        let set_verbosity = self.shown.set_verbosity;
+        let families = Arc::clone(&metrics);
+        let endpoints = Endpoints {
+            health: Arc::clone(&self.checks.health),
+            metrics: Box::new(move || families.gather()),
+            configz: configz(options).to_string(),
+            flagz: Some(self.shown.flags),
+            statusz: Some(StatusPage {
+                program: PROGRAM.to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                emulated: EMULATED.to_owned(),
+                started: self.started,
+                clock: Arc::clone(&self.clock),
+            }),
+            program: PROGRAM.to_owned(),
+            set_verbosity: options.debugging.profiling.then_some(set_verbosity),
+        };
+        let flags = ServingFlags {
+            authentication: &options.authentication,
+            authorization: &options.authorization,
+        };
+        let surroundings = Surroundings {
+            user_agent,
+            client_metrics: Box::new(move |server| metrics.client(server)),
+            clock: self.clock,
+            jitter: Arc::new(SeededJitter::new(seed)),
+        };
+        let serving = opened.prepare(flags, surroundings, endpoints).await?;
+        let address = serving.address()?;
+        tracing::info!(%address, "serving health, metrics and configuration over TLS");
+        served.tasks.spawn(serving.run(served.stop.clone()));
+        Ok(served)
+    }
+}
+
+impl Served {
+    /// Notes that the process waits for the lease, and from now on has to renew it if it has it.
+    pub(crate) fn stands_by(&self, leader: LeaderHealth) {
+        self.checks.readiness.enter(Phase::StandingBy);
+        self.checks.health.add(Arc::new(Leader(leader)));
+    }
+
+    /// Notes that the controller runs; `filled` says whether its caches are filled.
+    pub(crate) fn controller_runs(&self, filled: impl Fn() -> bool + Send + Sync + 'static) {
+        self.checks
+            .readiness
+            .enter(Phase::Running(Arc::new(filled)));
+        self.checks.health.add(Arc::new(Ping(CONTROLLER)));
+    }
+
+    /// Ends the port, once the requests in progress are answered.
+    pub(crate) async fn close(mut self) {
+        self.stop.cancel();
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(CLOSING_MAX, ended).await.is_err() {
+            tracing::warn!("some requests to the program's own port were cut off");
+        }
+    }
+}

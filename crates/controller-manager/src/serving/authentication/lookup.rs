@@ -1,0 +1,192 @@
+//! Whom to believe, as the cluster says it: the ConfigMap that API servers keep for the programs
+//! that delegate to them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use rustls::crypto::CryptoProvider;
+use statefulset_client::error::Error;
+use statefulset_client::resource::Resource;
+use statefulset_client::rest::RestClient;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{HeaderNames, RequestHeader};
+use crate::serving::client_ca::{Authorities, ClientCa};
+
+/// Where it is.
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "extension-apiserver-authentication";
+const CONFIG_MAPS: Resource = Resource {
+    group: "",
+    version: "v1",
+    plural: "configmaps",
+    kind: "ConfigMap",
+};
+/// How often it is read again.
+const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Why the cluster's settings aren't known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    /// The ConfigMap can't be read.
+    #[error("cannot read ConfigMap {NAMESPACE}/{NAME}: {0}")]
+    Read(#[source] Error),
+    /// The ConfigMap is of no use.
+    #[error("cannot use ConfigMap {NAMESPACE}/{NAME}: {0}")]
+    Bad(String),
+}
+
+impl LookupError {
+    /// Whether a right is missing.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Read(error) if error.is_forbidden())
+    }
+}
+
+/// What the ConfigMap says.
+#[derive(Debug, Default)]
+struct Settings {
+    client_ca: Option<Authorities>,
+    proxy_ca: Option<Authorities>,
+    names: HeaderNames,
+}
+
+/// Keeps what was looked up as it is in the cluster.
+pub(crate) struct Lookup {
+    client: RestClient,
+    provider: Arc<CryptoProvider>,
+    /// To be filled with the authorities of clients.
+    client_ca: Option<Arc<ClientCa>>,
+    /// To be filled with the proxies.
+    request_header: Option<Arc<RequestHeader>>,
+    /// Why the last look was of no use.
+    trouble: Option<String>,
+}
+
+impl Lookup {
+    /// Fills what isn't given otherwise; nobody is believed before it has been looked up.
+    ///
+    /// Upstream: `createRequestHeaderConfig`, `NewDynamicCAFromConfigMapController`.
+    pub(crate) fn new(
+        client: RestClient,
+        provider: Arc<CryptoProvider>,
+        wants_client_ca: bool,
+        wants_request_header: bool,
+    ) -> Self {
+        let empty = || Arc::new(ClientCa::looked_up(None));
+        let proxies = || Arc::new(RequestHeader::new(empty(), HeaderNames::default()));
+        Self {
+            client,
+            provider,
+            client_ca: wants_client_ca.then(empty),
+            request_header: wants_request_header.then(proxies),
+            trouble: None,
+        }
+    }
+
+    /// Looks once.
+    ///
+    /// # Errors
+    ///
+    /// The ConfigMap can't be read or used: then what was there stays.
+    pub(crate) async fn look(&mut self) -> Result<(), LookupError> {
+        match read(&self.client, &self.provider).await {
+            Ok(settings) => {
+                self.take_up(settings);
+                Ok(())
+            }
+            Err(error) => {
+                self.trouble = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Whose client certificates the cluster believes, if that was to be looked up.
+    pub(crate) fn client_ca(&self) -> Option<Arc<ClientCa>> {
+        self.client_ca.clone()
+    }
+
+    /// Which proxies the cluster believes, if that was to be looked up.
+    pub(crate) fn request_header(&self) -> Option<Arc<RequestHeader>> {
+        self.request_header.clone()
+    }
+
+    /// Looks again and again until `stop`; what changes for the worse or the better is told.
+    pub(crate) async fn follow(mut self, stop: CancellationToken) {
+        loop {
+            let looking = async {
+                sleep(LOOK_INTERVAL).await;
+                let before = self.trouble.take();
+                match self.look().await {
+                    Ok(()) if before.is_some() => {
+                        tracing::info!("authentication settings of the cluster are known");
+                    }
+                    Ok(()) => {}
+                    Err(error) => {
+                        if before != self.trouble {
+                            tracing::warn!(%error, "authentication settings stay as they were");
+                        }
+                    }
+                }
+            };
+            if stop.run_until_cancelled(looking).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn take_up(&self, settings: Settings) {
+        if let Some(ca) = &self.client_ca {
+            ca.set(settings.client_ca);
+        }
+        if let Some(proxy) = &self.request_header {
+            proxy.ca().set(settings.proxy_ca);
+            proxy.set_names(settings.names);
+        }
+    }
+}
+
+async fn read(
+    client: &RestClient,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Settings, LookupError> {
+    let text = match client.get(&CONFIG_MAPS, NAMESPACE, NAME).await {
+        Ok(text) => text,
+        // Then nobody is believed.
+        Err(error) if error.is_not_found() => return Ok(Settings::default()),
+        Err(error) => return Err(LookupError::Read(error)),
+    };
+    let map: ConfigMap =
+        serde_json::from_str(&text).map_err(|err| LookupError::Bad(err.to_string()))?;
+    let data = map.data.unwrap_or_default();
+    let authorities = |key: &str| {
+        let pem = data.get(key).filter(|pem| !pem.trim().is_empty());
+        let parsed = pem.map(|pem| Authorities::parse(pem.as_bytes(), provider));
+        parsed
+            .transpose()
+            .map_err(|err| LookupError::Bad(format!("{key}: {err}")))
+    };
+    Ok(Settings {
+        client_ca: authorities("client-ca-file")?,
+        proxy_ca: authorities("requestheader-client-ca-file")?,
+        names: HeaderNames {
+            allowed_names: list(&data, "requestheader-allowed-names")?,
+            user: list(&data, "requestheader-username-headers")?,
+            uid: list(&data, "requestheader-uid-headers")?,
+            groups: list(&data, "requestheader-group-headers")?,
+            extra_prefixes: list(&data, "requestheader-extra-headers-prefix")?,
+        },
+    })
+}
+
+/// A list, which is written as JSON in a text.
+fn list(data: &BTreeMap<String, String>, key: &str) -> Result<Vec<String>, LookupError> {
+    let Some(text) = data.get(key).filter(|text| !text.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(text).map_err(|err| LookupError::Bad(format!("{key}: {err}")))
+}

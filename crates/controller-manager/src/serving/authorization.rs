@@ -1,0 +1,182 @@
+//! May they? Paths that anybody may see, a group that may do everything, and for the rest the API
+//! server is asked.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use statefulset_client::error::Error;
+use statefulset_client::resource::Resource;
+
+use super::cache::ExpiringCache;
+use super::review::Reviewer;
+use super::user::{MASTERS, User};
+
+/// Where the question is asked.
+const REVIEWS: Resource = Resource {
+    group: "authorization.k8s.io",
+    version: "v1",
+    plural: "subjectaccessreviews",
+    kind: "SubjectAccessReview",
+};
+/// How many answers are remembered. Upstream: the webhook authorizer's `LRUExpireCache`.
+const CACHE_CAPACITY: NonZeroUsize = NonZeroUsize::new(8192).expect("not zero");
+/// Questions of more bytes are not remembered. Upstream: `maxControlledAttrCacheSize`.
+const CACHED_BYTES_MAX: usize = 10_000;
+
+/// Paths that are allowed to everybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AllowedPaths {
+    exact: Vec<String>,
+    prefixes: Vec<String>,
+}
+
+impl AllowedPaths {
+    /// Paths as `--authorization-always-allow-paths` names them: a `*` at the end stands for
+    /// anything.
+    ///
+    /// # Errors
+    ///
+    /// There is a `*` elsewhere.
+    ///
+    /// Upstream: `path.NewAuthorizer`.
+    pub(crate) fn new<T: AsRef<str>>(paths: &[T]) -> Result<Self, String> {
+        let (mut exact, mut prefixes) = (Vec::new(), Vec::new());
+        for path in paths {
+            let path = path.as_ref().strip_prefix('/').unwrap_or(path.as_ref());
+            let prefix = path.strip_suffix('*');
+            if prefix.unwrap_or(path).contains('*') {
+                return Err(format!("only trailing * allowed in {path:?}"));
+            }
+            match prefix {
+                Some(prefix) => prefixes.push(prefix.to_owned()),
+                None => exact.push(path.to_owned()),
+            }
+        }
+        Ok(Self { exact, prefixes })
+    }
+
+    fn allow(&self, path: &str) -> bool {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let exact = self.exact.iter().any(|allowed| allowed == path);
+        exact || self.prefixes.iter().any(|prefix| path.starts_with(prefix))
+    }
+}
+
+/// The answer to: may they?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// They may.
+    Allow,
+    /// They may not; why, where the API server says so.
+    Deny(String),
+}
+
+/// How long answers of the API server are remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheTtls {
+    /// Those that allow.
+    pub(crate) authorized: Duration,
+    /// Those that don't.
+    pub(crate) unauthorized: Duration,
+}
+
+/// Decides who may see what.
+///
+/// Upstream: `DelegatingAuthorizationOptions`, `webhook.WebhookAuthorizer`.
+pub(crate) struct Authorization {
+    paths: AllowedPaths,
+    reviewer: Option<Reviewer>,
+    ttls: CacheTtls,
+    cache: ExpiringCache<Question, Decision>,
+}
+
+/// Who wants to do what with which path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    user: User,
+    verb: String,
+    path: String,
+}
+
+impl Authorization {
+    /// Without a reviewer only the paths of everybody are allowed, and everything to
+    /// `system:masters`.
+    pub(crate) fn new(paths: AllowedPaths, reviewer: Option<Reviewer>, ttls: CacheTtls) -> Self {
+        Self {
+            paths,
+            reviewer,
+            ttls,
+            cache: ExpiringCache::new(CACHE_CAPACITY),
+        }
+    }
+
+    /// Whether the user may do that. The verb is a method in lower case.
+    ///
+    /// # Errors
+    ///
+    /// The API server can't be asked, which allows nothing.
+    pub(crate) async fn authorize(
+        &self,
+        user: &User,
+        verb: &str,
+        path: &str,
+    ) -> Result<Decision, Error> {
+        if user.is_in(MASTERS) || self.paths.allow(path) {
+            return Ok(Decision::Allow);
+        }
+        let Some(reviewer) = &self.reviewer else {
+            return Ok(Decision::Deny(String::new()));
+        };
+        let question = Question {
+            user: user.clone(),
+            verb: verb.to_owned(),
+            path: path.to_owned(),
+        };
+        if let Some(decision) = self.cache.get(&question) {
+            return Ok(decision);
+        }
+        let decision = ask(reviewer, &question).await?;
+        if verb.len() + path.len() < CACHED_BYTES_MAX {
+            let ttl = match decision {
+                Decision::Allow => self.ttls.authorized,
+                Decision::Deny(_) => self.ttls.unauthorized,
+            };
+            self.cache.insert(question, decision.clone(), ttl);
+        }
+        Ok(decision)
+    }
+}
+
+async fn ask(reviewer: &Reviewer, question: &Question) -> Result<Decision, Error> {
+    let Question { user, verb, path } = question;
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let extra: BTreeMap<_, _> = user.extra.clone();
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: given(&user.name),
+            uid: given(&user.uid),
+            groups: Some(user.groups.clone()).filter(|groups| !groups.is_empty()),
+            extra: Some(extra).filter(|extra| !extra.is_empty()),
+            non_resource_attributes: Some(NonResourceAttributes {
+                path: given(path),
+                verb: given(verb),
+            }),
+            resource_attributes: None,
+        },
+        ..SubjectAccessReview::default()
+    };
+    let answer = reviewer.review(&REVIEWS, &review).await?;
+    let status = answer.status.unwrap_or_default();
+    // An answer that says both is no permission.
+    if status.allowed && status.denied != Some(true) {
+        return Ok(Decision::Allow);
+    }
+    Ok(Decision::Deny(status.reason.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What there is to see, by path.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use http_body::Body;
+use http_body_util::{BodyExt as _, Limited};
+use tokio::time::timeout;
+
+use super::answer::{self, Answer, JSON};
+use super::health::{Endpoint, Health};
+use super::zpages::{self, StatusPage};
+
+/// The type of metrics.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The paths that `/statusz` lists: the first parts of all, as upstream.
+const LISTED: [&str; 6] = [
+    "/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz",
+];
+/// How many bytes a new verbosity may have.
+const VERBOSITY_BYTES_MAX: usize = 64;
+/// How long the body of a request may take.
+const BODY_MAX: Duration = Duration::from_secs(10);
+
+/// Sets how much is logged.
+pub(crate) type SetVerbosity = dyn Fn(i32) -> Result<(), String> + Send + Sync;
+
+/// What there is to see.
+pub(crate) struct Endpoints {
+    /// `/healthz`, `/livez`, `/readyz`, `/metrics/slis`.
+    pub(crate) health: Arc<Health>,
+    /// `/metrics`, in the text format.
+    pub(crate) metrics: Box<dyn Fn() -> String + Send + Sync>,
+    /// `/configz`, as JSON.
+    pub(crate) configz: String,
+    /// `/flagz`, by name and value; none if the gate is off.
+    pub(crate) flagz: Option<Vec<(String, String)>>,
+    /// `/statusz`; none if the gate is off.
+    pub(crate) statusz: Option<StatusPage>,
+    /// What the program is called.
+    pub(crate) program: String,
+    /// `/debug/flags/v`; none without `--profiling`.
+    pub(crate) set_verbosity: Option<Box<SetVerbosity>>,
+}
+
+impl Endpoints {
+    /// The answer to a request that is allowed. `path` is decoded.
+    ///
+    /// Upstream: `NewBaseHandler`.
+    pub(super) async fn answer<B>(&self, path: &str, parts: &Parts, body: B) -> Answer
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let query = parts.uri.query().unwrap_or_default();
+        let headers = &parts.headers;
+        match path {
+            "/healthz" => self.health.answer(Endpoint::Healthz, query),
+            "/livez" => self.health.answer(Endpoint::Livez, query),
+            "/readyz" => self.health.answer(Endpoint::Readyz, query),
+            "/metrics" => answer::answer(StatusCode::OK, METRICS, (self.metrics)()),
+            "/metrics/slis" if parts.method == Method::DELETE => {
+                self.health.slis().reset();
+                answer::text("metrics reset\n")
+            }
+            "/metrics/slis" => answer::answer(StatusCode::OK, METRICS, self.health.slis().gather()),
+            "/configz" => answer::answer(StatusCode::OK, JSON, self.configz.clone()),
+            "/flagz" => match &self.flagz {
+                Some(flags) => zpages::flags(headers, &self.program, flags),
+                None => answer::not_found(),
+            },
+            "/statusz" => match &self.statusz {
+                Some(page) => page.answer(headers, &self.listed()),
+                None => answer::not_found(),
+            },
+            "/debug/flags/v" => match &self.set_verbosity {
+                Some(set) => set_verbosity(&**set, &parts.method, body).await,
+                None => answer::not_found(),
+            },
+            _ => answer::not_found(),
+        }
+    }
+
+    fn listed(&self) -> Vec<&'static str> {
+        let without_flags = |path: &&str| *path != "/flagz" || self.flagz.is_some();
+        LISTED.into_iter().filter(without_flags).collect()
+    }
+}
+
+/// Upstream: `StringFlagPutHandler`, `GlogSetter`.
+async fn set_verbosity<B>(set: &SetVerbosity, method: &Method, body: B) -> Answer
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if method != Method::PUT {
+        return plain(StatusCode::NOT_ACCEPTABLE, "unsupported http method");
+    }
+    let bad = |message: &str| plain(StatusCode::BAD_REQUEST, message);
+    let reading = Limited::new(body, VERBOSITY_BYTES_MAX).collect();
+    let bytes = match timeout(BODY_MAX, reading).await {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        Ok(Err(error)) => return bad(&format!("error reading request body: {error}")),
+        Err(_) => return bad("error reading request body: it takes too long"),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let Ok(level) = text.parse::<i32>() else {
+        let quoted = kube_apimachinery::int_or_string::go_quote(&text);
+        return bad(&format!(
+            "failed set klog.logging.verbosity {text}: strconv.ParseInt: parsing {quoted}: \
+             invalid syntax"
+        ));
+    };
+    match set(level) {
+        Ok(()) => {
+            let done = format!("successfully set klog.logging.verbosity to {text}");
+            plain(StatusCode::OK, &done)
+        }
+        Err(error) => bad(&format!(
+            "failed set klog.logging.verbosity {text}: {error}"
+        )),
+    }
+}
+
+/// Upstream: `writePlainText`.
+fn plain(code: StatusCode, text: &str) -> Answer {
+    answer::answer(code, "text/plain", format!("{text}\n"))
+}

@@ -1,0 +1,113 @@
+//! A request on its way: who asks, whether they may, and the answer.
+
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri};
+use http_body::Body;
+use kube_apimachinery::int_or_string::go_quote;
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
+
+use super::answer::{self, Answer, Failure};
+use super::authentication::Authentication;
+use super::authorization::{Authorization, Decision};
+use super::endpoints::Endpoints;
+use super::user::User;
+
+/// Answers requests.
+///
+/// Upstream: `BuildHandlerChain`.
+pub(crate) struct Handler {
+    pub(crate) authentication: Authentication,
+    pub(crate) authorization: Authorization,
+    pub(crate) endpoints: Endpoints,
+}
+
+impl Handler {
+    /// The answer to a request of a client that has shown these certificates.
+    pub(crate) async fn answer<B>(
+        &self,
+        chain: &[CertificateDer<'_>],
+        request: Request<B>,
+    ) -> Answer
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        // Whether it is allowed and what it is are asked of the same text.
+        let Some(path) = decoded_path(&parts.uri) else {
+            return answer::error(
+                StatusCode::BAD_REQUEST,
+                "400 Bad Request: the path is not UTF-8",
+            );
+        };
+        let headers = &parts.headers;
+        let user = match self.authentication.authenticate(chain, headers).await {
+            Ok(user) => user,
+            Err(reason) => {
+                tracing::debug!(
+                    path,
+                    reason = reason.0,
+                    "a request without good credentials"
+                );
+                let failure = Failure {
+                    code: StatusCode::UNAUTHORIZED,
+                    reason: "Unauthorized",
+                    message: "Unauthorized",
+                    details: false,
+                };
+                return failure.answer(headers);
+            }
+        };
+        let verb = parts.method.as_str().to_ascii_lowercase();
+        let decision = self.authorization.authorize(&user, &verb, &path);
+        match decision.await {
+            Ok(Decision::Allow) => self.endpoints.answer(&path, &parts, body).await,
+            Ok(Decision::Deny(reason)) => {
+                tracing::debug!(path, user = user.name, reason, "a forbidden request");
+                let message = forbidden(&user, &verb, &path, &reason);
+                let failure = Failure {
+                    code: StatusCode::FORBIDDEN,
+                    reason: "Forbidden",
+                    message: &message,
+                    details: true,
+                };
+                failure.answer(headers)
+            }
+            Err(error) => {
+                tracing::warn!(path, %error, "cannot ask whether a request is allowed");
+                let uri = go_quote(&parts.uri.to_string());
+                let message = format!("Internal Server Error: {uri}: {error}");
+                let message = harmless(&message);
+                answer::error(StatusCode::INTERNAL_SERVER_ERROR, &message)
+            }
+        }
+    }
+}
+
+/// The path without its escapes.
+fn decoded_path(uri: &Uri) -> Option<String> {
+    let decoded = percent_decode_str(uri.path()).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+/// Upstream: `ForbiddenStatusError`, `forbiddenMessage`.
+fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> String {
+    let (name, path) = (go_quote(&user.name), go_quote(path));
+    let message = harmless(&format!("User {name} cannot {verb} path {path}"));
+    if reason.is_empty() {
+        format!("forbidden: {message}")
+    } else {
+        format!("forbidden: {message}: {reason}")
+    }
+}
+
+/// A text that a browser can't take for more than text. Upstream: `sanitizer`.
+fn harmless(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests;

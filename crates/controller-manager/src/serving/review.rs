@@ -1,0 +1,104 @@
+//! Questions to the API server about users: whose token is this, and may they?
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use statefulset_client::backoff::{Backoff, Jitter};
+use statefulset_client::error::Error;
+use statefulset_client::resource::Resource;
+use statefulset_client::rest::RestClient;
+use tokio::time::{sleep, timeout};
+
+/// How long a question may take, all tries together.
+///
+/// Upstream: `TokenRequestTimeout` and `ClientTimeout` of the delegating options.
+const REVIEW_MAX: Duration = Duration::from_secs(10);
+
+/// Upstream: `DefaultAuthWebhookRetryBackoff`.
+const RETRY: Backoff = Backoff {
+    tries: 5,
+    first: Duration::from_millis(500),
+    factor: 1.5,
+    jitter: 0.2,
+};
+
+/// Asks the API server.
+#[derive(Clone)]
+pub(crate) struct Reviewer {
+    client: RestClient,
+    jitter: Arc<dyn Jitter>,
+}
+
+impl Reviewer {
+    /// Asks through a client.
+    pub(crate) fn new(client: RestClient, jitter: Arc<dyn Jitter>) -> Self {
+        Self { client, jitter }
+    }
+
+    /// Posts a review and returns it as it was answered. What may be mended by asking again is
+    /// asked again: a review changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer in time, or it is a refusal.
+    ///
+    /// Upstream: `webhook.WithExponentialBackoff`.
+    pub(crate) async fn review<T: Serialize + DeserializeOwned>(
+        &self,
+        resource: &Resource,
+        review: &T,
+    ) -> Result<T, Error> {
+        let action = || format!("POST {}", resource.collection_path(""));
+        let decode = |source| Error::Decode {
+            action: action(),
+            source,
+        };
+        let body = serde_json::to_string(review).map_err(decode)?;
+        let asking = async {
+            let mut delays = RETRY.delays(&*self.jitter);
+            loop {
+                let error = match self.client.create(resource, "", body.clone()).await {
+                    Ok(text) => return serde_json::from_str(&text).map_err(decode),
+                    Err(error) => error,
+                };
+                match delays.next().filter(|_| may_pass(&error)) {
+                    Some(delay) => sleep(delay).await,
+                    None => return Err(error),
+                }
+            }
+        };
+        timeout(REVIEW_MAX, asking).await.unwrap_or_else(|_| {
+            Err(Error::Timeout {
+                action: action(),
+                after: REVIEW_MAX,
+            })
+        })
+    }
+}
+
+/// Whether the same question may get another answer.
+///
+/// Upstream: `webhook.DefaultShouldRetry`.
+fn may_pass(error: &Error) -> bool {
+    if let Some(status) = error.status() {
+        return error.is_too_many_requests() || status.code == 500;
+    }
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let reset = cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|err| err.kind() == io::ErrorKind::ConnectionReset);
+        if reset {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Connections: accepted, encrypted, served, ended.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Answer;
+use super::authentication::Chain;
+use super::connections::{Connections, IDLE_MAX, Slot};
+use super::handler::Handler;
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// How many bytes of headers there may be. Upstream: `http.DefaultMaxHeaderBytes` and its default
+/// for HTTP/2.
+const HEADER_BYTES_MAX: u32 = 1 << 20;
+/// How many requests an HTTP/2 connection may have open unless told otherwise.
+///
+/// Upstream: the default of `--http2-max-streams-per-connection` in the secure server.
+const STREAMS_DEFAULT: u32 = 250;
+/// How long an HTTP/2 client may take to answer a ping.
+const PING_MAX: Duration = Duration::from_secs(15);
+/// How long requests in progress may take when the server stops.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// The pause after the system couldn't accept a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves requests on connections.
+pub(crate) struct Server {
+    handler: Handler,
+    acceptor: TlsAcceptor,
+    streams_max: u32,
+    connections: Connections,
+}
+
+impl Server {
+    /// A server that speaks TLS in this way. `streams_max` is for each HTTP/2 connection; 0 for
+    /// the default.
+    pub(crate) fn new(handler: Handler, tls: ServerConfig, streams_max: u32) -> Self {
+        Self {
+            handler,
+            acceptor: TlsAcceptor::from(Arc::new(tls)),
+            streams_max: if streams_max == 0 {
+                STREAMS_DEFAULT
+            } else {
+                streams_max
+            },
+            connections: Connections::default(),
+        }
+    }
+
+    /// Accepts connections until `stop`, then lets the requests in progress end.
+    pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        let mut open = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(_) = open.join_next(), if !open.is_empty() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        // Answers are small and go out at once.
+                        let _ = stream.set_nodelay(true);
+                        open.spawn(Arc::clone(&self).serve(stream, stop.clone()));
+                    }
+                    // Out of file descriptors, most likely: let some connections end first.
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                }
+            }
+        }
+        drop(listener);
+        while open.join_next().await.is_some() {}
+    }
+
+    /// Serves one connection until it ends, has to go, or the server stops.
+    async fn serve<S>(self: Arc<Self>, stream: S, stop: CancellationToken)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let slot = Arc::new(self.connections.admit());
+        let shaking_hands = timeout(HANDSHAKE_MAX, self.acceptor.accept(stream));
+        let stream = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = slot.worn_out() => return,
+            accepted = shaking_hands => match accepted {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    return;
+                }
+                Err(_) => return,
+            }
+        };
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let chain = chain_of(&stream);
+        let io = TokioIo::new(stream);
+        let streams_max = self.streams_max;
+        let service = {
+            let slot = Arc::clone(&slot);
+            service_fn(move |request: Request<Incoming>| {
+                let (server, chain) = (Arc::clone(&self), Arc::clone(&chain));
+                let running = slot.begin();
+                async move {
+                    let answer = server.handler.answer(&chain, request).await;
+                    drop(running);
+                    Ok::<Answer, Infallible>(answer)
+                }
+            })
+        };
+        if http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(streams_max)
+                .max_header_list_size(HEADER_BYTES_MAX)
+                .keep_alive_interval(IDLE_MAX)
+                .keep_alive_timeout(PING_MAX);
+            let connection = builder.serve_connection(io, service);
+            until_end(connection, |it| it.graceful_shutdown(), &slot, &stop).await;
+        } else {
+            let mut builder = http1::Builder::new();
+            // The time counts from the end of the answer before.
+            builder
+                .timer(TokioTimer::new())
+                .header_read_timeout(IDLE_MAX);
+            let connection = builder.serve_connection(io, service);
+            until_end(connection, |it| it.graceful_shutdown(), &slot, &stop).await;
+        }
+    }
+}
+
+/// Drives a connection to its end: its own, or, when it has to go, that of the requests which are
+/// in progress.
+async fn until_end<C, E>(
+    connection: C,
+    shut_down: impl FnOnce(Pin<&mut C>),
+    slot: &Slot,
+    stop: &CancellationToken,
+) where
+    C: Future<Output = Result<(), E>>,
+    E: Display,
+{
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        () = slot.worn_out() => None,
+        ended = &mut connection => Some(ended),
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            shut_down(connection.as_mut());
+            match timeout(FAREWELL_MAX, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// The certificates that the client has shown.
+fn chain_of<S>(stream: &TlsStream<S>) -> Chain {
+    let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    shown.iter().map(|it| it.clone().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

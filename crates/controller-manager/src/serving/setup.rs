@@ -1,0 +1,315 @@
+//! From flags to a port that is served.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use http::Uri;
+use rustls::crypto::CryptoProvider;
+use statefulset_client::backoff::Jitter;
+use statefulset_client::clock::Clock;
+use statefulset_client::config::{self, ClientOptions, ConfigError, Source};
+use statefulset_client::metrics::ClientMetrics;
+use statefulset_client::rest::RestClient;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::authentication::{Authentication, HeaderNames, Lookup, RequestHeader, Tokens};
+use super::authorization::{AllowedPaths, Authorization, CacheTtls};
+use super::certificate::{self, Certificates, ForNames};
+use super::client_ca::ClientCa;
+use super::endpoints::Endpoints;
+use super::files::{self, Refresh};
+use super::handler::Handler;
+use super::listen::{Address, listen};
+use super::review::Reviewer;
+use super::server::Server;
+use super::tls::{self, TlsOptions};
+use crate::flags::authentication::AuthenticationFlags;
+use crate::flags::authorization::AuthorizationFlags;
+use crate::flags::secure_serving::SecureServingFlags;
+
+/// Requests a second and at once to the API server about users. As long as they wait, so do the
+/// users.
+///
+/// Upstream: `DelegatingAuthenticationOptions.getClient`.
+const QPS: f64 = 200.0;
+const BURST: u32 = 400;
+/// Lets a user read the settings that are looked up.
+const READER: &str = "extension-apiserver-authentication-reader";
+
+/// What the flags say of the port.
+#[derive(Clone, Copy)]
+pub(crate) struct ServingFlags<'a> {
+    pub(crate) authentication: &'a AuthenticationFlags,
+    pub(crate) authorization: &'a AuthorizationFlags,
+}
+
+/// What the port needs of the rest of the program.
+pub(crate) struct Surroundings {
+    /// What the program calls itself to the API server.
+    pub(crate) user_agent: String,
+    /// What counts the requests to a server.
+    pub(crate) client_metrics: Box<dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) jitter: Arc<dyn Jitter>,
+}
+
+/// The port, opened, with its certificates; nobody is answered yet.
+pub(crate) struct Opened {
+    listener: TcpListener,
+    tls: TlsOptions,
+    provider: Arc<CryptoProvider>,
+    certificates: Certificates,
+    streams_max: u32,
+}
+
+/// The port, ready to be served.
+pub(crate) struct Serving {
+    listener: TcpListener,
+    server: Arc<Server>,
+    followed: Vec<Arc<dyn Refresh>>,
+    lookup: Option<Lookup>,
+}
+
+/// Opens the port, so that one which is taken is told before anything else is done; none if there
+/// shall be none.
+///
+/// # Errors
+///
+/// The port can't be had, or the certificates can't be used.
+///
+/// Upstream: `SecureServingOptions.ApplyTo`.
+pub(crate) fn open(
+    flags: &SecureServingFlags,
+    clock: &dyn Clock,
+) -> anyhow::Result<Option<Opened>> {
+    let Some(port) = flags.port() else {
+        return Ok(None);
+    };
+    let listener = listen(Address {
+        ip: flags.bind_address,
+        port,
+        shared: flags.permit_port_sharing,
+    })?;
+    let tls = TlsOptions {
+        min_version: flags.tls_min_version,
+        cipher_suites: flags.tls_cipher_suites.clone(),
+        groups: flags.tls_curve_preferences.clone(),
+        http2: !flags.disable_http2_serving,
+        client_certificates: false,
+    };
+    let provider = Arc::new(tls::provider(&tls));
+    let given = flags
+        .tls_cert_file
+        .clone()
+        .zip(flags.tls_private_key_file.clone());
+    let files = match (given, &flags.cert_dir) {
+        (Some(files), _) => Some(files),
+        (None, Some(folder)) => Some(certificate::pair_in(folder, clock.now())?),
+        (None, None) => None,
+    };
+    let certificates = match files {
+        Some((chain, key)) => Certificates::from_files(certificate::pair(&chain, &key, &provider)?),
+        None => Certificates::own(clock.now(), &provider)?,
+    };
+    let named = flags.tls_sni_cert_key.iter().map(|one| {
+        let pair = certificate::pair(&one.certificate, &one.key, &provider)?;
+        let names = one.names.clone();
+        anyhow::Ok(ForNames { names, pair })
+    });
+    let named = named.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Some(Opened {
+        listener,
+        tls,
+        provider,
+        certificates: certificates.with_names(named),
+        streams_max: flags.http2_max_streams_per_connection,
+    }))
+}
+
+impl Opened {
+    /// Learns who is to be let in. The API server has to be there, as it may be asked.
+    ///
+    /// # Errors
+    ///
+    /// A file or the cluster's settings can't be read or used.
+    ///
+    /// Upstream: `DelegatingAuthenticationOptions.ApplyTo`,
+    /// `DelegatingAuthorizationOptions.ApplyTo`.
+    pub(crate) async fn prepare(
+        self,
+        flags: ServingFlags<'_>,
+        surroundings: Surroundings,
+        endpoints: Endpoints,
+    ) -> anyhow::Result<Serving> {
+        let mut followed = self.certificates.refreshed();
+        let client =
+            async |kubeconfig: Option<&PathBuf>| reviewing_client(kubeconfig, &surroundings).await;
+        let authn = flags.authentication;
+        let given = authn.authentication_kubeconfig.as_ref();
+        let asking = client(given).await.context("--authentication-kubeconfig")?;
+        let jitter = &surroundings.jitter;
+        let reviewer = |client: RestClient| Reviewer::new(client, Arc::clone(jitter));
+
+        let mut client_ca = None;
+        if let Some(path) = &authn.client_ca_file {
+            let ca = Arc::new(ClientCa::file("client CA", path, &self.provider)?);
+            followed.push(Arc::clone(&ca) as Arc<dyn Refresh>);
+            client_ca = Some(ca);
+        }
+        let mut request_header = None;
+        if let Some(path) = &authn.requestheader_client_ca_file {
+            let ca = Arc::new(ClientCa::file("request header CA", path, &self.provider)?);
+            followed.push(Arc::clone(&ca) as Arc<dyn Refresh>);
+            request_header = Some(Arc::new(RequestHeader::new(ca, header_names(authn))));
+        }
+        let missing = client_ca.is_none() || request_header.is_none();
+        let mut lookup = None;
+        if let (Some(client), true) = (&asking, missing && !authn.authentication_skip_lookup) {
+            let mut looking = Lookup::new(
+                client.clone(),
+                Arc::clone(&self.provider),
+                client_ca.is_none(),
+                request_header.is_none(),
+            );
+            look(&mut looking, authn).await?;
+            client_ca = client_ca.or_else(|| looking.client_ca());
+            request_header = request_header.or_else(|| looking.request_header());
+            lookup = Some(looking);
+        }
+        let ttl = authn.authentication_token_webhook_cache_ttl;
+        let authentication = Authentication {
+            request_header,
+            client_ca,
+            tokens: asking.map(|client| Tokens::new(reviewer(client), ttl)),
+            clock: Arc::clone(&surroundings.clock),
+        };
+
+        let authz = flags.authorization;
+        let paths = AllowedPaths::new(&authz.authorization_always_allow_paths)
+            .map_err(|error| anyhow!("--authorization-always-allow-paths: {error}"))?;
+        let given = authz.authorization_kubeconfig.as_ref();
+        let asking = client(given).await.context("--authorization-kubeconfig")?;
+        let ttls = CacheTtls {
+            authorized: authz.authorization_webhook_cache_authorized_ttl,
+            unauthorized: authz.authorization_webhook_cache_unauthorized_ttl,
+        };
+        let authorization = Authorization::new(paths, asking.map(reviewer), ttls);
+
+        let tls = TlsOptions {
+            client_certificates: authentication.wants_certificates(),
+            ..self.tls
+        };
+        let certificates = Arc::new(self.certificates);
+        let config = tls::server_config(&tls, self.provider, certificates)?;
+        let handler = Handler {
+            authentication,
+            authorization,
+            endpoints,
+        };
+        Ok(Serving {
+            listener: self.listener,
+            server: Arc::new(Server::new(handler, config, self.streams_max)),
+            followed,
+            lookup,
+        })
+    }
+}
+
+impl Serving {
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// The system doesn't say.
+    pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
+        self.listener.local_addr().context("the secure port")
+    }
+
+    /// Serves until `stop`, then lets the requests in progress end.
+    ///
+    /// # Panics
+    ///
+    /// A part of it panicked.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut parts = JoinSet::new();
+        parts.spawn(files::follow(self.followed, stop.clone()));
+        if let Some(lookup) = self.lookup {
+            parts.spawn(lookup.follow(stop.clone()));
+        }
+        parts.spawn(self.server.run(self.listener, stop));
+        while let Some(ended) = parts.join_next().await {
+            if let Err(error) = ended
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+fn header_names(flags: &AuthenticationFlags) -> HeaderNames {
+    HeaderNames {
+        allowed_names: flags.requestheader_allowed_names.clone(),
+        user: flags.requestheader_username_headers.clone(),
+        uid: flags.requestheader_uid_headers.clone(),
+        groups: flags.requestheader_group_headers.clone(),
+        extra_prefixes: flags.requestheader_extra_headers_prefix.clone(),
+    }
+}
+
+/// Looks up whom the cluster believes. A failure ends the program unless the flags say otherwise,
+/// or it runs with the rights of its own service account alone, which don't include this one.
+async fn look(lookup: &mut Lookup, flags: &AuthenticationFlags) -> anyhow::Result<()> {
+    let Err(error) = lookup.look().await else {
+        return Ok(());
+    };
+    let own_rights = flags.authentication_kubeconfig.is_none() && error.is_forbidden();
+    let advice = if error.is_forbidden() {
+        format!("; bind the Role {READER} in kube-system to this user")
+    } else {
+        String::new()
+    };
+    if !own_rights && !flags.authentication_tolerate_lookup_failure {
+        return Err(anyhow!(
+            "{error}{advice}; or pass --authentication-skip-lookup or \
+             --authentication-tolerate-lookup-failure"
+        ));
+    }
+    tracing::warn!(
+        error = %format!("{error}{advice}"),
+        "client certificates and request headers are not believed until the cluster's settings \
+         can be read"
+    );
+    Ok(())
+}
+
+/// A client for questions about users: with a kubeconfig, or with the pod's service account; none
+/// outside of a cluster.
+async fn reviewing_client(
+    kubeconfig: Option<&PathBuf>,
+    surroundings: &Surroundings,
+) -> anyhow::Result<Option<RestClient>> {
+    let source = Source {
+        kubeconfig: kubeconfig.cloned(),
+        master: None,
+    };
+    let config = match config::load(&source).await {
+        Ok(config) => config,
+        Err(ConfigError::NotInCluster { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let options = ClientOptions {
+        qps: QPS,
+        burst: BURST,
+        user_agent: surroundings.user_agent.clone(),
+        metrics: (surroundings.client_metrics)(&config.cluster_url),
+        response_timeout: Duration::from_secs(10),
+        ..ClientOptions::default()
+    };
+    Ok(Some(config::client(&config, &options)?))
+}

@@ -1,0 +1,121 @@
+//! The program's own port: health for anybody, nothing else for those whom nobody knows.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::OFF;
+use crate::api::{Answer, FakeApi};
+use crate::program::{PATIENCE, run, start};
+
+/// A port that nobody has at the moment.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+/// Asks the program, whose certificate is in the file; the code and the body.
+fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(certificate).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = StreamOwned::new(connection, stream);
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (code, body.to_owned())
+}
+
+#[test]
+fn health_is_served_to_anybody_and_metrics_are_not() {
+    let api = FakeApi::new(Answer::empty_list_or_watch);
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let port = format!("--secure-port={}", address.port());
+    let certificates = format!("--cert-dir={}", folder.path().display());
+    let api_address = api.address();
+    let arguments = [
+        OFF,
+        "--master",
+        &api_address,
+        "--bind-address=127.0.0.1",
+        &port,
+        &certificates,
+    ];
+    let mut program = start(&arguments, None);
+    program.wait_for_line("serving health, metrics and configuration over TLS");
+    let certificate = folder.path().join("kube-controller-manager.crt");
+    let ask = |path| ask(address, &certificate, path);
+    program.wait_for_line("ready: caches are filled");
+    let expected = "[+]statefulset-controller ok\nhealthz check passed\n";
+    assert_eq!(ask("/healthz?verbose"), (200, expected.to_owned()));
+    assert_eq!(ask("/livez"), (200, "ok".to_owned()));
+    let expected = "[+]statefulset-controller ok\n[+]informer-sync ok\n[+]shutdown ok\n\
+                    readyz check passed\n";
+    assert_eq!(ask("/readyz?verbose"), (200, expected.to_owned()));
+    for path in ["/metrics", "/configz", "/flagz", "/nope"] {
+        let (code, body) = ask(path);
+        let message = format!("User \\\"system:anonymous\\\" cannot get path \\\"{path}\\\"");
+        assert!(code == 403 && body.contains(&message), "{body}");
+    }
+    program.signal("TERM");
+    let finished = program.wait();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_in_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let port = format!("--secure-port={}", address.port());
+    let finished = run(&[
+        OFF,
+        "--master=http://127.0.0.1:1",
+        "--bind-address=127.0.0.1",
+        &port,
+    ]);
+    let expected = format!(
+        "Error: open the secure port: cannot listen on {address}: Address already in use \
+         (os error 98); another program has the port: choose another --secure-port, or 0 for \
+         none\n"
+    );
+    assert_eq!((finished.code, finished.stderr), (Some(1), expected));
+}
+
+#[test]
+fn certificates_that_are_of_no_use_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = format!("--secure-port={}", free_address().port());
+    let certificate = folder.path().join("a.crt");
+    std::fs::write(&certificate, "nothing").unwrap();
+    let name = certificate.display();
+    let files = [
+        format!("--tls-cert-file={name}"),
+        format!("--tls-private-key-file={name}"),
+    ];
+    let finished = run(&[OFF, "--bind-address=127.0.0.1", &port, &files[0], &files[1]]);
+    let expected = format!(
+        "Error: load the serving certificate from {name} and {name}: the certificate file: \
+         there is no certificate in it\n"
+    );
+    assert_eq!((finished.code, finished.stderr), (Some(1), expected));
+}
