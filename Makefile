@@ -6,6 +6,9 @@ SHELL := /bin/bash
 CARGO ?= cargo
 MANIFEST ?= docs/examples/web.yaml
 RUN_FLAGS ?=
+REPEATS ?= 20
+REPEATED := statefulset-history statefulset-pod-control statefulset-set-control \
+	statefulset-controller integration e2e
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 BINARIES := $(TARGET_DIR)/debug
 CRATES := $(wildcard crates/*)
@@ -13,8 +16,8 @@ CRATES := $(wildcard crates/*)
 # A target whose content has not landed says so and fails.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
-.PHONY: help run build test test-integration test-e2e test-stand-ins lint check-crates check-embedding bench \
-	simulate fuzz mutants fmt
+.PHONY: help run build test test-integration test-e2e test-stand-ins lint check-crates \
+	check-embedding bench simulate fuzz repeat mutants fmt
 
 help: ## Show what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -82,6 +85,17 @@ endif
 
 fuzz: ## Send the test control plane what no client would, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
+
+# Which tests depend on what ran before or beside them? Needs cargo-nextest.
+repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 threads each
+	@for threads in 1 2 8; do \
+		for run in $$(seq $(REPEATS)); do \
+			echo "$$threads threads, run $$run of $(REPEATS)"; \
+			$(CARGO) nextest run --locked --test-threads $$threads --status-level fail \
+				--show-progress none $(addprefix -p ,$(REPEATED)) \
+				--filterset 'binary(upstream) | test(/^upstream::/)'; \
+		done; \
+	done
 
 # Takes hours: the sample needs cargo-mutants.
 mutants: ## Make mistakes on purpose and tell which ones the tests don't notice

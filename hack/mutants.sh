@@ -28,14 +28,14 @@ copy() {
 	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory="$tree"
 }
 
-# In the copy: whether the unit tests of the packages build, and whether they pass.
+# In the copy: whether the tests of the packages build, and whether they pass.
 builds() {
-	"$cargo" test --quiet --locked --offline --lib --no-run "${@/#/--package=}" >"$work/log" 2>&1
+	"$cargo" test --quiet --locked --offline --lib --tests --no-run "${@/#/--package=}" >"$work/log" 2>&1
 }
 
 pass() {
 	timeout "$timeout_seconds" \
-		"$cargo" test --quiet --locked --offline --lib "${@/#/--package=}" >"$work/log" 2>&1
+		"$cargo" test --quiet --locked --offline --lib --tests "${@/#/--package=}" >"$work/log" 2>&1
 }
 
 made() {
@@ -92,7 +92,7 @@ sample() {
 	done < <(sort --random-sort --random-source=<(yes "${SEED:-1}") <<<"$listed" | head -n "$size")
 	# The build's results can't be shared with a tree that another tool copies.
 	env -u CARGO_TARGET_DIR "$cargo" mutants "${options[@]}" "${chosen[@]}" \
-		--no-shuffle --output "$work" --timeout "$timeout_seconds" -- --lib
+		--no-shuffle --output "$work" --timeout "$timeout_seconds" -- --lib --tests
 }
 
 mkdir -p "$work"

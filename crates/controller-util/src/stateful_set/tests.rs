@@ -25,6 +25,20 @@ fn templates_and_metadata_are_kept_verbatim() {
 }
 
 #[test]
+fn events_name_the_set_as_it_was_read() {
+    let reference = StatefulSet::decode(SET).unwrap().object_reference();
+    let expected = ObjectReference {
+        kind: "StatefulSet".to_owned(),
+        namespace: "ns".to_owned(),
+        name: "web".to_owned(),
+        uid: "u".to_owned(),
+        api_version: "apps/v1".to_owned(),
+        resource_version: "9".to_owned(),
+    };
+    assert_eq!(reference, expected);
+}
+
+#[test]
 fn the_typed_view_fills_in_what_defaulting_would() {
     let set = StatefulSet::decode(SET).unwrap();
     assert_eq!(set.spec.revision_history_limit, 10);

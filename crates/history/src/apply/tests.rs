@@ -22,9 +22,15 @@ fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
         let template = applied.spec.template.as_json();
         assert_eq!(template, set.spec.template.as_json(), "{data}");
     }
-    let none = ControllerRevision::default();
-    let applied = apply_revision(&set, &none).unwrap();
-    assert_eq!(applied.spec.template.as_json(), set.spec.template.as_json());
+    for data in ["", "null"] {
+        let revision = ControllerRevision {
+            data: data.into(),
+            ..ControllerRevision::default()
+        };
+        let applied = apply_revision(&set, &revision).unwrap();
+        let template = applied.spec.template.as_json();
+        assert_eq!(template, set.spec.template.as_json(), "{data:?}");
+    }
 }
 
 #[test]
