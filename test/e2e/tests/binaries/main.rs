@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod crashes;
+mod deploy;
 mod harness;
 mod make_run;
 #[cfg(feature = "python")]

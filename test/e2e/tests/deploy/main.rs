@@ -311,3 +311,18 @@ fn no_file_of_a_kustomization_is_left_out() {
     }
     assert!(deploy::folder().join("Containerfile").is_file());
 }
+
+#[test]
+fn versions_are_those_of_the_workspace() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (_, objects) in installations() {
+        let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
+        assert_eq!(pod["containers"][0]["image"], format!("{NAME}:{version}"));
+    }
+    let containerfile = std::fs::read_to_string(deploy::folder().join("Containerfile")).unwrap();
+    let toolchain = format!("rust:{}-alpine", env!("CARGO_PKG_RUST_VERSION"));
+    assert!(containerfile.contains(&toolchain), "{toolchain}");
+    // The package and its program have the name of the objects.
+    assert!(containerfile.contains(&format!("--locked -p {NAME}\n")));
+    assert!(containerfile.contains(&format!("ENTRYPOINT [\"/{NAME}\"]")));
+}

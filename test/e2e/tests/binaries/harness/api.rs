@@ -79,6 +79,11 @@ impl Api {
         self.ask(request.body(object.to_string().into_bytes()).unwrap())
     }
 
+    /// Reads any path.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        self.ask(Request::get(path).body(Vec::new()).unwrap())
+    }
+
     /// Does what the client is needed for and waits until it is done.
     pub(crate) fn with_client<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
         self.runtime.block_on(work(self.client.clone()))

@@ -1,0 +1,136 @@
+//! The shipped manifests give the shipped controller the rights and the flags that it needs.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+
+use e2e::deploy::{build, collection, kustomization};
+use serde_json::{Value, json};
+
+use crate::harness::{History, Kind, Plane, Process, Signal, programs};
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    let found = objects.iter().find(|object| object["kind"] == kind);
+    found.unwrap_or_else(|| panic!("there is no {kind}"))
+}
+
+/// The requests of a user that the audit log tells of, and that were refused.
+fn refused(audit: &Path, user: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(audit).unwrap();
+    let events = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let own: Vec<Value> = events
+        .filter(|event| event["user"]["username"] == user)
+        .collect();
+    assert!(own.len() > 20, "the controller was at work");
+    let refused = own
+        .iter()
+        .filter(|event| event["responseStatus"]["code"] == 403);
+    refused.map(ToString::to_string).collect()
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Installs an overlay, runs the controller as its Deployment does, and has it bring a set up,
+/// roll it and take it down.
+fn works(overlay: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = folder.path().join("audit");
+    let flags = ["--audit-log-path", audit.to_str().unwrap()];
+    let plane = Plane::start_with(&programs(), &flags);
+    let objects = build(&kustomization(overlay));
+    for object in &objects {
+        plane.api.post(&collection(object), object);
+    }
+    let account = &of_kind(&objects, "ServiceAccount")["metadata"];
+    let (namespace, name) = (&account["namespace"], &account["name"]);
+    let (namespace, name) = (namespace.as_str().unwrap(), name.as_str().unwrap());
+    let kubeconfig = plane.kubeconfig_of_account(namespace, name);
+
+    let deployment = of_kind(&objects, "Deployment");
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let mut flags: Vec<String> = serde_json::from_value(container["args"].clone()).unwrap();
+    flags.push(format!("--kubeconfig={}", kubeconfig.display()));
+    flags.push(format!(
+        "--authentication-kubeconfig={}",
+        kubeconfig.display()
+    ));
+    flags.push(format!(
+        "--authorization-kubeconfig={}",
+        kubeconfig.display()
+    ));
+    flags.push("--bind-address=127.0.0.1".to_owned());
+    flags.push(format!("--secure-port={}", free_port()));
+    let mut history = History::begin(&plane.api);
+    let controller = plane.controller_with(&flags);
+
+    let set = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "serviceName": "web",
+            "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Retain"},
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": "busybox:1"}]},
+            },
+            "volumeClaimTemplates": [{
+                "metadata": {"name": "www"},
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            }],
+        },
+    });
+    plane.api.create(Kind::Set, &set);
+    history.until("the set to be complete", |history| {
+        history.is_complete("web")
+    });
+    let image = json!([{"name": "c", "image": "busybox:2"}]);
+    let patch = json!({"spec": {"replicas": 1, "template": {"spec": {"containers": image}}}});
+    plane.api.merge(Kind::Set, "web", &patch);
+    history.until("the rollout to be complete", |history| {
+        history.is_complete("web") && history.counts(Kind::Revision, "web-").len() == 2
+    });
+
+    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
+    let lease = plane.api.get(&lease);
+    let holder = lease["spec"]["holderIdentity"].as_str();
+    assert!(holder.is_some_and(|holder| !holder.is_empty()), "{lease}");
+    controller.signal(Signal::TERM);
+    assert_eq!(controller.wait().code, Some(0));
+    let user = format!("system:serviceaccount:{namespace}:{name}");
+    assert_eq!(refused(&audit, &user), [""; 0]);
+}
+
+#[test]
+fn the_self_managed_overlay_is_all_that_it_needs() {
+    works("overlays/self-managed");
+}
+
+#[test]
+fn the_managed_overlay_is_all_that_it_needs() {
+    works("overlays/managed");
+}
+
+#[test]
+fn every_flag_that_the_guide_names_is_one_of_the_program() {
+    let guide = include_str!("../../../../docs/operating.md");
+    let (_, flags) = guide.split_once("\n## Flags\n").unwrap();
+    let (flags, _) = flags.split_once("\n## ").unwrap();
+    let mut command = Command::new(&programs().controller);
+    let help = Process::start("controller", command.arg("--help")).wait();
+    let help = help.stdout.join("\n");
+    let named = flags.split('`').filter(|code| code.starts_with("--"));
+    let named: Vec<&str> = named.filter(|flag| *flag != "--help").collect();
+    assert!(named.len() >= 10, "{named:?}");
+    for flag in named {
+        assert!(help.contains(flag), "{flag} is not in {help}");
+    }
+}
