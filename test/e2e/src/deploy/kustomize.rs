@@ -39,9 +39,9 @@ pub fn build(folder: &Path) -> Vec<Value> {
     }
     if let Some(file) = namespace {
         let transformer = only(&file);
-        objects
-            .iter_mut()
-            .for_each(|object| put_into_namespace(object, &transformer));
+        for object in &mut objects {
+            put_into_namespace(object, &transformer);
+        }
     }
     for patch in &patches {
         let patched = objects

@@ -111,7 +111,9 @@ fn with_a_new_default(cluster: &mut Recorded) {
 async fn defaults_of_a_newer_server_make_no_revision() {
     for shape in [Shape::AsRecorded, Shape::V1_33] {
         let mut clusters = Recorded::all(shape);
-        clusters.iter_mut().for_each(with_a_new_default);
+        for cluster in &mut clusters {
+            with_a_new_default(cluster);
+        }
         leaves_alone(World::newer_api_server().await, &clusters).await;
     }
 }
