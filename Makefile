@@ -102,6 +102,8 @@ mutants: ## Make mistakes on purpose and tell which ones the tests don't notice
 	@CARGO='$(CARGO)' hack/mutants.sh made
 	@CARGO='$(CARGO)' hack/mutants.sh sample
 
-fmt: ## Format the code, rewrite the README's status line and the upstream map
+fmt: ## Format the code, rewrite the README's status line, the upstream map and the list of flags
 	@$(CARGO) fmt --all
 	@$(CARGO) run --locked --quiet -p tidy
+	@$(CARGO) run --locked --quiet -p statefulset-controller-manager -- --generate=markdown \
+		>$(TARGET_DIR)/flags.md && cp $(TARGET_DIR)/flags.md docs/flags.md

@@ -1,8 +1,18 @@
 //! The feature gates that concern this controller, as a plain value.
 
+mod known;
+
 use std::collections::BTreeMap;
 
-/// Which optional behaviour is on. Passed down from the binary; there is no global.
+use crate::version::KubeVersion;
+pub use known::known_gates;
+use known::{ATOMIC_FIFO, GATES, STALE_CONSISTENCY, Stage};
+
+#[cfg(test)]
+mod tests;
+
+/// Which optional behaviour is on, and which version of Kubernetes is emulated. Passed down from the
+/// binary; there is no global.
 ///
 /// Upstream: `features.kubeFeatures`, `featuregate.FeatureGate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +21,8 @@ use std::collections::BTreeMap;
     reason = "each gate is a switch of its own"
 )]
 pub struct FeatureGates {
+    /// The version to behave like; gates that came later are off.
+    pub emulation_version: KubeVersion,
     /// `MaxUnavailableStatefulSet` (beta): a rolling update may take down several pods at once.
     pub max_unavailable_stateful_set: bool,
     /// `StatefulSetSemanticRevisionComparison` (beta): revisions that differ only in defaults are
@@ -24,17 +36,15 @@ pub struct FeatureGates {
     /// `AtomicFIFO` (beta): what `StaleControllerConsistencyStatefulSet` depends on. The informers
     /// of this project always work that way; the gate only takes part in the check.
     pub atomic_fifo: bool,
+    /// `ComponentFlagz` (beta): `/flagz` is served.
+    pub component_flagz: bool,
+    /// `ComponentStatusz` (beta): `/statusz` is served.
+    pub component_statusz: bool,
 }
 
 impl Default for FeatureGates {
     fn default() -> Self {
-        Self {
-            max_unavailable_stateful_set: false,
-            stateful_set_semantic_revision_comparison: true,
-            stale_controller_consistency_stateful_set: true,
-            controller_manager_release_leader_election_lock_on_exit: false,
-            atomic_fifo: true,
-        }
+        Self::at(KubeVersion::REFERENCE)
     }
 }
 
@@ -54,9 +64,41 @@ pub enum FeatureGateError {
         /// What was given.
         value: String,
     },
+    /// An entry for another program, such as `name:Gate=true`.
+    #[error("component not registered: {0}")]
+    UnknownComponent(String),
+    /// Some entries begin with `kube:` and some don't.
+    #[error(
+        "set kube feature gates with default empty prefix or kube: prefix consistently, \
+         do not mix use"
+    )]
+    MixedPrefixes,
     /// No gate of that name concerns this program.
     #[error("unrecognized feature gate: {0}")]
     Unrecognized(String),
+    /// A gate that can only have its default.
+    #[error("cannot set feature gate {name} to {value}, feature is locked to {default}")]
+    Locked {
+        /// The gate.
+        name: &'static str,
+        /// What was given.
+        value: bool,
+        /// What it stays at.
+        default: bool,
+    },
+    /// A gate that came after the version that is emulated.
+    #[error(
+        "cannot set feature gate {name} to {value}, \
+         feature is PreAlpha at emulated version {version}"
+    )]
+    PreAlpha {
+        /// The gate.
+        name: &'static str,
+        /// What was given.
+        value: bool,
+        /// The version emulated.
+        version: KubeVersion,
+    },
     /// A gate is on whose condition is off.
     #[error("{name} is enabled, but depends on features that are disabled: [{dependency}]")]
     MissingDependency {
@@ -67,62 +109,41 @@ pub enum FeatureGateError {
     },
 }
 
-/// How mature a gate is; `AllAlpha` and `AllBeta` go by it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Alpha,
-    Beta,
-}
-
-/// A gate's name, its stage, and where its value stands.
-type Gate = (&'static str, Stage, fn(&mut FeatureGates) -> &mut bool);
-
-const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSet";
-const ATOMIC_FIFO: &str = "AtomicFIFO";
-
-const GATES: [Gate; 5] = [
-    ("MaxUnavailableStatefulSet", Stage::Beta, |gates| {
-        &mut gates.max_unavailable_stateful_set
-    }),
-    (
-        "StatefulSetSemanticRevisionComparison",
-        Stage::Beta,
-        |gates| &mut gates.stateful_set_semantic_revision_comparison,
-    ),
-    (STALE_CONSISTENCY, Stage::Beta, |gates| {
-        &mut gates.stale_controller_consistency_stateful_set
-    }),
-    (
-        "ControllerManagerReleaseLeaderElectionLockOnExit",
-        Stage::Alpha,
-        |gates| &mut gates.controller_manager_release_leader_election_lock_on_exit,
-    ),
-    (ATOMIC_FIFO, Stage::Beta, |gates| &mut gates.atomic_fifo),
-];
-
 impl FeatureGates {
-    /// Reads a list such as `A=true,kube:B=false` over the defaults. A later entry wins over an
-    /// earlier one of the same name, and an entry by name over `AllAlpha` and `AllBeta`.
-    ///
-    /// Upstream: `featureGate.Set`.
-    pub fn parse(text: &str) -> Result<Self, FeatureGateError> {
-        let mut values = BTreeMap::new();
-        for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-            let Some((name, value)) = entry.split_once('=') else {
-                return Err(FeatureGateError::MissingValue(entry.trim().to_owned()));
-            };
-            let (name, value) = (name.trim(), value.trim());
-            let Some(value) = parse_bool(value) else {
-                let (name, value) = (name.to_owned(), value.to_owned());
-                return Err(FeatureGateError::InvalidValue { name, value });
-            };
-            values.insert(name.strip_prefix("kube:").unwrap_or(name), value);
+    /// The defaults of a version.
+    pub fn at(version: KubeVersion) -> Self {
+        let mut gates = Self {
+            emulation_version: version,
+            max_unavailable_stateful_set: false,
+            stateful_set_semantic_revision_comparison: false,
+            stale_controller_consistency_stateful_set: false,
+            controller_manager_release_leader_election_lock_on_exit: false,
+            atomic_fifo: false,
+            component_flagz: false,
+            component_statusz: false,
+        };
+        for gate in &GATES {
+            if let Some(field) = gate.field {
+                *field(&mut gates) = gate.at(version).default;
+            }
         }
-        let mut gates = Self::default();
+        gates
+    }
+
+    /// Reads a list such as `A=true,B=false` or `kube:A=true,kube:B=false` over the defaults of a
+    /// version. A later entry wins over an earlier one of the same name, and an entry by name over
+    /// `AllAlpha` and `AllBeta`.
+    ///
+    /// Upstream: `featureGate.Set`, `ComponentGlobalsRegistry.Set`.
+    pub fn parse(text: &str, version: KubeVersion) -> Result<Self, FeatureGateError> {
+        let mut values = parse_entries(text)?;
+        let mut gates = Self::at(version);
         for (group, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
             if let Some(value) = values.remove(group) {
-                for (_, _, field) in GATES.iter().filter(|gate| gate.1 == stage) {
-                    *field(&mut gates) = value;
+                for gate in GATES.iter().filter(|gate| gate.at(version).stage == stage) {
+                    if let Some(field) = gate.field {
+                        *field(&mut gates) = value;
+                    }
                 }
             }
         }
@@ -135,33 +156,48 @@ impl FeatureGates {
 
     /// Sets one gate by its upstream name.
     pub fn set(&mut self, name: &str, value: bool) -> Result<(), FeatureGateError> {
-        let Some((_, _, field)) = GATES.iter().find(|gate| gate.0 == name) else {
+        let Some(gate) = GATES.iter().find(|gate| gate.name == name) else {
             return Err(FeatureGateError::Unrecognized(name.to_owned()));
         };
-        *field(self) = value;
+        let (name, version) = (gate.name, self.emulation_version);
+        let spec = gate.at(version);
+        if spec.locked && spec.default != value {
+            let default = spec.default;
+            return Err(FeatureGateError::Locked {
+                name,
+                value,
+                default,
+            });
+        }
+        if spec.stage == Stage::PreAlpha {
+            return Err(FeatureGateError::PreAlpha {
+                name,
+                value,
+                version,
+            });
+        }
+        if let Some(field) = gate.field {
+            *field(self) = value;
+        }
         Ok(())
     }
 
-    /// The gates by name with their values, for metrics and logs.
+    /// The gates by name with their values, for metrics and logs; without those that are locked.
     pub fn entries(mut self) -> Vec<(&'static str, bool)> {
         GATES
             .iter()
-            .map(|(name, _, field)| (*name, *field(&mut self)))
+            .filter_map(|gate| Some((gate.name, *gate.field?(&mut self))))
             .collect()
     }
 
-    /// The gates by name with their stages, as upstream's metrics name them, and their values.
-    pub fn features(mut self) -> Vec<(&'static str, &'static str, bool)> {
-        GATES
-            .iter()
-            .map(|(name, stage, field)| {
-                let stage = match stage {
-                    Stage::Alpha => "ALPHA",
-                    Stage::Beta => "BETA",
-                };
-                (*name, stage, *field(&mut self))
-            })
-            .collect()
+    /// Whether events say `create Pod …` where later versions say `Create Pod …`.
+    pub fn events_begin_in_lower_case(self) -> bool {
+        self.emulation_version < KubeVersion::v1(35)
+    }
+
+    /// Whether revisions record an empty creation time as `null`, which later versions leave out.
+    pub fn revisions_record_null_creation_time(self) -> bool {
+        self.emulation_version < KubeVersion::v1(34)
     }
 
     fn check(self) -> Result<(), FeatureGateError> {
@@ -173,77 +209,44 @@ impl FeatureGates {
     }
 }
 
+/// The entries of a list by name, without the component in front.
+fn parse_entries(text: &str) -> Result<BTreeMap<&str, bool>, FeatureGateError> {
+    let mut values = BTreeMap::new();
+    let mut components = Vec::new();
+    let entries = text.split(',').map(str::trim);
+    for entry in entries.filter(|entry| !entry.is_empty()) {
+        let (component, entry) = match entry.split_once(':') {
+            Some((component, entry)) => (component.trim(), entry.trim()),
+            None => ("", entry),
+        };
+        if !matches!(component, "" | "kube") {
+            return Err(FeatureGateError::UnknownComponent(component.to_owned()));
+        }
+        components.push(component);
+        let Some((name, value)) = entry.split_once('=') else {
+            return Err(FeatureGateError::MissingValue(entry.to_owned()));
+        };
+        let (name, value) = (name.trim(), value.trim());
+        let Some(value) = parse_bool(value) else {
+            let (name, value) = (name.to_owned(), value.to_owned());
+            return Err(FeatureGateError::InvalidValue { name, value });
+        };
+        values.insert(name, value);
+    }
+    if components
+        .iter()
+        .any(|component| component != &components[0])
+    {
+        return Err(FeatureGateError::MixedPrefixes);
+    }
+    Ok(values)
+}
+
 /// The spellings of a boolean that Go's flags accept.
 fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        FeatureGates::parse(text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn defaults_are_those_of_the_reference() {
-        let gates = FeatureGates::parse("").unwrap();
-        assert_eq!(gates, FeatureGates::default());
-        assert!(!gates.max_unavailable_stateful_set);
-        assert!(gates.stateful_set_semantic_revision_comparison);
-        assert!(gates.stale_controller_consistency_stateful_set);
-    }
-
-    #[test]
-    fn a_list_sets_gates_by_name() {
-        let text = "MaxUnavailableStatefulSet=true, kube:StatefulSetSemanticRevisionComparison=F";
-        let gates = FeatureGates::parse(text).unwrap();
-        assert!(gates.max_unavailable_stateful_set);
-        assert!(!gates.stateful_set_semantic_revision_comparison);
-    }
-
-    #[test]
-    fn a_stage_is_set_as_a_whole_and_names_win_over_it() {
-        let gates = FeatureGates::parse("MaxUnavailableStatefulSet=false,AllBeta=true").unwrap();
-        assert!(!gates.max_unavailable_stateful_set);
-        assert!(!gates.controller_manager_release_leader_election_lock_on_exit);
-        let gates = FeatureGates::parse("AllAlpha=true").unwrap();
-        assert!(gates.controller_manager_release_leader_election_lock_on_exit);
-        let gates = FeatureGates::parse("AllBeta=false").unwrap();
-        assert!(!gates.stale_controller_consistency_stateful_set);
-    }
-
-    #[test]
-    fn gates_tell_their_stages() {
-        let features = FeatureGates::default().features();
-        assert!(features.contains(&("MaxUnavailableStatefulSet", "BETA", false)));
-        let alpha = "ControllerManagerReleaseLeaderElectionLockOnExit";
-        assert!(features.contains(&(alpha, "ALPHA", false)));
-    }
-
-    #[test]
-    fn refusals_use_the_texts_of_the_reference() {
-        assert_eq!(error("A"), "missing bool value for A");
-        assert_eq!(
-            error("AllAlpha=maybe"),
-            "invalid value of AllAlpha=maybe, err: \
-             strconv.ParseBool: parsing \"maybe\": invalid syntax"
-        );
-        assert_eq!(
-            error("Nonsense=true"),
-            "unrecognized feature gate: Nonsense"
-        );
-        assert_eq!(
-            error("AtomicFIFO=false"),
-            "StaleControllerConsistencyStatefulSet is enabled, \
-             but depends on features that are disabled: [AtomicFIFO]"
-        );
-        let text = "AtomicFIFO=false,StaleControllerConsistencyStatefulSet=false";
-        assert!(FeatureGates::parse(text).is_ok());
     }
 }

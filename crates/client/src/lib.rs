@@ -31,6 +31,7 @@ pub mod backoff;
 pub mod lru;
 
 pub mod feature_gates;
+pub mod version;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;

@@ -18,6 +18,7 @@ pub(crate) mod statefulset_controller;
 
 mod argv;
 mod elsewhere;
+mod generate;
 mod global;
 mod help;
 mod shown;
@@ -29,8 +30,11 @@ use std::ffi::OsString;
 use anyhow::{anyhow, bail};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
+use statefulset_client::feature_gates::known_gates;
+use statefulset_client::version::KubeVersion;
 
 use crate::PROGRAM;
+pub(crate) use generate::{Text, generate};
 pub(crate) use help::help;
 pub(crate) use shown::shown;
 
@@ -43,6 +47,8 @@ pub(crate) enum Invocation {
     Help,
     /// To print the version.
     Version,
+    /// To print something for packagers.
+    Generate(Text),
 }
 
 /// The value of each flag, as typed or by default, not yet checked against each other. The groups
@@ -110,6 +116,9 @@ pub(crate) fn parse(
     if flags.global.version {
         return Ok(Invocation::Version);
     }
+    if let Some(text) = flags.global.generate {
+        return Ok(Invocation::Generate(text));
+    }
     let positional = arguments.positional;
     if positional.iter().any(|argument| !argument.is_empty()) {
         let quoted: Vec<_> = positional.iter().map(|it| format!("{it:?}")).collect();
@@ -121,12 +130,18 @@ pub(crate) fn parse(
     Ok(Invocation::Run(Box::new(flags)))
 }
 
-/// All flags. A boolean is a switch: its value may be left out.
+/// All flags. A boolean is a switch: its value may be left out. The gates are listed where they are
+/// set.
 fn command() -> clap::Command {
     Flags::command().mut_args(|arg| {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         // Clap takes the last full stop away.
-        let arg = arg.help(format!("{help}."));
+        let arg = if arg.get_long() == Some("feature-gates") {
+            let gates = known_gates(KubeVersion::REFERENCE);
+            arg.help(format!("{help}:\n{}", gates.join("\n")))
+        } else {
+            arg.help(format!("{help}."))
+        };
         if argv::value_name(&arg) == values::BOOL {
             return arg
                 .num_args(0..=1)

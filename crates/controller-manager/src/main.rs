@@ -62,6 +62,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
     let flags = match flags::parse(arguments.iter())? {
         Invocation::Help => return print(&flags::help()),
         Invocation::Version => return print(&version()),
+        Invocation::Generate(text) => return print(flags::generate(text)?.trim_end()),
         Invocation::Run(flags) => flags,
     };
     let options = Options::resolve(*flags)?;

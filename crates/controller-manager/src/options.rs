@@ -1,5 +1,7 @@
 //! What the program goes by: the flags, checked and in the types that the libraries take.
 
+mod versions;
+
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -43,7 +45,7 @@ pub(crate) struct Options {
     pub(crate) start_interval: Duration,
     /// How long the syncs in progress may take to finish at the end; none for any time.
     pub(crate) shutdown_timeout: Option<Duration>,
-    /// What is turned on.
+    /// What is turned on, and the version emulated.
     pub(crate) feature_gates: FeatureGates,
     /// How much is logged, and how.
     pub(crate) logging: Logging,
@@ -82,8 +84,9 @@ impl Options {
         let burst = u32::try_from(burst)
             .ok()
             .with_context(|| format!("kube-api-burst must be 0 or greater, but got {burst}"))?;
+        let version = versions::emulation_version(&flags.features)?;
         let gates = flags.features.feature_gates;
-        let feature_gates = FeatureGates::parse(&gates).map_err(|err| {
+        let feature_gates = FeatureGates::parse(&gates, version).map_err(|err| {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
         check_controllers(&generic.controllers)?;

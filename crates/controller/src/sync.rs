@@ -91,7 +91,8 @@ impl SyncerParts {
         let written = || Arc::clone(&consistency);
         let jitter = || Arc::clone(jitter);
         let objects = RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
-        let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, jitter());
+        let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, jitter())
+            .with_lower_case_events(gates.events_begin_in_lower_case());
         let status = RealStatusUpdater::new(
             client.clone(),
             Arc::clone(&caches.sets),

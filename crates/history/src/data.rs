@@ -1,8 +1,7 @@
 //! The data that a revision records: the pod template, marked as a replacement.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{Path, UnknownMembers, get_path, normalize, unknown_members};
@@ -23,7 +22,7 @@ pub struct RevisionData {
     recorded: Arc<str>,
     /// What the reference, which drops what it doesn't know, would record; none where the template
     /// has a value that the reference's types can't hold.
-    known: OnceCell<Option<Arc<str>>>,
+    known: OnceLock<Option<Arc<str>>>,
 }
 
 impl RevisionData {
@@ -32,7 +31,19 @@ impl RevisionData {
         Self {
             recorded: encode(template.to_value()),
             template: template.clone(),
-            known: OnceCell::new(),
+            known: OnceLock::new(),
+        }
+    }
+
+    /// Builds the data of a template as versions before 1.34 record it: an empty creation time is a
+    /// member of its own, `null`. It equals the same revisions as [`Self::new`], and the revisions
+    /// that those versions recorded: nothing rolls because of the form.
+    pub fn with_null_creation_time(template: &PodTemplate) -> Self {
+        let mut value = template.to_value();
+        add_null_creation_times(&mut value);
+        Self {
+            recorded: encode(value),
+            ..Self::new(template)
         }
     }
 
@@ -82,6 +93,30 @@ pub(crate) fn known_members(
     template: &Value,
 ) -> Result<Value, kube_apimachinery::schema::DecodeError> {
     normalize(TEMPLATE_TYPE, template, UnknownMembers::Drop, TEMPLATE_PATH)
+}
+
+/// Adds the creation times that Go wrote before 1.34: of the template, and of the claim templates
+/// of its ephemeral volumes.
+fn add_null_creation_times(template: &mut Value) {
+    let volumes = template.pointer_mut("/spec/volumes");
+    let volumes = volumes.and_then(Value::as_array_mut).into_iter().flatten();
+    for claim in volumes.filter_map(|it| it.pointer_mut("/ephemeral/volumeClaimTemplate")) {
+        add_null_creation_time(claim);
+    }
+    add_null_creation_time(template);
+}
+
+fn add_null_creation_time(object: &mut Value) {
+    let Value::Object(members) = object else {
+        return;
+    };
+    let metadata = members.entry("metadata").or_insert_with(|| json!({}));
+    if metadata.is_null() {
+        *metadata = json!({});
+    }
+    if let Value::Object(metadata) = metadata {
+        metadata.entry("creationTimestamp").or_insert(Value::Null);
+    }
 }
 
 /// The bytes that record a template.

@@ -75,17 +75,22 @@ impl RealStatefulPodControl {
         error: Option<&ApiError>,
     ) {
         let (pod, set_name) = (pod.name(), set.name());
+        let verb = if self.lower_case_events {
+            "create"
+        } else {
+            "Create"
+        };
         let (event_type, reason, message) = match error {
             None => (
                 EventType::Normal,
                 "SuccessfulCreate",
-                format!("Create Claim {claim} Pod {pod} in StatefulSet {set_name} success"),
+                format!("{verb} Claim {claim} Pod {pod} in StatefulSet {set_name} success"),
             ),
             Some(error) => (
                 EventType::Warning,
                 "FailedCreate",
                 format!(
-                    "Create Claim {claim} for Pod {pod} in StatefulSet {set_name} failed error: {error}"
+                    "{verb} Claim {claim} for Pod {pod} in StatefulSet {set_name} failed error: {error}"
                 ),
             ),
         };

@@ -30,6 +30,7 @@ pub struct RealStatefulPodControl {
     pub(crate) objects: Arc<dyn ObjectManager>,
     pub(crate) recorder: Arc<dyn EventRecorder>,
     jitter: Arc<dyn Jitter>,
+    pub(crate) lower_case_events: bool,
 }
 
 /// What was done to a pod, in the words of its event.
@@ -41,11 +42,22 @@ enum Verb {
 }
 
 impl Verb {
+    /// The verb as it stands in the event's reason.
     fn text(self) -> &'static str {
         match self {
             Self::Create => "Create",
             Self::Update => "Update",
             Self::Delete => "Delete",
+        }
+    }
+
+    /// The verb as it begins the event's message.
+    fn first_word(self, lower_case: bool) -> &'static str {
+        match self {
+            Self::Create if lower_case => "create",
+            Self::Update if lower_case => "update",
+            Self::Delete if lower_case => "delete",
+            _ => self.text(),
         }
     }
 }
@@ -63,7 +75,15 @@ impl RealStatefulPodControl {
             objects,
             recorder,
             jitter,
+            lower_case_events: false,
         }
+    }
+
+    /// Lets the messages of events begin in lower case, as versions before 1.35 wrote them.
+    #[must_use]
+    pub fn with_lower_case_events(mut self, lower_case: bool) -> Self {
+        self.lower_case_events = lower_case;
+        self
     }
 
     /// Upstream: `recordPodEvent`.
@@ -74,17 +94,18 @@ impl RealStatefulPodControl {
         pod: &str,
         error: Option<&dyn Display>,
     ) {
+        let first = verb.first_word(self.lower_case_events);
         let (verb, set_name) = (verb.text(), set.name());
         let (event_type, reason, message) = match error {
             None => (
                 EventType::Normal,
                 format!("Successful{verb}"),
-                format!("{verb} Pod {pod} in StatefulSet {set_name} successful"),
+                format!("{first} Pod {pod} in StatefulSet {set_name} successful"),
             ),
             Some(error) => (
                 EventType::Warning,
                 format!("Failed{verb}"),
-                format!("{verb} Pod {pod} in StatefulSet {set_name} failed error: {error}"),
+                format!("{first} Pod {pod} in StatefulSet {set_name} failed error: {error}"),
             ),
         };
         self.recorder

@@ -9,7 +9,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
-use statefulset_history::{History, sort_controller_revisions};
+use statefulset_history::{History, RevisionData, sort_controller_revisions};
 use statefulset_pod_control::StatefulPodControl;
 
 use crate::core::{Pass, PassContext, run_pass};
@@ -106,7 +106,14 @@ impl DefaultStatefulSetControl {
         let semantic = self.gates.stateful_set_semantic_revision_comparison;
         let semantic = semantic.then_some(&self.semantic_matches);
         let history = &*self.history;
-        let revisions = match get_stateful_set_revisions(history, semantic, set, sorted).await {
+        let template = &set.spec.template;
+        let data = if self.gates.revisions_record_null_creation_time() {
+            RevisionData::with_null_creation_time(template)
+        } else {
+            RevisionData::new(template)
+        };
+        let found = get_stateful_set_revisions(history, semantic, set, &data, sorted);
+        let revisions = match found.await {
             Ok(revisions) => revisions,
             Err(error) => return (failed(error), None),
         };

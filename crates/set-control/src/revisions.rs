@@ -76,7 +76,7 @@ impl SemanticMatches {
 }
 
 /// Finds the set's current and update revision in its sorted history, creating or renumbering the
-/// update revision where that is due. With no `semantic`, only equal bytes are equal.
+/// update revision where that is due. `data` is what the set's template would be recorded as. With no `semantic`, only equal bytes are equal.
 ///
 /// # Errors
 ///
@@ -87,13 +87,13 @@ pub(crate) async fn get_stateful_set_revisions(
     history: &dyn History,
     semantic: Option<&SemanticMatches>,
     set: &StatefulSet,
+    data: &RevisionData,
     revisions: &[Arc<ControllerRevision>],
 ) -> Result<CurrentAndUpdate, Error> {
     let collision_count = set.status.collision_count.unwrap_or(0);
-    let data = RevisionData::new(&set.spec.template);
     let next = next_revision(revisions);
     let latest = revisions.last();
-    let equal = find_equal_revisions(revisions, &data).next_back();
+    let equal = find_equal_revisions(revisions, data).next_back();
 
     let Created {
         revision: update,
@@ -110,14 +110,12 @@ pub(crate) async fn get_stateful_set_revisions(
                 collision_count,
             }
         }
-        (None, Some(latest)) if semantic.is_some_and(|s| s.matches(set, &data, latest)) => {
-            Created {
-                revision: Arc::clone(latest),
-                collision_count,
-            }
-        }
+        (None, Some(latest)) if semantic.is_some_and(|s| s.matches(set, data, latest)) => Created {
+            revision: Arc::clone(latest),
+            collision_count,
+        },
         (None, _) => {
-            let revision = NewRevision::new(set, &data, next, collision_count);
+            let revision = NewRevision::new(set, data, next, collision_count);
             history
                 .create_controller_revision(set, &revision, collision_count)
                 .await?

@@ -139,9 +139,10 @@ const OF_CONTROLLERS: [(&str, &[&str]); 27] = [
     ),
 ];
 
-/// Flags that concern no controller, by what is to be said of them.
-const OTHERS: [(&str, &[&str]); 4] = [
+/// Flags that concern no controller, by their subject and what is to be said of them.
+const OTHERS: [(&str, &str, &[&str]); 4] = [
     (
+        "cloud providers",
         "concerns cloud providers, with which this program has nothing to do; remove the flag",
         &[
             "allow-untagged-cloud",
@@ -154,6 +155,7 @@ const OTHERS: [(&str, &[&str]); 4] = [
         ],
     ),
     (
+        "Go's logging libraries",
         "is a setting of Go's logging libraries, which this program does not use; remove the flag",
         &[
             "add-dir-header",
@@ -173,14 +175,22 @@ const OTHERS: [(&str, &[&str]); 4] = [
         ],
     ),
     (
+        "values of labels in a file",
         "is not there; name the values with --allow-metric-labels",
         &["allow-metric-labels-manifest"],
     ),
     (
+        "serving without TLS",
         "was for serving without TLS, which is gone; see --bind-address and --secure-port",
         &["address", "port"],
     ),
 ];
+
+/// All these flags by what they concern.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let others = OTHERS.iter().map(|(subject, _, flags)| (*subject, *flags));
+    OF_CONTROLLERS.iter().copied().chain(others)
+}
 
 /// Why there is no such flag, if it is one of kube-controller-manager.
 pub(super) fn why_not(name: &str) -> Option<String> {
@@ -190,7 +200,7 @@ pub(super) fn why_not(name: &str) -> Option<String> {
             "belongs to the {controller}, which this program does not run; remove the flag"
         ));
     }
-    let (reason, _) = OTHERS.iter().find(|(_, flags)| among(flags))?;
+    let (_, reason, _) = OTHERS.iter().find(|(_, _, flags)| among(flags))?;
     Some((*reason).to_owned())
 }
 

@@ -2,7 +2,11 @@
 
 use clap::ArgAction;
 
+use super::generate::{self, Text};
 use super::values;
+
+/// A text to generate. An alias, so that clap takes an empty value for none.
+pub(super) type OptionalText = Option<Text>;
 
 /// Upstream: `globalflag.AddGlobalFlags`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
@@ -15,4 +19,9 @@ pub(super) struct GlobalFlags {
     /// Print the version
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(super) version: bool,
+
+    /// Print a text for packagers: completion-bash, completion-elvish, completion-fish,
+    /// completion-powershell, completion-zsh, man or markdown
+    #[arg(long, hide = true, value_name = "string", default_value = "", value_parser = generate::text)]
+    pub(super) generate: OptionalText,
 }

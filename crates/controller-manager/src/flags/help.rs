@@ -35,8 +35,10 @@ pub(crate) fn help() -> String {
             if let Some(default) = shown_default(flag) {
                 let _ = write!(what, " (default {default})");
             }
-            for line in wrapped(&what, WIDTH - INDENT.len()) {
-                let _ = writeln!(text, "{INDENT}{line}");
+            for paragraph in what.lines() {
+                for line in wrapped(paragraph, WIDTH - INDENT.len()) {
+                    let _ = writeln!(text, "{INDENT}{line}");
+                }
             }
         }
     }

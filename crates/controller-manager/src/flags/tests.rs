@@ -122,6 +122,7 @@ fn without_arguments_everything_has_the_default_of_the_reference() {
         global: global::GlobalFlags {
             help: false,
             version: false,
+            generate: None,
         },
     };
     assert_eq!(flags(&[]), expected);
@@ -246,7 +247,12 @@ fn all_kinds_of_values_are_read() {
 }
 
 #[test]
-fn help_and_version_are_asked_for() {
+fn help_version_and_generated_texts_are_asked_for() {
+    assert_eq!(
+        parsed(&["--generate=man"]).unwrap(),
+        Invocation::Generate(Text::Man)
+    );
+    assert_eq!(parsed(&["--generate=man", "-h"]).unwrap(), Invocation::Help);
     assert_eq!(parsed(&["--help", "x"]).unwrap(), Invocation::Help);
     assert_eq!(parsed(&["-h"]).unwrap(), Invocation::Help);
     assert_eq!(parsed(&["-hv4"]).unwrap(), Invocation::Help);
@@ -264,7 +270,7 @@ fn help_and_version_are_asked_for() {
 fn the_help_names_each_flag_once_in_its_section() {
     let help = help();
     let command = command();
-    for flag in command.get_arguments() {
+    for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
         let name = flag.get_long().unwrap();
         let lines: Vec<_> = help.lines().collect();
         let at: Vec<_> = (0..lines.len())
@@ -308,6 +314,9 @@ fn the_help_has_the_sections_of_the_reference() {
                 How many StatefulSets are synced at once. (default 5)\n";
     assert!(help.contains(flag), "{help}");
     assert!(help.contains("\n  -v, --v int\n"), "{help}");
+    let gate = "\n                \
+                kube:MaxUnavailableStatefulSet=true|false (BETA - default=false)\n";
+    assert!(help.contains(gate), "{help}");
     assert!(help.contains("\n      --leader-elect\n"), "{help}");
     assert!(help.lines().all(|line| line.len() <= 90), "{help}");
 }
@@ -410,5 +419,49 @@ fn each_mistake_is_told_in_one_line() {
     ] {
         let error = parsed(arguments).unwrap_err().to_string();
         assert_eq!(error, expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn each_flag_of_a_stock_manifest_is_taken_or_refused_with_a_reason() {
+    for (argument, taken) in [
+        ("--allocate-node-cidrs=true", false),
+        ("--authentication-kubeconfig=/etc/kubernetes/c.conf", true),
+        ("--authorization-kubeconfig=/etc/kubernetes/c.conf", true),
+        ("--bind-address=127.0.0.1", true),
+        ("--client-ca-file=/etc/kubernetes/pki/ca.crt", true),
+        ("--cluster-cidr=10.0.0.0/16", false),
+        ("--cluster-name=kubernetes", false),
+        (
+            "--cluster-signing-cert-file=/etc/kubernetes/pki/ca.crt",
+            false,
+        ),
+        (
+            "--cluster-signing-key-file=/etc/kubernetes/pki/ca.key",
+            false,
+        ),
+        ("--controllers=*,-x", true),
+        ("--feature-gates=", true),
+        ("--kubeconfig=/etc/kubernetes/c.conf", true),
+        ("--leader-elect=true", true),
+        ("--node-cidr-mask-size=24", false),
+        (
+            "--requestheader-client-ca-file=/etc/kubernetes/pki/f.crt",
+            true,
+        ),
+        ("--root-ca-file=/etc/kubernetes/pki/ca.crt", false),
+        ("--service-account-private-key-file=/etc/sa.key", false),
+        ("--service-cluster-ip-range=10.96.0.0/12", false),
+        ("--terminated-pod-gc-threshold=100", false),
+        ("--use-service-account-credentials=true", true),
+    ] {
+        match parsed(&[argument]) {
+            Ok(_) => assert!(taken, "{argument}"),
+            Err(error) => {
+                let error = error.to_string();
+                let reasoned = error.ends_with("; remove the flag");
+                assert!(!taken && reasoned, "{argument}: {error}");
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Flags and what the program makes of them.
 
+use statefulset_client::version::KubeVersion;
+
 use super::*;
 use crate::flags::{Invocation, parse};
 use crate::logging::Format;
@@ -47,7 +49,7 @@ fn arguments_resolve_to_options() {
         change(&mut options);
         options
     };
-    let table: [(&[&str], Options); 11] = [
+    let table: [(&[&str], Options); 12] = [
         (&[], default_options()),
         (
             &["--kubeconfig=a/b", "--master", "https://h"],
@@ -95,6 +97,17 @@ fn arguments_resolve_to_options() {
             default_options(),
         ),
         (
+            &["--emulated-version=kube=1.34", "--feature-gates=AllAlpha=1"],
+            with(|options| {
+                options.feature_gates = FeatureGates {
+                    max_unavailable_stateful_set: true,
+                    component_flagz: true,
+                    component_statusz: true,
+                    ..FeatureGates::at(KubeVersion::v1(34))
+                };
+            }),
+        ),
+        (
             &["--kube-api-content-type=application/json"],
             default_options(),
         ),
@@ -139,6 +152,20 @@ fn each_mistake_is_told_in_one_line() {
             ["--feature-gates=AllAlpha=x", off],
             "invalid argument \"AllAlpha=x\" for \"--feature-gates\" flag: invalid value of \
              AllAlpha=x, err: strconv.ParseBool: parsing \"x\": invalid syntax",
+        ),
+        (
+            [
+                "--emulated-version=1.35",
+                "--feature-gates=StaleControllerConsistencyStatefulSet=1",
+            ],
+            "invalid argument \"StaleControllerConsistencyStatefulSet=1\" for \
+             \"--feature-gates\" flag: cannot set feature gate \
+             StaleControllerConsistencyStatefulSet to true, \
+             feature is PreAlpha at emulated version 1.35",
+        ),
+        (
+            ["--emulated-version=1.37", off],
+            "emulation version 1.37 is not between [1.33, 1.36]",
         ),
         (
             ["--controllers=foo", off],
@@ -194,4 +221,47 @@ fn each_mistake_is_told_in_one_line() {
         let error = resolved(&arguments).unwrap_err().to_string();
         assert_eq!(error, expected, "{arguments:?}");
     }
+}
+
+#[test]
+fn leader_election_is_checked_only_where_it_is_on() {
+    let checked = |arguments: &[&str]| {
+        let flags = flags(arguments).unwrap().leader_election;
+        flags.validate().map_err(|err| err.to_string())
+    };
+    for (arguments, expected) in [
+        (
+            ["--leader-elect-resource-lock=endpoints"].as_slice(),
+            "resourceLock value must be \"leases\"",
+        ),
+        (
+            &["--leader-elect-lease-duration=10s"],
+            "leaseDuration must be greater than renewDeadline",
+        ),
+        (
+            &["--leader-elect-retry-period=9s"],
+            "renewDeadline must be greater than retryPeriod*JitterFactor",
+        ),
+        (
+            &["--leader-elect-retry-period=0"],
+            "retryPeriod must be greater than zero",
+        ),
+        (
+            &["--leader-elect-resource-name="],
+            "--leader-elect-resource-name must not be empty",
+        ),
+        (
+            &["--leader-elect-resource-namespace="],
+            "--leader-elect-resource-namespace must not be empty",
+        ),
+    ] {
+        assert_eq!(
+            checked(arguments),
+            Err(expected.to_owned()),
+            "{arguments:?}"
+        );
+        let off = [&["--leader-elect=false"], arguments].concat();
+        assert_eq!(checked(&off), Ok(()), "{off:?}");
+    }
+    assert_eq!(checked(&[]), Ok(()));
 }

@@ -5,6 +5,7 @@
 mod api;
 mod election;
 mod port;
+mod generated;
 mod program;
 
 use std::net::TcpListener;

@@ -26,6 +26,11 @@ fn name_and_label_come_from_the_reference_hash() {
         assert_eq!(revision.name, format!("web-{hash}"));
         assert_eq!(revision.labels[HASH_LABEL], hash);
     }
+    // Vector B: the same, as versions before 1.34 recorded it.
+    let older = RevisionData::with_null_creation_time(&set.spec.template);
+    assert_eq!(older.recorded().len(), 449);
+    let older = NewRevision::new(&set, &older, 3, 0);
+    assert_eq!(older.name, "web-799ffc7d7b");
     let first = revision(&set, 0);
     assert_eq!(first.name_for(2), "web-6bf5496768");
     assert_eq!(first.labels[HASH_LABEL], "6bf549676b", "it keeps the first");

@@ -52,7 +52,9 @@ impl Setup {
     ) -> Result<CurrentAndUpdate, Error> {
         let mut sorted = self.history.revisions.cache().list();
         sort_controller_revisions(&mut sorted);
-        get_stateful_set_revisions(&self.history, semantic, &set.build(), &sorted).await
+        let set = set.build();
+        let data = RevisionData::new(&set.spec.template);
+        get_stateful_set_revisions(&self.history, semantic, &set, &data, &sorted).await
     }
 
     /// Creations and renumberings so far.

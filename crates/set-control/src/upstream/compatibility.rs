@@ -152,7 +152,8 @@ async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     let revisions: Vec<_> = revisions.iter().map(|server| server.revision()).collect();
     let semantic = SemanticMatches::new();
     for _ in 0..times {
-        let found = get_stateful_set_revisions(&history, Some(&semantic), set, &revisions);
+        let data = RevisionData::new(&set.spec.template);
+        let found = get_stateful_set_revisions(&history, Some(&semantic), set, &data, &revisions);
         let found = found.await.unwrap();
         assert_eq!(found.current, *revisions.last().unwrap());
         assert_eq!(found.update, *revisions.last().unwrap());
@@ -169,7 +170,8 @@ async fn creates_for_older_set(
     revisions: &[Arc<ControllerRevision>],
 ) -> bool {
     let (set, history) = (V1_33.set(), FakeHistory::default());
-    let found = get_stateful_set_revisions(&history, semantic, &set, revisions);
+    let data = RevisionData::new(&set.spec.template);
+    let found = get_stateful_set_revisions(&history, semantic, &set, &data, revisions);
     let update = found.await.unwrap().update;
     let created = history.create_tracker.requests() == 1;
     assert_eq!(update.revision, if created { 2 } else { 1 });

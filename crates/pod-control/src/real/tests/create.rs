@@ -226,3 +226,26 @@ async fn a_pending_pods_claim_without_its_owner_is_told_about_the_pod() {
         ]
     );
 }
+
+#[tokio::test]
+async fn messages_begin_in_lower_case_for_versions_before_1_35() {
+    let mut setup = in_memory();
+    setup.control = setup.control.with_lower_case_events(true);
+    let set = web().build();
+    create(&setup, &set).await.unwrap();
+    setup.objects.create_claim_tracker.fail_after(0, boom);
+    let pod = new_pod(&set, 1);
+    let created = setup
+        .control
+        .create_stateful_pod(&set, &pod, &LiveSetCheck::new());
+    created.await.unwrap_err();
+    assert_eq!(
+        setup.recorder.drain(),
+        [
+            "Normal SuccessfulCreate create Claim data-web-0 Pod web-0 in StatefulSet web success",
+            "Normal SuccessfulCreate create Pod web-0 in StatefulSet web successful",
+            "Warning FailedCreate create Claim data-web-1 for Pod web-1 in StatefulSet web failed error: boom",
+            "Warning FailedCreate create Pod web-1 in StatefulSet web failed error: failed to create PVC data-web-1: boom",
+        ]
+    );
+}

@@ -1,5 +1,7 @@
 //! The history that a sync leaves, and adoption.
 
+use statefulset_client::version::KubeVersion;
+
 use super::*;
 
 /// Stores a revision that records something else than the set.
@@ -133,6 +135,48 @@ async fn a_revision_of_the_same_meaning_is_taken_where_the_gate_is_on() {
     }
 }
 
+/// What a version records of the set.
+fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
+    let template = &set.spec.template;
+    let data = if FeatureGates::at(version).revisions_record_null_creation_time() {
+        RevisionData::with_null_creation_time(template)
+    } else {
+        RevisionData::new(template)
+    };
+    data.recorded().to_string()
+}
+
+#[tokio::test]
+async fn a_new_revision_has_the_form_of_the_version_emulated() {
+    for minor in 33..=36 {
+        let version = KubeVersion::v1(minor);
+        let cluster = with_gates(&web(), FeatureGates::at(version));
+        cluster.step().await;
+        let set = cluster.set();
+        let revisions = cluster.history.revisions.cache().list();
+        assert_eq!(revisions.len(), 1);
+        assert_eq!(*revisions[0].data, recorded_by(version, &set), "{version}");
+        assert_eq!(revisions[0].data.contains("null"), minor == 33, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn no_version_emulated_makes_a_revision_of_what_another_one_recorded() {
+    for recorded in 33..=36 {
+        for emulated in 33..=36 {
+            let gates = FeatureGates::at(KubeVersion::v1(emulated));
+            let cluster = with_gates(&web(), gates);
+            let data = recorded_by(KubeVersion::v1(recorded), &cluster.set());
+            let theirs = builders::revision(&cluster.set(), "theirs", 1, &data);
+            let theirs = serde_json::from_str(&theirs.text()).unwrap();
+            cluster.history.revisions.put(theirs);
+            cluster.step().await;
+            let case = format!("recorded by 1.{recorded}, now 1.{emulated}");
+            assert_eq!(names(&cluster), ["theirs"], "{case}");
+            assert_eq!(&*cluster.set().status.update_revision, "theirs", "{case}");
+        }
+    }
+}
 #[tokio::test]
 async fn revisions_are_listed_by_selector_and_owner() {
     let cluster = cluster(&web());

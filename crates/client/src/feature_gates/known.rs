@@ -1,0 +1,152 @@
+//! The gates there are, version by version.
+
+use super::FeatureGates;
+use crate::version::KubeVersion;
+
+/// How mature a gate is; `AllAlpha` and `AllBeta` go by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Not there yet in the version emulated.
+    PreAlpha,
+    Alpha,
+    Beta,
+    Ga,
+}
+
+/// What a gate is from a version on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spec {
+    since: KubeVersion,
+    pub(super) stage: Stage,
+    pub(super) default: bool,
+    /// Whether it can't be set to anything but its default.
+    pub(super) locked: bool,
+}
+
+/// A gate.
+pub(super) struct Gate {
+    pub(super) name: &'static str,
+    /// From the oldest version to the newest.
+    specs: &'static [Spec],
+    /// Where its value stands; none for one that is locked in every version.
+    pub(super) field: Option<fn(&mut FeatureGates) -> &mut bool>,
+}
+
+impl Gate {
+    /// What the gate is in a version.
+    ///
+    /// Upstream: `featureSpecAtEmulationVersion`.
+    pub(super) fn at(&self, version: KubeVersion) -> Spec {
+        let newest = self.specs.iter().rfind(|spec| spec.since <= version);
+        newest
+            .copied()
+            .unwrap_or_else(|| Spec::new(0, Stage::PreAlpha, false))
+    }
+}
+
+impl Spec {
+    const fn new(since_minor: u32, stage: Stage, default: bool) -> Self {
+        Self {
+            since: KubeVersion::v1(since_minor),
+            stage,
+            default,
+            locked: false,
+        }
+    }
+
+    /// On for ever.
+    const fn graduated(since_minor: u32) -> Self {
+        Self {
+            locked: true,
+            ..Self::new(since_minor, Stage::Ga, true)
+        }
+    }
+}
+
+pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSet";
+pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
+
+/// All gates, by name.
+pub(super) const GATES: [Gate; 9] = [
+    Gate {
+        name: ATOMIC_FIFO,
+        specs: &[Spec::new(36, Stage::Beta, true)],
+        field: Some(|gates| &mut gates.atomic_fifo),
+    },
+    Gate {
+        name: "ComponentFlagz",
+        specs: &[
+            Spec::new(32, Stage::Alpha, false),
+            Spec::new(36, Stage::Beta, true),
+        ],
+        field: Some(|gates| &mut gates.component_flagz),
+    },
+    Gate {
+        name: "ComponentStatusz",
+        specs: &[
+            Spec::new(32, Stage::Alpha, false),
+            Spec::new(36, Stage::Beta, true),
+        ],
+        field: Some(|gates| &mut gates.component_statusz),
+    },
+    Gate {
+        name: "ControllerManagerReleaseLeaderElectionLockOnExit",
+        specs: &[Spec::new(36, Stage::Alpha, false)],
+        field: Some(|gates| &mut gates.controller_manager_release_leader_election_lock_on_exit),
+    },
+    // The informers here always work like these two, whatever version is emulated.
+    Gate {
+        name: "InOrderInformers",
+        specs: &[Spec::graduated(30)],
+        field: None,
+    },
+    Gate {
+        name: "InformerResourceVersion",
+        specs: &[Spec::graduated(30)],
+        field: None,
+    },
+    Gate {
+        name: "MaxUnavailableStatefulSet",
+        specs: &[
+            Spec::new(24, Stage::Alpha, false),
+            Spec::new(35, Stage::Beta, false),
+        ],
+        field: Some(|gates| &mut gates.max_unavailable_stateful_set),
+    },
+    Gate {
+        name: STALE_CONSISTENCY,
+        specs: &[Spec::new(36, Stage::Beta, true)],
+        field: Some(|gates| &mut gates.stale_controller_consistency_stateful_set),
+    },
+    // Upstream dates it back to 1.0, so that no emulated version goes without it.
+    Gate {
+        name: "StatefulSetSemanticRevisionComparison",
+        specs: &[Spec::new(0, Stage::Beta, true)],
+        field: Some(|gates| &mut gates.stateful_set_semantic_revision_comparison),
+    },
+];
+
+/// The gates that can be set in a version, as the help lists them:
+/// `kube:Name=true|false (BETA - default=true)`.
+///
+/// Upstream: `featureGate.KnownFeatures`.
+pub fn known_gates(version: KubeVersion) -> Vec<String> {
+    let line = |name: &str, stage: &str, default: bool| {
+        format!("kube:{name}=true|false ({stage} - default={default})")
+    };
+    let mut lines = vec![
+        line("AllAlpha", "ALPHA", false),
+        line("AllBeta", "BETA", false),
+    ];
+    for gate in &GATES {
+        let spec = gate.at(version);
+        let stage = match spec.stage {
+            Stage::Alpha => "ALPHA",
+            Stage::Beta => "BETA",
+            Stage::PreAlpha | Stage::Ga => continue,
+        };
+        lines.push(line(gate.name, stage, spec.default));
+    }
+    lines.sort();
+    lines
+}

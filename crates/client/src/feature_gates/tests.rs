@@ -1,0 +1,145 @@
+//! Lists of gates and what they turn on.
+
+use super::*;
+
+const V1_33: KubeVersion = KubeVersion::v1(33);
+const V1_35: KubeVersion = KubeVersion::v1(35);
+const V1_36: KubeVersion = KubeVersion::v1(36);
+
+#[test]
+fn defaults_are_those_of_the_reference_in_each_version() {
+    let on = |version| {
+        let gates = FeatureGates::parse("", version).unwrap();
+        assert_eq!(gates, FeatureGates::at(version));
+        let on = gates.entries().into_iter().filter(|(_, on)| *on);
+        on.map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let newest = [
+        "AtomicFIFO",
+        "ComponentFlagz",
+        "ComponentStatusz",
+        "StaleControllerConsistencyStatefulSet",
+        "StatefulSetSemanticRevisionComparison",
+    ];
+    assert_eq!(on(V1_36), newest);
+    // Without the semantic comparison a takeover could restart pods: no version goes without it.
+    assert_eq!(on(V1_35), ["StatefulSetSemanticRevisionComparison"]);
+    assert_eq!(on(V1_33), ["StatefulSetSemanticRevisionComparison"]);
+    assert_eq!(FeatureGates::default(), FeatureGates::at(V1_36));
+}
+
+#[test]
+fn a_list_sets_gates_by_name() {
+    for text in [
+        "MaxUnavailableStatefulSet=true, StatefulSetSemanticRevisionComparison=F,,",
+        "kube:MaxUnavailableStatefulSet=1,kube: StatefulSetSemanticRevisionComparison = 0",
+        "MaxUnavailableStatefulSet=f,StatefulSetSemanticRevisionComparison=F,\
+         MaxUnavailableStatefulSet=T",
+    ] {
+        for version in [V1_33, V1_35, V1_36] {
+            let expected = FeatureGates {
+                max_unavailable_stateful_set: true,
+                stateful_set_semantic_revision_comparison: false,
+                ..FeatureGates::at(version)
+            };
+            assert_eq!(FeatureGates::parse(text, version), Ok(expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_stage_is_set_as_a_whole_and_names_win_over_it() {
+    let parse = |text, version| FeatureGates::parse(text, version).unwrap();
+    let gates = parse("MaxUnavailableStatefulSet=false,AllBeta=true", V1_36);
+    assert_eq!(gates, FeatureGates::default());
+    let gates = parse("AllBeta=true", V1_36);
+    assert!(gates.max_unavailable_stateful_set);
+    assert!(!gates.controller_manager_release_leader_election_lock_on_exit);
+    let gates = parse("AllAlpha=true", V1_36);
+    assert!(gates.controller_manager_release_leader_election_lock_on_exit);
+    assert!(!gates.max_unavailable_stateful_set);
+    let gates = parse("AllBeta=false", V1_36);
+    assert!(!gates.stale_controller_consistency_stateful_set);
+    // What was alpha then, is set as such.
+    let gates = parse("kube:AllAlpha=true", V1_33);
+    assert!(gates.max_unavailable_stateful_set && gates.component_flagz);
+    assert!(!gates.controller_manager_release_leader_election_lock_on_exit);
+}
+
+#[test]
+fn refusals_use_the_texts_of_the_reference() {
+    for (text, version, expected) in [
+        ("A", V1_36, "missing bool value for A"),
+        (
+            "AllAlpha=maybe",
+            V1_36,
+            "invalid value of AllAlpha=maybe, err: \
+             strconv.ParseBool: parsing \"maybe\": invalid syntax",
+        ),
+        (
+            "Nonsense=true",
+            V1_36,
+            "unrecognized feature gate: Nonsense",
+        ),
+        // Gone since they are always on.
+        (
+            "StatefulSetAutoDeletePVC=true",
+            V1_33,
+            "unrecognized feature gate: StatefulSetAutoDeletePVC",
+        ),
+        (
+            "InOrderInformers=false",
+            V1_36,
+            "cannot set feature gate InOrderInformers to false, feature is locked to true",
+        ),
+        (
+            "StaleControllerConsistencyStatefulSet=true",
+            V1_35,
+            "cannot set feature gate StaleControllerConsistencyStatefulSet to true, \
+             feature is PreAlpha at emulated version 1.35",
+        ),
+        (
+            "AtomicFIFO=false",
+            V1_36,
+            "StaleControllerConsistencyStatefulSet is enabled, \
+             but depends on features that are disabled: [AtomicFIFO]",
+        ),
+        ("other:A=true", V1_36, "component not registered: other"),
+        (
+            "kube:AllBeta=true,AllAlpha=true",
+            V1_36,
+            "set kube feature gates with default empty prefix or kube: prefix consistently, \
+             do not mix use",
+        ),
+    ] {
+        let error = FeatureGates::parse(text, version).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{text}");
+    }
+    let text = "AtomicFIFO=false,StaleControllerConsistencyStatefulSet=false,InOrderInformers=true";
+    assert!(FeatureGates::parse(text, V1_36).is_ok());
+}
+
+#[test]
+fn the_list_for_the_help_is_that_of_the_version() {
+    let expected = [
+        "kube:AllAlpha=true|false (ALPHA - default=false)",
+        "kube:AllBeta=true|false (BETA - default=false)",
+        "kube:ComponentFlagz=true|false (ALPHA - default=false)",
+        "kube:ComponentStatusz=true|false (ALPHA - default=false)",
+        "kube:MaxUnavailableStatefulSet=true|false (BETA - default=false)",
+        "kube:StatefulSetSemanticRevisionComparison=true|false (BETA - default=true)",
+    ];
+    assert_eq!(known_gates(V1_35), expected);
+    let newest = known_gates(V1_36);
+    assert!(newest.is_sorted(), "{newest:?}");
+    assert_eq!(newest.len(), 9);
+}
+
+#[test]
+fn messages_and_bytes_follow_the_version() {
+    for (minor, lower_case, null) in [(33, true, true), (34, true, false), (35, false, false)] {
+        let gates = FeatureGates::at(KubeVersion::v1(minor));
+        assert_eq!(gates.events_begin_in_lower_case(), lower_case, "{minor}");
+        assert_eq!(gates.revisions_record_null_creation_time(), null, "{minor}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Texts for packagers, from the definition of the flags: shell completions, the man page, and the
+//! page of the documentation.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use clap::ValueEnum as _;
+use clap_complete::Shell;
+
+use super::help::{sections, shown_default};
+use super::{argv, command, elsewhere, values};
+use crate::PROGRAM;
+
+/// A text that can be generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// Completions of a shell.
+    Completion(Shell),
+    /// The man page.
+    Man,
+    /// The page of the documentation.
+    Markdown,
+}
+
+/// Reads the name of a text.
+pub(super) fn text(name: &str) -> Result<Option<Text>, String> {
+    match name {
+        "" => Ok(None),
+        "man" => Ok(Some(Text::Man)),
+        "markdown" => Ok(Some(Text::Markdown)),
+        _ => match name
+            .strip_prefix("completion-")
+            .map(|it| Shell::from_str(it, false))
+        {
+            Some(Ok(shell)) => Ok(Some(Text::Completion(shell))),
+            _ => Err(
+                "must be completion-bash, completion-elvish, completion-fish, \
+                      completion-powershell, completion-zsh, man or markdown"
+                    .to_owned(),
+            ),
+        },
+    }
+}
+
+/// Generates a text.
+///
+/// # Errors
+///
+/// It can't be put together.
+pub(crate) fn generate(text: Text) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    match text {
+        Text::Completion(shell) => {
+            clap_complete::generate(shell, &mut command(), PROGRAM, &mut bytes);
+        }
+        Text::Man => clap_mangen::Man::new(command())
+            .section("8")
+            .manual("Kubernetes")
+            .render(&mut bytes)
+            .context("write the man page")?,
+        Text::Markdown => return Ok(markdown()),
+    }
+    String::from_utf8(bytes).context("read what was generated")
+}
+
+fn markdown() -> String {
+    let mut page = format!(
+        "# Flags of {PROGRAM}\n\n\
+         <!-- Generated from the definition of the flags: make fmt -->\n\n\
+         Names, defaults and spellings are those of kube-controller-manager: `--flag=value` and \
+         `--flag value`, `--switch` and `--switch=false`, `_` for `-`.\n\
+         Shell completions and a man page come from the program itself: \
+         `{PROGRAM} --generate=completion-bash` (or `-elvish`, `-fish`, `-powershell`, `-zsh`) and \
+         `--generate=man`.\n"
+    );
+    let command = command();
+    for (heading, flags) in sections(&command) {
+        // Writing to a string can't fail.
+        let _ = write!(
+            page,
+            "\n## {heading}\n\n| flag | kind | default | meaning |\n|---|---|---|---|\n"
+        );
+        for flag in flags {
+            let letter = flag
+                .get_short()
+                .map_or_else(String::new, |letter| format!("`-{letter}`, "));
+            let name = flag.get_long().unwrap_or_default();
+            let kind = argv::value_name(flag);
+            let default = match shown_default(flag) {
+                Some(default) => format!("`{default}`"),
+                None if kind == values::BOOL => "`false`".to_owned(),
+                None if kind == "duration" => "`0s`".to_owned(),
+                None => String::new(),
+            };
+            let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+            let help = cell(&help);
+            let _ = writeln!(page, "| {letter}`--{name}` | {kind} | {default} | {help} |");
+        }
+    }
+    page.push_str(
+        "\n## Flags that are refused\n\n\
+         These flags of kube-controller-manager are not there; each is refused with one line that \
+         says why. A `*` stands for anything.\n\n",
+    );
+    for (whose, flags) in elsewhere::all() {
+        let flags: Vec<_> = flags.iter().map(|flag| format!("`--{flag}`")).collect();
+        let _ = writeln!(page, "- {whose}: {}", flags.join(", "));
+    }
+    page
+}
+
+/// A text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('*', "\\*")
+        .replace('\n', "<br>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_names_every_flag() {
+        let shells = Shell::value_variants().iter().copied();
+        let texts = shells
+            .map(Text::Completion)
+            .chain([Text::Man, Text::Markdown]);
+        for text in texts {
+            let generated = generate(text).unwrap();
+            for flag in command().get_arguments().filter(|flag| !flag.is_hide_set()) {
+                let name = flag.get_long().unwrap();
+                let (name, escaped) = (name.to_owned(), name.replace('-', "\\-"));
+                let named = generated.contains(&name) || generated.contains(&escaped);
+                assert!(named, "{text:?}: {name}");
+            }
+            assert!(generated.ends_with('\n'), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_asked_for_by_name() {
+        assert_eq!(text(""), Ok(None));
+        assert_eq!(text("man"), Ok(Some(Text::Man)));
+        assert_eq!(
+            text("completion-zsh"),
+            Ok(Some(Text::Completion(Shell::Zsh)))
+        );
+        for name in ["completion-", "completion-x", "bash", "Man"] {
+            assert!(text(name).is_err(), "{name}");
+        }
+    }
+}
