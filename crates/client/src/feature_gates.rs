@@ -190,6 +190,18 @@ impl FeatureGates {
             .collect()
     }
 
+    /// The gates by name with their stages, as upstream's metrics name them, and their values.
+    pub fn features(mut self) -> Vec<(&'static str, &'static str, bool)> {
+        GATES
+            .iter()
+            .map(|gate| {
+                let spec = gate.at(self.emulation_version);
+                let value = gate.field.map_or(spec.default, |field| *field(&mut self));
+                (gate.name, spec.stage.name(), value)
+            })
+            .collect()
+    }
+
     /// Whether events say `create Pod …` where later versions say `Create Pod …`.
     pub fn events_begin_in_lower_case(self) -> bool {
         self.emulation_version < KubeVersion::v1(35)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use statefulset_client::backoff::{Jitter as _, SeededJitter};
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config::{self, ClientOptions};
 use statefulset_client::metrics::ClientMetrics;
@@ -71,6 +72,7 @@ pub(crate) async fn run(
         concurrent_syncs = options.concurrent_syncs,
         qps = options.qps,
         burst = options.burst,
+        emulated_version = %options.feature_gates.emulation_version,
         feature_gates = ?options.feature_gates.entries(),
         "starting"
     );
@@ -153,6 +155,14 @@ async fn work(
     let stop_events = CancellationToken::new();
     let mut events = JoinSet::new();
     events.spawn(sink.run(client.clone(), seeds.events, stop_events.clone()));
+    let start_interval = jittered(options.start_interval, seeds.controller);
+    if stop
+        .run_until_cancelled(sleep(start_interval))
+        .await
+        .is_none()
+    {
+        return Ok(());
+    }
     let config = ControllerConfig {
         informer_client,
         client,
@@ -196,6 +206,13 @@ async fn run_controller(
         () = too_late => bail!("controller shutdown timeout reached"),
         _ = events.join_next() => bail!("the task that sends events has ended"),
     }
+}
+
+/// A duration stretched by a random factor of up to 2.
+///
+/// Upstream: `wait.Jitter` with `ControllerStartJitter`.
+fn jittered(duration: Duration, seed: u64) -> Duration {
+    duration.mul_f64(1.0 + SeededJitter::new(seed).fraction())
 }
 
 /// How a client of this program behaves; the part of the program is the end of its name.

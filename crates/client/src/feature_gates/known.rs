@@ -13,6 +13,18 @@ pub(super) enum Stage {
     Ga,
 }
 
+impl Stage {
+    /// The name of the stage in metrics and in the help.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::PreAlpha => "PREALPHA",
+            Self::Alpha => "ALPHA",
+            Self::Beta => "BETA",
+            Self::Ga => "",
+        }
+    }
+}
+
 /// What a gate is from a version on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spec {
@@ -131,22 +143,22 @@ pub(super) const GATES: [Gate; 9] = [
 ///
 /// Upstream: `featureGate.KnownFeatures`.
 pub fn known_gates(version: KubeVersion) -> Vec<String> {
-    let line = |name: &str, stage: &str, default: bool| {
-        format!("kube:{name}=true|false ({stage} - default={default})")
-    };
-    let mut lines = vec![
-        line("AllAlpha", "ALPHA", false),
-        line("AllBeta", "BETA", false),
+    let mut gates = vec![
+        ("AllAlpha", Stage::Alpha, false),
+        ("AllBeta", Stage::Beta, false),
     ];
-    for gate in &GATES {
+    gates.extend(GATES.iter().map(|gate| {
         let spec = gate.at(version);
-        let stage = match spec.stage {
-            Stage::Alpha => "ALPHA",
-            Stage::Beta => "BETA",
-            Stage::PreAlpha | Stage::Ga => continue,
-        };
-        lines.push(line(gate.name, stage, spec.default));
-    }
+        (gate.name, spec.stage, spec.default)
+    }));
+    let mut lines: Vec<_> = gates
+        .into_iter()
+        .filter(|(_, stage, _)| matches!(stage, Stage::Alpha | Stage::Beta))
+        .map(|(name, stage, default)| {
+            let stage = stage.name();
+            format!("kube:{name}=true|false ({stage} - default={default})")
+        })
+        .collect();
     lines.sort();
     lines
 }

@@ -120,6 +120,17 @@ fn refusals_use_the_texts_of_the_reference() {
 }
 
 #[test]
+fn gates_tell_their_stages() {
+    let features = FeatureGates::default().features();
+    assert!(features.contains(&("MaxUnavailableStatefulSet", "BETA", false)));
+    assert!(features.contains(&("InOrderInformers", "", true)));
+    let alpha = "ControllerManagerReleaseLeaderElectionLockOnExit";
+    assert!(features.contains(&(alpha, "ALPHA", false)));
+    let older = FeatureGates::at(V1_35).features();
+    assert!(older.contains(&(ATOMIC_FIFO, "PREALPHA", false)));
+}
+
+#[test]
 fn the_list_for_the_help_is_that_of_the_version() {
     let expected = [
         "kube:AllAlpha=true|false (ALPHA - default=false)",
