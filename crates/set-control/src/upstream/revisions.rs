@@ -49,8 +49,14 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
         sort_controller_revisions(&mut revisions);
         assert_eq!(revisions.len(), existing);
         let semantic = SemanticMatches::new();
-        let found =
-            get_stateful_set_revisions(&*world.history, Some(&semantic), &world.set, &revisions);
+        let template = RevisionData::new(&world.set.spec.template);
+        let found = get_stateful_set_revisions(
+            &*world.history,
+            Some(&semantic),
+            &world.set,
+            &template,
+            &revisions,
+        );
         let found = found.await.unwrap();
         assert_eq!(found.collision_count, 0);
         for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {

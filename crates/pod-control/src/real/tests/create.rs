@@ -235,9 +235,8 @@ async fn messages_begin_in_lower_case_for_versions_before_1_35() {
     create(&setup, &set).await.unwrap();
     setup.objects.create_claim_tracker.fail_after(0, boom);
     let pod = new_pod(&set, 1);
-    let created = setup
-        .control
-        .create_stateful_pod(&set, &pod, &LiveSetCheck::new());
+    let check = LiveSetCheck::new();
+    let created = setup.control.create_stateful_pod(&set, &pod, &check);
     created.await.unwrap_err();
     assert_eq!(
         setup.recorder.drain(),
