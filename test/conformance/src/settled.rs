@@ -56,12 +56,21 @@ struct ListMetadata {
 ///
 /// The line is no cluster, or one of its objects can't be decoded.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
+    run_with(line, FeatureGates::default())
+}
+
+/// Runs one cluster with other gates, or another version emulated.
+///
+/// # Errors
+///
+/// The line is no cluster, or one of its objects can't be decoded.
+pub fn run_with(line: &str, gates: FeatureGates) -> anyhow::Result<Verdict> {
     let cluster: Cluster = serde_json::from_str(line).context("no settled cluster")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()?;
-    Ok(match runtime.block_on(start_on(&cluster)) {
+    Ok(match runtime.block_on(start_on(&cluster, gates)) {
         Ok(differences) => Verdict {
             id: cluster.id,
             differences,
@@ -73,7 +82,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
 
 /// Syncs every set of the cluster once; tells every write, and every revision that isn't the one
 /// of the status.
-async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
+async fn start_on(cluster: &Cluster, gates: FeatureGates) -> anyhow::Result<Vec<String>> {
     let api = FakeClientset::new();
     let caches = Caches {
         pods: load(&cluster.pods, &PODS, &api)?,
@@ -88,7 +97,7 @@ async fn start_on(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(later(&caches.pods)));
     let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
-    let (client, gates) = (api.rest_client(), FeatureGates::default());
+    let client = api.rest_client();
     let sets = Arc::clone(&caches.sets);
     let parts = SyncerParts::new(
         caches,

@@ -8,6 +8,8 @@ use conformance::settled::shapes::{Shape, items, with_null_creation_time};
 use conformance::{revisions, settled, sync};
 use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::version::KubeVersion;
 
 fn run(file: &str, runner: fn(&str) -> anyhow::Result<Verdict>) -> Report {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -48,6 +50,29 @@ fn settled_clusters_see_no_write() {
     let report = run("settled.jsonl.gz", settled::run);
     assert_all_pass(&report, 18);
     assert!(report.deviations.is_empty());
+}
+
+#[test]
+fn settled_clusters_see_no_write_whatever_version_recorded_them_and_is_emulated() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
+    for line in lines(&path).unwrap() {
+        // As versions before 1.34 recorded it.
+        let newer = r#""template":{"$patch":"replace","metadata":{"#;
+        let older = line.replace(newer, &format!(r#"{newer}"creationTimestamp":null,"#));
+        assert_ne!(older, line);
+        for recorded in [&older, &line] {
+            for minor in 33..=36 {
+                let gates = FeatureGates::at(KubeVersion::v1(minor));
+                let verdict = settled::run_with(recorded, gates).unwrap();
+                assert!(
+                    verdict.differences.is_empty(),
+                    "{} as 1.{minor}: {:?}",
+                    verdict.id,
+                    verdict.differences
+                );
+            }
+        }
+    }
 }
 
 #[test]
