@@ -55,6 +55,7 @@ pub(crate) enum Invocation {
 /// stand in the order of the help.
 #[derive(Debug, Clone, PartialEq, clap::Parser)]
 #[command(
+    version,
     about = "The Kubernetes StatefulSet controller as a program of its own.",
     disable_help_flag = true,
     disable_version_flag = true,

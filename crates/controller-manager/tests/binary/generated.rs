@@ -38,7 +38,7 @@ fn bash_understands_its_completions() {
     drop(stdin);
     assert!(bash.wait().unwrap().success());
     assert!(
-        script.contains("complete -F _statefulset-controller-manager"),
+        script.contains("complete -F _statefulset__controller__manager"),
         "{script}"
     );
 }

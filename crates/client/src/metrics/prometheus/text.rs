@@ -95,7 +95,9 @@ fn sample(
 }
 
 fn push_all(out: &mut String, parts: &[&str]) {
-    parts.iter().for_each(|part| out.push_str(part));
+    for part in parts {
+        out.push_str(part);
+    }
 }
 
 /// Escapes a help text, or a label's value, in which quotes are escaped too.
