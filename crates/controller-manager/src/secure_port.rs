@@ -22,8 +22,6 @@ use crate::serving::readiness::{Phase, Ping, Readiness};
 use crate::serving::setup::{self, Opened, ServingFlags, Surroundings};
 use crate::serving::zpages::StatusPage;
 
-/// The version of Kubernetes that the program behaves like.
-const EMULATED: &str = "1.36";
 /// What the check is called that says that the controller was started.
 const CONTROLLER: &str = "statefulset-controller";
 /// How long the requests in progress may take at the end.
@@ -121,15 +119,16 @@ impl SecurePort {
         };
         let set_verbosity = self.shown.set_verbosity;
         let families = Arc::clone(&metrics);
+        let gates = options.feature_gates;
         let endpoints = Endpoints {
             health: Arc::clone(&self.checks.health),
             metrics: Box::new(move || families.gather()),
             configz: configz(options).to_string(),
-            flagz: Some(self.shown.flags),
-            statusz: Some(StatusPage {
+            flagz: gates.component_flagz.then_some(self.shown.flags),
+            statusz: gates.component_statusz.then(|| StatusPage {
                 program: PROGRAM.to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                emulated: EMULATED.to_owned(),
+                emulated: gates.emulation_version.to_string(),
                 started: self.started,
                 clock: Arc::clone(&self.clock),
             }),

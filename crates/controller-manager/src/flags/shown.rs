@@ -5,7 +5,7 @@ use super::{argv, command};
 /// Kinds whose values Go shows in brackets.
 const BRACKETED: [&str; 2] = ["strings", "namedCertKey"];
 /// These are questions, not settings.
-const QUESTIONS: [&str; 2] = ["help", "version"];
+const QUESTIONS: [&str; 3] = ["generate", "help", "version"];
 
 /// Name and value of every flag that an argument vector sets, and the defaults of the others, by
 /// name.
@@ -68,6 +68,7 @@ mod tests {
             ("secure-port", Some("10257")),
             ("kubeconfig", Some("")),
             ("tls-sni-cert-key", Some("[]")),
+            ("generate", None),
             ("help", None),
             ("version", None),
         ] {

@@ -4,8 +4,8 @@
 
 mod api;
 mod election;
-mod port;
 mod generated;
+mod port;
 mod program;
 
 use std::net::TcpListener;
