@@ -81,7 +81,8 @@ pub(crate) struct SecureServingFlags {
     #[arg(long, value_name = "int", default_value = "0", value_parser = values::unsigned)]
     pub(crate) http2_max_streams_per_connection: u32,
 
-    /// Bind with SO_REUSEADDR, which need not wait for sockets of an earlier process
+    /// Accepted for the sake of existing manifests; the port is always bound with SO_REUSEADDR, and
+    /// so need not wait for sockets of an earlier process
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) permit_address_sharing: bool,
 
