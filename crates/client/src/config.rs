@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
-use kube::config::{Config, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{
+    Cluster, Config, Context, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError,
+    NamedCluster, NamedContext,
+};
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, service_fn};
 
@@ -16,7 +19,9 @@ use crate::leaderelection::Fence;
 use crate::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::RestClient;
 use crate::retry::RetryLayer;
+use crate::server_state::ServerState;
 use crate::timeout::TimeoutLayer;
+use crate::transport::Transport;
 
 /// How long the server may take to begin an answer. API servers end requests after 60 s by default.
 pub const RESPONSE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(90);
@@ -45,6 +50,9 @@ pub struct ClientOptions {
     pub metrics: Arc<dyn ClientMetrics>,
     /// What keeps writes from being sent by a process that doesn't lead; none lets all pass.
     pub fence: Option<Fence>,
+    /// Who tells when the server can't be reached; one for all clients of a process, so that it is
+    /// told once.
+    pub server_state: Arc<ServerState>,
 }
 
 impl Default for ClientOptions {
@@ -57,6 +65,7 @@ impl Default for ClientOptions {
             response_timeout: RESPONSE_TIMEOUT_DEFAULT,
             metrics: Arc::new(NoopClientMetrics),
             fence: None,
+            server_state: Arc::default(),
         }
     }
 }
@@ -91,6 +100,13 @@ pub enum ConfigError {
         #[source]
         source: http::uri::InvalidUri,
     },
+    /// The environment names a proxy that is none.
+    #[error("cannot use the proxy of the environment: {}; check HTTPS_PROXY and NO_PROXY", one_line(.source))]
+    BadProxy {
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
     /// Neither a file nor a service account.
     #[error(
         "no --kubeconfig, no --master, and not in a cluster: {}; give one of the flags",
@@ -105,13 +121,13 @@ pub enum ConfigError {
     #[error("the user agent {0:?} cannot be sent in a header")]
     BadUserAgent(String),
     /// The credentials or certificates are of no use.
-    #[error("cannot set up the connection to {server}: {}", one_line(.source))]
+    #[error("cannot set up the connection to {server}: {}", one_line(.source.as_ref()))]
     Connection {
         /// The address of the API server.
         server: Uri,
         /// What is wrong.
         #[source]
-        source: Box<kube::Error>,
+        source: BoxError,
     },
     /// The server did not answer.
     #[error("cannot reach the API server at {server}: {source}")]
@@ -150,10 +166,16 @@ fn one_line(err: &dyn std::error::Error) -> String {
 pub async fn load(source: &Source) -> Result<Config, ConfigError> {
     let mut config = match (&source.kubeconfig, &source.master) {
         (Some(path), _) => read_kubeconfig(path).await?,
-        (None, Some(master)) => Config::new(parse_master(master)?),
-        (None, None) => Config::incluster_env().map_err(|source| ConfigError::NotInCluster {
-            source: Box::new(source),
-        })?,
+        (None, Some(master)) => {
+            let config = Config::new(parse_master(master)?);
+            with_proxy_of_environment(config).await?
+        }
+        (None, None) => {
+            let config = Config::incluster_env().map_err(|source| ConfigError::NotInCluster {
+                source: Box::new(source),
+            })?;
+            with_proxy_of_environment(config).await?
+        }
     };
     if let Some(master) = &source.master {
         config.cluster_url = parse_master(master)?;
@@ -172,10 +194,69 @@ async fn read_kubeconfig(path: &Path) -> Result<Config, ConfigError> {
         KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
         other => bad_file(other),
     })?;
+    let authority = authority_file(&kubeconfig);
     let options = KubeConfigOptions::default();
-    Config::from_custom_kubeconfig(kubeconfig, &options)
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
-        .map_err(bad_file)
+        .map_err(bad_file)?;
+    config.root_cert_file = authority;
+    Ok(config)
+}
+
+/// The file of the certificate authority, which is read again from time to time; none where the
+/// authority stands in the kubeconfig itself.
+fn authority_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
+    let context = kubeconfig.current_context.as_ref()?;
+    let context = kubeconfig
+        .contexts
+        .iter()
+        .find(|named| &named.name == context)?;
+    let cluster = &context.context.as_ref()?.cluster;
+    let cluster = kubeconfig
+        .clusters
+        .iter()
+        .find(|named| &named.name == cluster)?;
+    let cluster = cluster.cluster.as_ref()?;
+    let is_inline = cluster.certificate_authority_data.is_some();
+    let file = cluster.certificate_authority.as_ref();
+    file.filter(|file| !is_inline && !file.is_empty())
+        .map(PathBuf::from)
+}
+
+/// The configuration with the proxy that the environment names for its server. A kubeconfig gets
+/// it in the same way when it is read.
+///
+/// Upstream: `http.ProxyFromEnvironment`.
+async fn with_proxy_of_environment(mut config: Config) -> Result<Config, ConfigError> {
+    let name = || "server".to_owned();
+    let kubeconfig = Kubeconfig {
+        clusters: vec![NamedCluster {
+            name: name(),
+            cluster: Some(Cluster {
+                server: Some(config.cluster_url.to_string()),
+                ..Cluster::default()
+            }),
+            ..NamedCluster::default()
+        }],
+        contexts: vec![NamedContext {
+            name: name(),
+            context: Some(Context {
+                cluster: name(),
+                ..Context::default()
+            }),
+            ..NamedContext::default()
+        }],
+        current_context: Some(name()),
+        ..Kubeconfig::default()
+    };
+    let options = KubeConfigOptions::default();
+    let like = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|source| ConfigError::BadProxy {
+            source: Box::new(source),
+        })?;
+    config.proxy_url = like.proxy_url;
+    Ok(config)
 }
 
 fn parse_master(master: &str) -> Result<Uri, ConfigError> {
@@ -199,13 +280,11 @@ pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, Co
         .map_err(|_| ConfigError::BadUserAgent(options.user_agent.clone()))?;
     config.headers.push((header::USER_AGENT, user_agent));
     let server = config.cluster_url.clone();
-    let transport = kube::Client::try_from(config).map_err(|source| ConfigError::Connection {
-        server,
-        source: Box::new(source),
-    })?;
+    let transport =
+        Transport::new(config).map_err(|source| ConfigError::Connection { server, source })?;
     let service = service_fn(move |request| {
         let transport = transport.clone();
-        async move { transport.send(request).await.map_err(BoxError::from) }
+        async move { transport.send(request).await }
     });
     Ok(layered(service, options))
 }
@@ -228,7 +307,7 @@ where
     } else {
         kube::Client::new(whole.layer(retry.layer(timed)), "default")
     };
-    RestClient::new(client)
+    RestClient::new(client).with_server_state(Arc::clone(&options.server_state))
 }
 
 /// Asks the server for its version, to tell a wrong address or credentials at the start.

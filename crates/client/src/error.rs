@@ -106,6 +106,48 @@ impl Error {
             .is_some_and(|status| status.is("Forbidden", 403))
     }
 
+    /// True if the identity lacks a right, other than where a quota, a policy or a namespace that
+    /// ends forbids what it may do in general.
+    pub fn is_missing_right(&self) -> bool {
+        self.is_forbidden()
+            && self.status().is_some_and(|status| {
+                let told = status.message.split_once(" is forbidden: User ");
+                told.is_some_and(|(_, rest)| rest.contains(" cannot "))
+            })
+    }
+
+    /// True if the server failed, or has too much to do. Another try may end better.
+    pub fn is_server_failure(&self) -> bool {
+        let is_failure = |status: &Status| status.code >= 500 || status.code == 429;
+        self.is_too_many_requests() || self.status().is_some_and(is_failure)
+    }
+
+    /// True if this is no matter of the one request, so that
+    /// [`ServerState`](crate::server_state::ServerState) tells of it and nobody else needs to: the
+    /// server can't be reached, doesn't accept the credentials, or has not granted the right.
+    pub fn is_told_by_server_state(&self) -> bool {
+        self.is_transport() || self.is_unauthorized() || self.is_missing_right()
+    }
+
+    /// True if the connection failed for its certificates or its encryption.
+    pub fn is_tls(&self) -> bool {
+        let mut next: Option<&(dyn StdError + 'static)> = self.source();
+        while let Some(cause) = next {
+            if cause.is::<rustls::Error>() {
+                return true;
+            }
+            // An I/O error names the cause of what it wraps, not that itself.
+            next = match cause
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::get_ref)
+            {
+                Some(inner) => Some(inner),
+                None => cause.source(),
+            };
+        }
+        false
+    }
+
     /// True if the server asks to slow down. Upstream: `apierrors.IsTooManyRequests`.
     pub fn is_too_many_requests(&self) -> bool {
         self.status()

@@ -18,6 +18,7 @@ use crate::{error::Error, resource::Resource, rest::RestClient};
 
 pub use action::{Action, Verb};
 pub use fault::{FaultError, FaultRule};
+pub use log::CapturedLog;
 #[cfg(test)]
 pub(crate) use test_object::TestObject;
 
@@ -25,6 +26,7 @@ use tracker::Tracker;
 
 mod action;
 mod fault;
+mod log;
 mod merge;
 #[cfg(test)]
 mod test_object;

@@ -210,7 +210,7 @@ impl<K: CachedObject> Informer<K> {
         self.processed(start, &list.resource_version);
         if initial {
             let objects = replaced.present.len();
-            tracing::info!(resource = %self.resource.group_resource(), objects, "cache is filled");
+            tracing::debug!(resource = %self.resource.group_resource(), objects, "cache is filled");
             self.synced.send_replace(true);
         }
         Ok(list.resource_version)

@@ -14,7 +14,9 @@ pub mod flowcontrol;
 pub mod metrics;
 pub mod rest;
 pub mod retry;
+pub mod server_state;
 pub mod timeout;
+pub mod transport;
 
 pub mod clock;
 

@@ -4,6 +4,7 @@
 //! ever lost on the way.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use kube::client::Body;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::leaderelection::NotLeading;
+use crate::server_state::{Right, ServerState};
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
@@ -27,11 +29,13 @@ pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// Sends requests for [`Resource`]s through a [`kube::Client`].
 ///
-/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::retry`]).
+/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::retry`]). What
+/// concerns more than one request is told once, by a [`ServerState`].
 #[derive(Clone)]
 pub struct RestClient {
     service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
     body_timeout: Duration,
+    state: Arc<ServerState>,
 }
 
 /// One request before it is sent.
@@ -71,7 +75,16 @@ impl RestClient {
         Self {
             service: BoxCloneSyncService::new(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
+            state: Arc::default(),
         }
+    }
+
+    /// The same client, which tells this state how its requests end. By default a client and its
+    /// clones have a state of their own.
+    #[must_use]
+    pub fn with_server_state(mut self, state: Arc<ServerState>) -> Self {
+        self.state = state;
+        self
     }
 
     /// The same client with another time limit for the body of each answer but watches.
@@ -211,9 +224,10 @@ impl RestClient {
     }
 
     async fn text(&self, call: Call<'_>) -> Result<String, Error> {
-        let action = call.action();
+        let (action, right) = (call.action(), call.right());
         let response = self.send(call).await?;
-        let body = self.read_body(response, &action).await?;
+        let body = self.read_body(response, &action).await;
+        let body = body.inspect_err(|err| self.state.failed(&right, err))?;
         String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
     }
 
@@ -231,6 +245,16 @@ impl RestClient {
 
     /// Sends a request and returns the answer if it is a success.
     async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
+        let right = call.right();
+        let sent = self.send_untold(call).await;
+        match &sent {
+            Ok(_) => self.state.succeeded(&right),
+            Err(err) => self.state.failed(&right, err),
+        }
+        sent
+    }
+
+    async fn send_untold(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let request = call.into_request()?;
@@ -268,6 +292,10 @@ impl<'a> Call<'a> {
     fn action(&self) -> String {
         let path = self.target.split('?').next().unwrap_or_default();
         format!("{} {path}", self.method)
+    }
+
+    fn right(&self) -> Right {
+        Right::of(&self.method, &self.resource.group_resource(), &self.target)
     }
 
     fn into_request(self) -> Result<Request<Body>, Error> {

@@ -1,7 +1,5 @@
 //! What is logged, and how.
 
-use std::io::IsTerminal as _;
-
 use anyhow::anyhow;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
@@ -10,12 +8,18 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use lines::Lines;
+
+mod fields;
+mod line;
+mod lines;
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people.
+    /// For people, as klog writes them.
     Text,
-    /// An object each, for machines.
+    /// An object each, for machines, as component-base writes them.
     Json,
 }
 
@@ -37,15 +41,7 @@ pub(crate) type SetVerbosity = Box<dyn Fn(i32) -> Result<(), String> + Send + Sy
 ///
 /// Somebody else logs already.
 pub(crate) fn start(logging: Logging) -> anyhow::Result<SetVerbosity> {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let lines = match logging.format {
-        Format::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
-        Format::Json => lines
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .boxed(),
-    };
+    let lines = Lines::to_stderr(logging.format);
     let (first, handle) = reload::Layer::new(filter(logging.verbosity));
     tracing_subscriber::registry()
         .with(lines.with_filter(first))
@@ -64,6 +60,8 @@ fn filter(verbosity: i32) -> Targets {
         .with_default(LevelFilter::WARN)
         // The prefix of every crate of this project.
         .with_target("statefulset", level(verbosity))
+        // What the controller does, step by step.
+        .with_target("statefulset_client::recorder::story", story(verbosity))
         // What these say of requests that fail is said again, better, by whoever sent them.
         .with_target("kube_client", LevelFilter::ERROR)
         .with_target("kube_client::client::builder", LevelFilter::OFF)
@@ -81,8 +79,19 @@ fn level(verbosity: i32) -> LevelFilter {
     }
 }
 
+/// The steps are told from 2 on.
+fn story(verbosity: i32) -> LevelFilter {
+    if verbosity < 2 {
+        LevelFilter::WARN
+    } else {
+        level(verbosity)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use tracing::Level;
 
     use super::*;
@@ -99,6 +108,98 @@ mod tests {
         ] {
             assert_eq!(level(verbosity), highest, "{verbosity}");
         }
+    }
+
+    /// What a few events look like.
+    fn rendered(format: Format) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&lines);
+        let layer = Lines::to(format, move |line| {
+            written.lock().unwrap().push(line.to_owned());
+        });
+        let subscriber = tracing_subscriber::registry().with(layer);
+        tracing::subscriber::with_default(subscriber, || {
+            let worker = tracing::info_span!("worker", worker = 3, pod = "outer");
+            let sync = tracing::info_span!(parent: &worker, "sync", stateful_set = %"ns/web");
+            let _sync = sync.enter();
+            tracing::info!(pod = "web-\"0\"", replicas = 2, ready = false, "two\nlines");
+            tracing::error!(after = 1.5, error = %"it broke", "failed");
+        });
+        let lines = lines.lock().unwrap().clone();
+        lines
+    }
+
+    #[test]
+    fn text_lines_are_those_of_klog() {
+        let lines = rendered(Format::Text);
+        for (line, severity, rest) in [
+            (
+                &lines[0],
+                'I',
+                r#"] "two\nlines" worker=3 stateful_set="ns/web" pod="web-\"0\"" replicas=2 ready=false"#,
+            ),
+            (
+                &lines[1],
+                'E',
+                r#"] "failed" worker=3 pod="outer" stateful_set="ns/web" err="it broke" after=1.5"#,
+            ),
+        ] {
+            let (head, tail) = line.split_at(line.find(']').unwrap());
+            assert_eq!(tail, format!("{rest}\n"));
+            let pattern: String = head
+                .chars()
+                .map(|c| if c.is_ascii_digit() { '0' } else { c })
+                .collect();
+            let words: Vec<_> = pattern.split_whitespace().collect();
+            assert_eq!(words[..2], [&format!("{severity}0000"), "00:00:00.000000"]);
+            assert!(words[3].starts_with("logging.rs:0"), "{head}");
+            assert_eq!(head.find(" logging.rs"), Some(29), "{head}");
+        }
+    }
+
+    #[test]
+    fn json_lines_are_those_of_component_base() {
+        let lines = rendered(Format::Json);
+        let mut parsed: Vec<serde_json::Value> = lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        for (line, text) in parsed.iter_mut().zip(&lines) {
+            assert!(
+                text.starts_with(r#"{"ts":1"#) && text.ends_with("}\n"),
+                "{text}"
+            );
+            let object = line.as_object_mut().unwrap();
+            let milliseconds = object.remove("ts").unwrap().as_f64().unwrap();
+            assert!(milliseconds > 1.7e12, "{milliseconds}");
+            let caller = object.remove("caller").unwrap();
+            let caller = caller.as_str().unwrap();
+            assert!(
+                caller.starts_with("controller-manager/logging.rs:"),
+                "{caller}"
+            );
+        }
+        assert_eq!(
+            parsed,
+            [
+                serde_json::json!({
+                    "msg": "two\nlines", "v": 0, "worker": 3, "stateful_set": "ns/web",
+                    "pod": "web-\"0\"", "replicas": 2, "ready": false,
+                }),
+                serde_json::json!({
+                    "msg": "failed", "worker": 3, "pod": "outer", "stateful_set": "ns/web",
+                    "err": "it broke", "after": 1.5,
+                }),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_steps_are_told_from_two_on() {
+        let story = "statefulset_client::recorder::story";
+        assert!(!filter(0).would_enable(story, &Level::INFO));
+        assert!(filter(2).would_enable(story, &Level::INFO));
+        assert!(filter(0).would_enable("statefulset_client::recorder", &Level::INFO));
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! Checks before anything runs, so that a wrong address, wrong credentials and missing rights are
 //! told at once and in one line.
 
-use std::error::Error as StdError;
-use std::io;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use http::Uri;
 use statefulset_client::config::ConfigError;
-use statefulset_client::error::Error;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
@@ -89,7 +86,7 @@ async fn look(client: &RestClient, server: &Uri) -> Look {
         // It answers; whether it allows what is needed is another question.
         return Look::Healthy;
     }
-    let secured = is_tls(&error);
+    let secured = error.is_tls();
     let (server, source) = (server.clone(), Box::new(error));
     let error = anyhow::Error::from(ConfigError::Unreachable { server, source });
     if secured {
@@ -97,25 +94,6 @@ async fn look(client: &RestClient, server: &Uri) -> Look {
         return Look::Hopeless(anyhow!("{error}; {advice}"));
     }
     Look::NotYet(error)
-}
-
-/// Whether the connection failed for its certificates or its encryption.
-fn is_tls(error: &Error) -> bool {
-    let mut next: Option<&(dyn StdError + 'static)> = error.source();
-    while let Some(cause) = next {
-        if cause.is::<rustls::Error>() {
-            return true;
-        }
-        // An I/O error names the cause of what it wraps, not that itself.
-        next = match cause
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-        {
-            Some(inner) => Some(inner),
-            None => cause.source(),
-        };
-    }
-    false
 }
 
 /// Checks that everything that the informers read may be read.

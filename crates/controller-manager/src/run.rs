@@ -10,6 +10,7 @@ use statefulset_client::config::{self, ClientOptions};
 use statefulset_client::metrics::ClientMetrics;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
+use statefulset_client::server_state::ServerState;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
@@ -79,7 +80,11 @@ pub(crate) async fn run(
     let features = options.feature_gates.features();
     let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
     let metrics = Arc::new(metrics);
-    let client_options = |part| client_options(&options, part, metrics.client(&server));
+    let server_state = Arc::new(ServerState::default());
+    let client_options = |part| ClientOptions {
+        server_state: Arc::clone(&server_state),
+        ..client_options(&options, part, metrics.client(&server))
+    };
     let election = if options.leader_election.leader_elect {
         let client = ClientOptions {
             response_timeout: options.leader_election.config().request_timeout(),
@@ -105,11 +110,14 @@ pub(crate) async fn run(
     };
     let client = config::client(&config, &client)?;
     let preflight = async {
-        wait_for_api_server(&informer_client, &server).await?;
+        // It says by itself what it finds.
+        let silent = Arc::new(ServerState::silent());
+        let client = informer_client.clone().with_server_state(silent);
+        wait_for_api_server(&client, &server).await?;
         let user_agent = user_agent("authentication");
         let port = port.serve(&options, user_agent, seeds.reviews, Arc::clone(&metrics));
         let port = port.await?;
-        check_rights(&informer_client).await?;
+        check_rights(&client).await?;
         anyhow::Ok(port)
     };
     let port = match stop.run_until_cancelled(preflight).await {

@@ -115,7 +115,7 @@ pub enum ClaimError {
     },
     /// Several pods failed.
     #[error("{0}")]
-    Several(Box<Aggregate<ClaimError>>),
+    Several(#[source] Box<Aggregate<ClaimError>>),
 }
 
 impl ErrorMembers for ClaimError {

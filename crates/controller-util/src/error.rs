@@ -55,7 +55,12 @@ impl<E: ErrorMembers> fmt::Display for Aggregate<E> {
     }
 }
 
-impl<E: ErrorMembers + fmt::Debug> std::error::Error for Aggregate<E> {}
+impl<E: ErrorMembers + std::error::Error + 'static> std::error::Error for Aggregate<E> {
+    /// The first of them.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.first().map(|first| first as _)
+    }
+}
 
 impl ErrorMembers for statefulset_client::error::Error {}
 

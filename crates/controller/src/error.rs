@@ -19,3 +19,12 @@ pub enum Error {
     #[error("{0}")]
     Update(#[from] statefulset_set_control::Error),
 }
+
+impl Error {
+    /// What the API answered, where that is at the bottom of it.
+    pub(crate) fn api_error(&self) -> Option<&statefulset_client::error::Error> {
+        let first: &(dyn std::error::Error + 'static) = self;
+        std::iter::successors(Some(first), |&error| error.source())
+            .find_map(|error| error.downcast_ref())
+    }
+}

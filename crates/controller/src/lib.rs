@@ -13,6 +13,7 @@ pub mod metrics;
 mod resolve;
 mod stateful_set_controller;
 mod sync;
+mod sync_log;
 #[cfg(test)]
 mod upstream;
 

@@ -243,6 +243,7 @@ pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, ke
             if let Some(waiting) = &synced.waiting {
                 tracing::debug!(reason = %waiting, "waiting");
             }
+            syncer.log().synced(key, &synced);
             if let Some(delay) = synced.requeue_after {
                 queue.add_after(key.clone(), delay);
             }
@@ -254,7 +255,7 @@ pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, ke
             queue.add_rate_limited(key.clone());
         }
         Err(error) => {
-            tracing::error!(%error, "error syncing StatefulSet, requeuing");
+            syncer.log().failed(key, &error);
             queue.add_rate_limited(key.clone());
         }
     }

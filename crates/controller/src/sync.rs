@@ -30,6 +30,7 @@ use statefulset_set_control::{
 
 use crate::error::Error;
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
+use crate::sync_log::SyncLog;
 
 /// What a successful sync leads to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -124,12 +125,17 @@ impl SyncerParts {
 }
 
 /// Syncs sets over caches that somebody else fills.
-pub struct SetSyncer(SyncerParts);
+pub struct SetSyncer(SyncerParts, SyncLog);
 
 impl SetSyncer {
     /// A syncer of the parts given; a test may have replaced some.
     pub fn new(parts: SyncerParts) -> Self {
-        Self(parts)
+        Self(parts, SyncLog::default())
+    }
+
+    /// What was logged of the sets.
+    pub(crate) fn log(&self) -> &SyncLog {
+        &self.1
     }
 
     /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A set that is
@@ -147,7 +153,7 @@ impl SetSyncer {
             return Err(stale.into());
         }
         let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
-            tracing::info!("set has been deleted");
+            tracing::debug!("set has been deleted");
             parts.consistency.clear(key);
             parts.metrics.gone(key);
             return Ok(Synced::waiting_for(Waiting::SetGone));

@@ -77,7 +77,7 @@ pub enum Error {
     },
     /// Several claims failed.
     #[error("{0}")]
-    Several(Box<Aggregate<Error>>),
+    Several(#[source] Box<Aggregate<Error>>),
 }
 
 impl Error {

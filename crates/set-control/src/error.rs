@@ -16,7 +16,7 @@ pub enum Error {
     Pod(#[from] statefulset_pod_control::Error),
     /// The status can't be written.
     #[error("{0}")]
-    Status(ApiError),
+    Status(#[source] ApiError),
     /// `maxUnavailable` is neither a number nor a percentage.
     #[error("{0}")]
     MaxUnavailable(#[from] IntOrStringError),
@@ -25,7 +25,7 @@ pub enum Error {
     Selector(#[from] SelectorError),
     /// Several things failed.
     #[error("{0}")]
-    Several(Box<Aggregate<Error>>),
+    Several(#[source] Box<Aggregate<Error>>),
 }
 
 impl Error {

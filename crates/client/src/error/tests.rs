@@ -1,5 +1,7 @@
 //! Tests of the classification and the texts of API errors.
 
+use std::io::Error as IoError;
+
 use super::*;
 use crate::resource::{PODS, STATEFUL_SETS};
 
@@ -79,4 +81,32 @@ fn a_transport_error_names_its_causes_once() {
     };
     assert_eq!(error.to_string(), "GET /api/v1/pods: connection refused");
     assert!(error.is_transport());
+}
+
+#[test]
+fn failures_of_encryption_are_told_from_others() {
+    let transport = |source: Box<dyn StdError + Send + Sync>| Error::Transport {
+        action: "GET /healthz".to_owned(),
+        source,
+    };
+    let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+    assert!(transport(Box::new(IoError::other(IoError::other(tls.clone())))).is_tls());
+    assert!(transport(Box::new(tls)).is_tls());
+    let refused = IoError::from(std::io::ErrorKind::ConnectionRefused);
+    assert!(!transport(Box::new(refused)).is_tls());
+}
+
+#[test]
+fn a_missing_right_is_told_from_other_things_that_are_forbidden() {
+    let forbidden = |message: &str| Error::api(403, "Forbidden", message);
+    let missing =
+        "pods is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\"";
+    assert!(forbidden(missing).is_missing_right());
+    for other in [
+        "pods \"web-0\" is forbidden: exceeded quota: q",
+        "pods \"web-0\" is forbidden: unable to create new content in namespace ns because it is being terminated",
+    ] {
+        assert!(!forbidden(other).is_missing_right(), "{other}");
+    }
+    assert!(!Error::api(409, "Conflict", missing).is_missing_right());
 }

@@ -1,4 +1,7 @@
 //! One clear line when a cache cannot be kept, and one when it can again.
+//!
+//! What is wrong with the server or the rights is told by
+//! [`ServerState`](crate::server_state::ServerState), once for all caches.
 
 use crate::error::Error;
 use crate::resource::GroupResource;
@@ -20,6 +23,10 @@ impl Reporter {
 
     /// Logs a failure to list or watch, unless it is the one logged last.
     pub(super) fn failed(&mut self, verb: &str, err: &Error) {
+        if err.is_told_by_server_state() || err.is_server_failure() {
+            tracing::debug!(resource = %self.resource, error = %err, verb, "trying again");
+            return;
+        }
         let line = line(verb, self.resource, err);
         if self.last.as_ref() == Some(&line) {
             tracing::debug!(resource = %self.resource, "{line}");
@@ -41,12 +48,8 @@ impl Reporter {
 fn line(verb: &str, resource: GroupResource, err: &Error) -> String {
     let advice = if err.is_forbidden() {
         format!("grant this identity the verbs list and watch on {resource} in all namespaces")
-    } else if err.is_unauthorized() {
-        "check the token or client certificate of this process".to_owned()
     } else if err.is_not_found() {
         format!("check that the server serves {resource}")
-    } else if err.is_transport() {
-        "check that the API server is up and that its address is right".to_owned()
     } else if matches!(err, Error::Decode { .. }) {
         "mend or delete what cannot be read; nothing is synced from an incomplete cache".to_owned()
     } else {
@@ -68,11 +71,10 @@ mod tests {
             "cannot list statefulsets.apps, trying again: statefulsets.apps is forbidden: no; \
              grant this identity the verbs list and watch on statefulsets.apps in all namespaces"
         );
-        let err = Error::api(401, "Unauthorized", "Unauthorized");
+        let err = Error::api(404, "NotFound", "page not found");
         assert_eq!(
             line("watch", PODS.group_resource(), &err),
-            "cannot watch pods, trying again: Unauthorized; \
-             check the token or client certificate of this process"
+            "cannot watch pods, trying again: page not found; check that the server serves pods"
         );
     }
 

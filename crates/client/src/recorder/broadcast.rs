@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::correlator::Correlator;
+use super::delivery_log::DeliveryLog;
 use super::event::{Event, event_name, is_dns_subdomain};
+use super::story::Story;
 use super::{EventRecorder, EventType, ObjectReference};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -32,6 +34,7 @@ pub struct BroadcastRecorder {
     clock: Arc<dyn Clock>,
     queue: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
+    story: Arc<Story>,
 }
 
 /// The other end of a [`BroadcastRecorder`]: correlates the events and sends them.
@@ -57,6 +60,7 @@ impl BroadcastRecorder {
                 clock,
                 queue: sender,
                 dropped,
+                story: Arc::default(),
             },
             sink,
         )
@@ -76,6 +80,7 @@ impl EventRecorder for BroadcastRecorder {
         reason: &str,
         message: &str,
     ) {
+        self.story.tell(regarding, event_type, reason, message);
         let now = self.clock.now();
         let event = Event {
             name: event_name(&regarding.name, now),
@@ -102,19 +107,12 @@ impl EventSink {
         let mut rng = StdRng::seed_from_u64(seed);
         let work = async {
             let mut correlator = Correlator::new();
-            let mut dropped_before = 0;
+            let mut log = DeliveryLog::default();
             while let Some(event) = self.queue.recv().await {
-                let dropped = self.dropped.load(Ordering::Relaxed);
-                if dropped > dropped_before {
-                    let count = dropped - dropped_before;
-                    tracing::warn!(
-                        count,
-                        "events were dropped: they came faster than they could be sent"
-                    );
-                    dropped_before = dropped;
-                }
+                let has_room = self.queue.len() < EVENT_QUEUE_CAPACITY / 2;
+                log.dropped(self.dropped.load(Ordering::Relaxed), has_room);
                 if let Some(event) = correlator.correlate(event, self.clock.now()) {
-                    deliver(&client, event, &mut correlator, &mut rng).await;
+                    deliver(&client, event, &mut correlator, &mut rng, &mut log).await;
                 }
             }
         };
@@ -130,6 +128,7 @@ async fn deliver(
     mut event: Event,
     correlator: &mut Correlator,
     rng: &mut StdRng,
+    log: &mut DeliveryLog,
 ) {
     if !is_dns_subdomain(&event.name) {
         event.name = random_uuid(rng);
@@ -138,12 +137,13 @@ async fn deliver(
         let err = match send(client, &event).await {
             Ok(()) => {
                 correlator.update_state(&event);
+                log.delivered();
                 return;
             }
             Err(err) => err,
         };
         if is_final(&err) {
-            log_refusal(&event, &err);
+            log.refused(&event, &err);
             return;
         }
         tracing::debug!(event = %event.name, error = %err, tries, "cannot send an event yet");
@@ -152,7 +152,7 @@ async fn deliver(
             let share = if tries == 1 { rng.random::<f64>() } else { 1.0 };
             tokio::time::sleep(RETRY_WAIT.mul_f64(share)).await;
         } else {
-            tracing::warn!(event = %event.name, error = %err, "giving up on an event");
+            log.given_up(&event, &err);
         }
     }
 }
@@ -184,18 +184,6 @@ fn is_final(err: &Error) -> bool {
         err,
         Error::Api(_) | Error::InvalidRequest(_) | Error::NotLeading { .. }
     )
-}
-
-fn log_refusal(event: &Event, err: &Error) {
-    let expected = err.is_already_exists()
-        || err
-            .status()
-            .is_some_and(|status| status.has_cause("NamespaceTerminating"));
-    if expected {
-        tracing::trace!(event = %event.name, error = %err, "the server refused an event");
-    } else {
-        tracing::warn!(event = %event.name, error = %err, "the server refused an event");
-    }
 }
 
 /// A version 4 UUID.

@@ -72,22 +72,6 @@ async fn a_server_that_hides_its_health_counts_as_healthy() {
     assert_eq!(waited(&client).await, (Duration::ZERO, Ok(())));
 }
 
-#[test]
-fn failures_of_encryption_are_told_from_others() {
-    let transport = |source: Box<dyn StdError + Send + Sync>| Error::Transport {
-        action: "GET /healthz".to_owned(),
-        source,
-    };
-    let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-    assert!(is_tls(&transport(Box::new(io::Error::other(
-        io::Error::other(tls.clone())
-    )))));
-    assert!(is_tls(&transport(Box::new(tls))));
-    assert!(!is_tls(&transport(Box::new(io::Error::from(
-        io::ErrorKind::ConnectionRefused
-    )))));
-}
-
 #[tokio::test(start_paused = true)]
 async fn missing_rights_are_told_with_what_to_grant() {
     let client = client(|path| match path {

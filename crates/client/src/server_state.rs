@@ -1,0 +1,234 @@
+//! One clear line when the API server can't be used, and one when it can again.
+//!
+//! Whatever fails is tried again by whoever asked, with growing delays and without a word. What is
+//! wrong with the server, the credentials or the rights is told here, once, for all the clients of
+//! a process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::flowcontrol::TokenBucket;
+use crate::resource::GroupResource;
+
+pub(crate) use right::Right;
+
+mod right;
+
+/// So many lines may come at once.
+const LINES_BURST: u32 = 20;
+/// So many lines a second may come for ever, where something comes and goes again and again.
+const LINES_PER_SECOND: f64 = 1.0 / 30.0;
+/// So many missing rights are remembered; each namespace has its own.
+const MISSING_RIGHTS_MAX: usize = 1000;
+
+/// What is known of the API server from how requests end.
+///
+/// Every change is logged once: that the server can't be reached or accepts no credentials, that
+/// lists and watches fail, that a right is missing, and the end of each.
+#[derive(Debug, Default)]
+pub struct ServerState(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What keeps every request from being answered.
+    trouble: Option<Trouble>,
+    /// The collections that the server fails to list or watch, since when the first does.
+    failing: BTreeSet<GroupResource>,
+    failing_since: Option<Instant>,
+    missing: BTreeMap<Right, Instant>,
+    lines: Option<Lines>,
+}
+
+#[derive(Debug)]
+struct Trouble {
+    kind: TroubleKind,
+    since: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TroubleKind {
+    Unreachable,
+    Untrusted,
+    Unauthorized,
+}
+
+/// Which lines may be written.
+#[derive(Debug)]
+struct Lines {
+    bucket: TokenBucket,
+    begin: Instant,
+    /// How many were not.
+    withheld: u64,
+}
+
+impl ServerState {
+    /// A request was answered as wished.
+    pub(crate) fn succeeded(&self, right: &Right) {
+        let mut state = self.state();
+        state.reached();
+        state.granted(right);
+        if right.is_of_collection() {
+            state.read(right.resource);
+        }
+    }
+
+    /// A request failed.
+    pub(crate) fn failed(&self, right: &Right, err: &Error) {
+        let mut state = self.state();
+        if let Some(kind) = TroubleKind::of(err) {
+            state.troubled(kind, err);
+            return;
+        }
+        if err.status().is_none() {
+            // It was not sent, or the answer is not the server's fault.
+            return;
+        }
+        state.reached();
+        if err.is_missing_right() {
+            state.denied(right, err);
+            return;
+        }
+        state.granted(right);
+        if !right.is_of_collection() {
+            return;
+        }
+        if err.is_server_failure() {
+            state.failed_to_read(right, err);
+        } else {
+            state.read(right.resource);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TroubleKind {
+    fn of(err: &Error) -> Option<Self> {
+        if err.is_unauthorized() {
+            Some(Self::Unauthorized)
+        } else if err.is_tls() {
+            Some(Self::Untrusted)
+        } else {
+            err.is_transport().then_some(Self::Unreachable)
+        }
+    }
+}
+
+impl State {
+    fn troubled(&mut self, kind: TroubleKind, error: &Error) {
+        let since = match &self.trouble {
+            Some(trouble) if trouble.kind == kind => return,
+            Some(trouble) => trouble.since,
+            None => Instant::now(),
+        };
+        self.trouble = Some(Trouble { kind, since });
+        let Some(withheld) = self.may_tell() else {
+            return;
+        };
+        match kind {
+            TroubleKind::Unreachable => tracing::warn!(
+                %error, withheld,
+                "API server unreachable, trying again; check that it is up and that its address is right"
+            ),
+            TroubleKind::Untrusted => tracing::warn!(
+                %error, withheld,
+                "no secure connection to the API server, trying again; check its certificate and \
+                 ours, when they expire, and the certificate authority"
+            ),
+            TroubleKind::Unauthorized => tracing::warn!(
+                %error, withheld,
+                "API server does not accept the credentials, trying again; check the token or \
+                 client certificate, and when it expires"
+            ),
+        }
+    }
+
+    fn reached(&mut self) {
+        if let Some(Trouble { kind, since }) = self.trouble.take()
+            && let Some(withheld) = self.may_tell()
+        {
+            let after = seconds(since);
+            if kind == TroubleKind::Unauthorized {
+                tracing::info!(%after, withheld, "API server accepts the credentials again");
+            } else {
+                tracing::info!(%after, withheld, "API server reachable again");
+            }
+        }
+    }
+
+    fn denied(&mut self, right: &Right, error: &Error) {
+        if self.missing.contains_key(right) || self.missing.len() >= MISSING_RIGHTS_MAX {
+            return;
+        }
+        self.missing.insert(right.clone(), Instant::now());
+        if let Some(withheld) = self.may_tell() {
+            tracing::warn!(
+                %right, %error, withheld,
+                "right is missing, trying again; grant this user a role with the rule {}",
+                right.rule()
+            );
+        }
+    }
+
+    fn granted(&mut self, right: &Right) {
+        if let Some(since) = self.missing.remove(right)
+            && let Some(withheld) = self.may_tell()
+        {
+            tracing::info!(%right, after = %seconds(since), withheld, "right is granted");
+        }
+    }
+
+    fn failed_to_read(&mut self, right: &Right, error: &Error) {
+        self.failing.insert(right.resource);
+        if self.failing_since.is_some() {
+            return;
+        }
+        self.failing_since = Some(Instant::now());
+        if let Some(withheld) = self.may_tell() {
+            tracing::warn!(
+                request = %right, %error, withheld,
+                "API server fails to answer, trying again; see its log"
+            );
+        }
+    }
+
+    fn read(&mut self, resource: GroupResource) {
+        self.failing.remove(&resource);
+        if self.failing.is_empty()
+            && let Some(since) = self.failing_since.take()
+            && let Some(withheld) = self.may_tell()
+        {
+            tracing::info!(after = %seconds(since), withheld, "API server answers again");
+        }
+    }
+
+    /// Whether a line may be written, and how many were withheld before it, if any.
+    fn may_tell(&mut self) -> Option<Option<u64>> {
+        let lines = self.lines.get_or_insert_with(|| Lines {
+            bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
+            begin: Instant::now(),
+            withheld: 0,
+        });
+        if !lines.bucket.try_accept(lines.begin.elapsed()) {
+            lines.withheld += 1;
+            return None;
+        }
+        let withheld = std::mem::take(&mut lines.withheld);
+        Some((withheld > 0).then_some(withheld))
+    }
+}
+
+/// The time since then, in seconds.
+fn seconds(since: Instant) -> String {
+    let elapsed: Duration = since.elapsed();
+    format!("{} s", elapsed.as_secs())
+}
+
+#[cfg(test)]
+mod tests;

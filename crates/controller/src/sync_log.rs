@@ -1,0 +1,240 @@
+//! How sets come along, in few lines: what is begun, what fails, and when it is done.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_set_control::Waiting;
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::sync::Synced;
+
+/// So many different failures of a set are remembered.
+const TEXTS_MAX: usize = 16;
+
+/// Logs the begin and the end of each set's way to its wanted state, and each failure once until
+/// the set can be synced again. Retries are not told. A set that is as wanted takes no memory.
+#[derive(Debug, Default)]
+pub(crate) struct SyncLog(Mutex<BTreeMap<ObjectKey, Progress>>);
+
+/// What was told of a set that is not as wanted.
+#[derive(Debug, Default)]
+struct Progress {
+    begun: Option<Instant>,
+    failure: Option<Failure>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    /// What was told, the latest last.
+    texts: Vec<String>,
+    since: Instant,
+    tries: u32,
+}
+
+impl SyncLog {
+    /// A sync went as far as it could.
+    pub(crate) fn synced(&self, key: &ObjectKey, synced: &Synced) {
+        let mut sets = self.sets();
+        let mut progress = sets.remove(key).unwrap_or_default();
+        if let Some(Failure { since, tries, .. }) = progress.failure.take() {
+            let after = seconds(since);
+            tracing::info!(%after, failures = tries, "set can be synced again");
+        }
+        if is_given_up(synced) {
+            return;
+        }
+        let Some(status) = synced.status.as_ref().filter(|_| is_complete(synced)) else {
+            if progress.begun.is_none() {
+                progress.begun = Some(Instant::now());
+                let reason = synced.waiting.as_ref().map(tracing::field::display);
+                tracing::info!(reason, "bringing the set to its wanted state");
+            }
+            sets.insert(key.clone(), progress);
+            return;
+        };
+        if let Some(begun) = progress.begun {
+            tracing::info!(
+                after = %seconds(begun),
+                pods = status.replicas,
+                revision = %status.update_revision,
+                "set is in its wanted state"
+            );
+        }
+    }
+
+    /// A sync failed, and will be tried again.
+    pub(crate) fn failed(&self, key: &ObjectKey, error: &Error) {
+        let is_told = error
+            .api_error()
+            .is_some_and(statefulset_client::error::Error::is_told_by_server_state);
+        if is_told {
+            tracing::debug!(%error, "error syncing StatefulSet, requeuing");
+            return;
+        }
+        let text = error.to_string();
+        let mut sets = self.sets();
+        let progress = sets.entry(key.clone()).or_default();
+        let failure = progress.failure.get_or_insert_with(|| Failure {
+            texts: Vec::new(),
+            since: Instant::now(),
+            tries: 0,
+        });
+        failure.tries += 1;
+        if failure.texts.contains(&text) {
+            tracing::debug!(%error, tries = failure.tries, "error syncing StatefulSet, requeuing");
+            return;
+        }
+        tracing::error!(%error, "error syncing StatefulSet, requeuing");
+        if failure.texts.len() == TEXTS_MAX {
+            failure.texts.remove(0);
+        }
+        failure.texts.push(text);
+    }
+
+    fn sets(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Progress>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether nothing will be done, at least until somebody else acts.
+fn is_given_up(synced: &Synced) -> bool {
+    matches!(
+        synced.waiting,
+        Some(
+            Waiting::SetGone
+                | Waiting::SetDeleted
+                | Waiting::SelectorMended { .. }
+                | Waiting::PodDeletionByUser { .. }
+        )
+    )
+}
+
+fn is_complete(synced: &Synced) -> bool {
+    let all_ready = |status: &statefulset_controller_util::stateful_set::StatefulSetStatus| {
+        status.ready_replicas == status.replicas
+    };
+    synced.waiting.is_none() && synced.status.as_ref().is_some_and(all_ready)
+}
+
+/// The time since then, in seconds.
+fn seconds(since: Instant) -> String {
+    format!("{} s", since.elapsed().as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use statefulset_client::error::Error as ApiError;
+    use statefulset_client::fake::CapturedLog;
+    use statefulset_controller_util::stateful_set::StatefulSetStatus;
+    use tracing::Level;
+
+    use super::*;
+
+    fn key() -> ObjectKey {
+        ObjectKey::new("ns", "web")
+    }
+
+    fn synced(ready: i32, replicas: i32, waiting: Option<Waiting>) -> Synced {
+        let status = StatefulSetStatus {
+            replicas,
+            ready_replicas: ready,
+            update_revision: "web-1".into(),
+            ..StatefulSetStatus::default()
+        };
+        Synced {
+            status: Some(status),
+            waiting,
+            requeue_after: None,
+        }
+    }
+
+    fn not_ready() -> Option<Waiting> {
+        let pod = "web-0".into();
+        Some(Waiting::PodNotReady { pod })
+    }
+
+    fn failure(err: ApiError) -> Error {
+        Error::Update(statefulset_set_control::Error::Status(err))
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_way_to_the_wanted_state_is_told_at_its_begin_and_its_end() {
+        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
+        told.synced(&key(), &synced(3, 3, None));
+        assert_eq!(log.take(), [""; 0], "a set that is as wanted is not told");
+        for ready in 0..3 {
+            told.synced(&key(), &synced(ready, 3, not_ready()));
+            pass(5).await;
+        }
+        told.synced(&key(), &synced(2, 3, None));
+        told.synced(&key(), &synced(3, 3, None));
+        let lines = log.take();
+        assert_eq!(lines.len(), 2, "{lines:#?}");
+        assert!(lines[0].starts_with("INFO bringing the set to its wanted state reason="));
+        assert_eq!(
+            lines[1],
+            "INFO set is in its wanted state after=15 s pods=3 revision=web-1"
+        );
+        assert!(told.sets().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_failure_is_told_once() {
+        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
+        let quota = || failure(ApiError::api(403, "Forbidden", "exceeded quota"));
+        let webhook = || failure(ApiError::api(500, "InternalError", "webhook is down"));
+        for _ in 0..10 {
+            told.failed(&key(), &quota());
+        }
+        told.failed(&key(), &webhook());
+        told.failed(&key(), &quota());
+        pass(8).await;
+        told.synced(&key(), &synced(3, 3, None));
+        assert_eq!(
+            log.take(),
+            [
+                "ERROR error syncing StatefulSet, requeuing error=exceeded quota",
+                "ERROR error syncing StatefulSet, requeuing error=webhook is down",
+                "INFO set can be synced again after=8 s failures=12",
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_concerns_the_whole_server_is_told_elsewhere() {
+        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        told.failed(
+            &key(),
+            &failure(ApiError::Transport {
+                action: "PUT /".to_owned(),
+                source: Box::new(refused),
+            }),
+        );
+        let unauthorized = ApiError::api(401, "Unauthorized", "Unauthorized");
+        told.failed(&key(), &failure(unauthorized));
+        assert_eq!(log.take(), [""; 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_set_that_is_gone_leaves_nothing_behind() {
+        let told = SyncLog::default();
+        told.synced(&key(), &synced(0, 3, not_ready()));
+        told.failed(&key(), &failure(ApiError::api(409, "Conflict", "changed")));
+        let gone = Synced {
+            status: None,
+            waiting: Some(Waiting::SetGone),
+            requeue_after: None,
+        };
+        told.synced(&key(), &gone);
+        assert!(told.sets().is_empty());
+    }
+}

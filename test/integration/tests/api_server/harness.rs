@@ -1,0 +1,191 @@
+//! A cluster, a controller with nothing but its stock role, and what it logs.
+
+use std::io::{Error as IoError, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use integration::manifests;
+use kube::client::Body;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use kube_test_control_plane::auth::Identity;
+use kube_test_control_plane::faults::Faults;
+use kube_test_control_plane::route::Verb;
+use serde_json::Value;
+use statefulset_client::clock::SystemClock;
+use statefulset_client::config::{ClientOptions, layered};
+use statefulset_client::fake::CapturedLog;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::BroadcastRecorder;
+use statefulset_client::resource::{Resource, STATEFUL_SETS};
+use statefulset_client::rest::RestClient;
+use statefulset_client::server_state::ServerState;
+use statefulset_controller::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tower::{BoxError, service_fn};
+use tracing::Level;
+
+/// The roles of the cluster.
+pub(crate) const CLUSTER_ROLES: Resource = Resource {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    plural: "clusterroles",
+    kind: "ClusterRole",
+};
+
+/// How long a pod takes to start, again to become ready, and again to stop.
+const STEP: Duration = Duration::from_secs(3);
+/// How long anything may take, in the test's time.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Lines that tell the story of a set and not that of the server.
+const STORY: [&str; 4] = [
+    "INFO Event occurred",
+    "INFO bringing the set to its wanted state",
+    "INFO set is in its wanted state",
+    "INFO ready: caches are filled",
+];
+
+/// A cluster and a controller in it.
+pub(crate) struct Outfit {
+    pub(crate) plane: TestControlPlane,
+    pub(crate) admin: RestClient,
+    log: CapturedLog,
+    _tasks: JoinSet<()>,
+}
+
+impl Outfit {
+    /// Starts a cluster, and the controller with the layers and the role that the program gives it.
+    pub(crate) async fn start() -> Self {
+        let log = CapturedLog::at(Level::INFO);
+        let pods = PodBehaviour {
+            start_delay: STEP.into(),
+            ready_delay: STEP.into(),
+            stop_delay: STEP.into(),
+            ..PodBehaviour::default()
+        };
+        let actors = ActorsConfig {
+            kubelet: Some(KubeletConfig::new(pods)),
+            ..ActorsConfig::all()
+        };
+        let plane = TestControlPlane::builder().actors(actors).start().await;
+        let state = Arc::new(ServerState::default());
+        let client = || {
+            let identity = Identity::service_account("kube-system", "statefulset-controller");
+            let client = plane.client_as(identity);
+            let service = service_fn(move |request: Request<Body>| {
+                let client = client.clone();
+                async move {
+                    let sent = client.send(request).await;
+                    sent.map_err(|_| BoxError::from(IoError::from(ErrorKind::ConnectionReset)))
+                }
+            });
+            let options = ClientOptions {
+                server_state: Arc::clone(&state),
+                ..ClientOptions::default()
+            };
+            layered(service, &options)
+        };
+        let (recorder, sink) =
+            BroadcastRecorder::new("statefulset-controller", Arc::new(SystemClock));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(sink.run(client(), 11, CancellationToken::new()));
+        let controller = StatefulSetController::new(ControllerConfig {
+            informer_client: client(),
+            client: client(),
+            recorder: Arc::new(recorder),
+            clock: Arc::new(SystemClock),
+            feature_gates: FeatureGates::default(),
+            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
+            resync_period: None,
+            seed: 7,
+        });
+        tasks.spawn(controller.run(CancellationToken::new()));
+        Self {
+            admin: RestClient::new(plane.client()),
+            plane,
+            log,
+            _tasks: tasks,
+        }
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        self.plane.server().faults()
+    }
+
+    /// Creates the set of the tests.
+    pub(crate) async fn create(&self, replicas: u32) {
+        let set = manifests::web(replicas).to_string();
+        let created = self.admin.create(&STATEFUL_SETS, "default", set).await;
+        created.unwrap();
+    }
+
+    pub(crate) async fn set(&self) -> Value {
+        let text = self.admin.get(&STATEFUL_SETS, "default", "web").await;
+        serde_json::from_str(&text.unwrap()).unwrap()
+    }
+
+    /// Waits until the set has this many available pods, of the newest revision.
+    pub(crate) async fn complete(&self, replicas: u32) {
+        let done = async {
+            loop {
+                let set = self.set().await;
+                let status = &set["status"];
+                let counters = [
+                    "replicas",
+                    "availableReplicas",
+                    "updatedReplicas",
+                    "currentReplicas",
+                ];
+                if counters.iter().all(|counter| status[counter] == replicas)
+                    && status["observedGeneration"] == set["metadata"]["generation"]
+                {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, done).await.is_err() {
+            panic!(
+                "not complete: {}\n{:#?}",
+                self.set().await,
+                self.log.lines()
+            );
+        }
+    }
+
+    /// The names of the pods that were made or deleted, in order, by whoever is no actor.
+    pub(crate) fn pod_writes(&self, verb: Verb) -> Vec<String> {
+        let audit = self.plane.server().audit();
+        let entries = audit.matching(|entry| {
+            entry.verb == verb
+                && entry.resource == "pods"
+                && entry.subresource.is_empty()
+                && (200..300).contains(&entry.code)
+                && !entry.user_agent.starts_with("test-control-plane/")
+        });
+        entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    /// What was logged of the server since the last call.
+    pub(crate) fn take_lines(&self) -> Vec<String> {
+        let mut lines = self.log.take();
+        lines.retain(|line| !STORY.iter().any(|story| line.starts_with(story)));
+        lines
+    }
+}
+
+/// Checks that there are as many lines as beginnings, and that each begins so.
+#[track_caller]
+pub(crate) fn assert_begin(lines: &[String], beginnings: &[&str]) {
+    let fits = lines.len() == beginnings.len()
+        && lines
+            .iter()
+            .zip(beginnings)
+            .all(|(line, begin)| line.starts_with(begin));
+    assert!(fits, "{lines:#?}\nare not\n{beginnings:#?}");
+}

@@ -1,0 +1,153 @@
+//! Rights that are taken away and given back while the controller runs.
+
+use std::time::Duration;
+
+use kube_test_control_plane::faults::{RequestMatcher, WatchAction};
+use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::harness::{CLUSTER_ROLES, Outfit, assert_begin};
+
+const ROLE: &str = "system:controller:statefulset-controller";
+
+async fn role(outfit: &Outfit) -> Value {
+    let text = outfit.admin.get(&CLUSTER_ROLES, "", ROLE).await.unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+async fn put(outfit: &Outfit, role: &Value) {
+    let mut role = role.clone();
+    role["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("resourceVersion");
+    let text = role.to_string();
+    let put = outfit.admin.replace(&CLUSTER_ROLES, "", ROLE, text).await;
+    put.unwrap();
+}
+
+/// The role without a verb on a resource.
+fn without(role: &Value, resource: &str, verb: &str) -> Value {
+    let mut role = role.clone();
+    for rule in role["rules"].as_array_mut().unwrap() {
+        if rule["resources"]
+            .as_array()
+            .unwrap()
+            .contains(&json!(resource))
+        {
+            let verbs = rule["verbs"].as_array_mut().unwrap();
+            verbs.retain(|other| other != verb);
+        }
+    }
+    assert_ne!(&role["rules"], &Value::Null);
+    role
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_to_write_that_is_missing_is_told_with_its_rule_until_it_is_granted() {
+    for (resource, verb, right, rule) in [
+        (
+            "pods",
+            "create",
+            "create pods in the namespace \"default\"",
+            r#"{apiGroups: [""], resources: ["pods"], verbs: ["create"]}"#,
+        ),
+        (
+            "statefulsets/status",
+            "update",
+            "update statefulsets.apps/status in the namespace \"default\"",
+            r#"{apiGroups: ["apps"], resources: ["statefulsets/status"], verbs: ["update"]}"#,
+        ),
+        (
+            "controllerrevisions",
+            "create",
+            "create controllerrevisions.apps in the namespace \"default\"",
+            r#"{apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["create"]}"#,
+        ),
+    ] {
+        let outfit = Outfit::start().await;
+        let whole = role(&outfit).await;
+        put(&outfit, &without(&whole, resource, verb)).await;
+        sleep(Duration::from_secs(5)).await;
+        outfit.take_lines();
+        outfit.create(2).await;
+        sleep(Duration::from_secs(600)).await;
+        let lines = outfit.take_lines();
+        let begin = format!(
+            "WARN right is missing, trying again; grant this user a role with the rule {rule} \
+             right={right} error="
+        );
+        assert_begin(&lines, &[&begin]);
+        let user = "User \"system:serviceaccount:kube-system:statefulset-controller\" cannot";
+        assert!(lines[0].contains(user), "{}", lines[0]);
+
+        put(&outfit, &whole).await;
+        outfit.complete(2).await;
+        assert_begin(
+            &outfit.take_lines(),
+            &[&format!("INFO right is granted right={right} after=")],
+        );
+        assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
+        outfit.plane.invariants().expect_none();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_to_read_that_is_missing_is_told_and_the_cache_catches_up() {
+    let outfit = Outfit::start().await;
+    outfit.create(1).await;
+    outfit.complete(1).await;
+    let whole = role(&outfit).await;
+    let less = without(&without(&whole, "pods", "list"), "pods", "watch");
+    put(&outfit, &less).await;
+    outfit.take_lines();
+    // A watch goes on until it ends.
+    outfit
+        .faults()
+        .strike_open_watches(RequestMatcher::any().resource("pods"), WatchAction::Close);
+    let scaled = json!({"spec": {"replicas": 3}}).to_string();
+    let kind = statefulset_client::rest::PatchType::Merge;
+    let sets = &statefulset_client::resource::STATEFUL_SETS;
+    let patched = outfit
+        .admin
+        .patch(sets, "default", "web", kind, scaled)
+        .await;
+    patched.unwrap();
+    sleep(Duration::from_secs(600)).await;
+    let lines = outfit.take_lines();
+    let begin = |verb: &str| {
+        format!(
+            "WARN right is missing, trying again; grant this user a role with the rule \
+             {{apiGroups: [\"\"], resources: [\"pods\"], verbs: [\"{verb}\"]}} \
+             right={verb} pods in all namespaces error="
+        )
+    };
+    assert_begin(&lines, &[&begin("watch"), &begin("list")]);
+
+    put(&outfit, &whole).await;
+    outfit.complete(3).await;
+    assert_begin(
+        &outfit.take_lines(),
+        &[
+            "INFO right is granted right=list pods in all namespaces after=",
+            "INFO right is granted right=watch pods in all namespaces after=",
+        ],
+    );
+    assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1", "web-2"]);
+    outfit.plane.invariants().expect_none();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_to_write_events_that_is_missing_holds_up_nothing() {
+    let outfit = Outfit::start().await;
+    let whole = role(&outfit).await;
+    put(&outfit, &without(&whole, "events", "create")).await;
+    sleep(Duration::from_secs(5)).await;
+    outfit.take_lines();
+    outfit.create(3).await;
+    outfit.complete(3).await;
+    let lines = outfit.take_lines();
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains("right=create events in the namespace \"default\""));
+}
