@@ -5,7 +5,9 @@
 mod crashes;
 mod deploy;
 mod harness;
+mod logs;
 mod make_run;
+mod outages;
 #[cfg(feature = "python")]
 mod python;
 mod refusals;

@@ -4,6 +4,7 @@ mod api;
 mod history;
 mod plane;
 mod process;
+mod proxy;
 mod session;
 
 pub(crate) use conformance::programs::{Programs, root};
@@ -12,6 +13,7 @@ pub(crate) use api::{Api, Kind};
 pub(crate) use history::History;
 pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};
+pub(crate) use proxy::{Proxy, Way};
 pub(crate) use session::Session;
 
 /// Builds the programs as the test itself is built.

@@ -62,10 +62,30 @@ impl Plane {
         self.kubeconfig_of(&json!({"token": answer["status"]["token"]}))
     }
 
+    /// Starts a controller with a kubeconfig and further flags.
+    pub(crate) fn controller_of(&self, kubeconfig: &Path, further: &[&str]) -> Process {
+        let further = further.iter().copied().map(str::to_owned);
+        let flags: Vec<_> = controller_arguments(kubeconfig)
+            .into_iter()
+            .chain(further)
+            .collect();
+        self.controller_with(&flags)
+    }
+
+    /// The file of the administrator's kubeconfig.
+    pub(crate) fn kubeconfig_path(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The administrator's kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> Value {
+        let text = std::fs::read_to_string(&self.kubeconfig).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
     /// Writes a kubeconfig for this server after a change to the administrator's.
     pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
-        let text = std::fs::read_to_string(&self.kubeconfig).unwrap();
-        let mut kubeconfig = serde_json::from_str(&text).unwrap();
+        let mut kubeconfig = self.kubeconfig();
         change(&mut kubeconfig);
         let path = self.kubeconfig.with_file_name("other-kubeconfig");
         std::fs::write(&path, kubeconfig.to_string()).unwrap();

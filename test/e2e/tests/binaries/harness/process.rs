@@ -68,6 +68,18 @@ impl Process {
         }
     }
 
+    /// Waits for a line of its log that holds this, and returns it.
+    pub(crate) fn logged(&mut self, text: &str) -> String {
+        loop {
+            let Ok(line) = self.stderr.next(PATIENCE) else {
+                panic!("the {} has not logged {text:?}", self.name);
+            };
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
