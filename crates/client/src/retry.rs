@@ -143,9 +143,16 @@ fn lost_connection(err: &(dyn StdError + 'static)) -> bool {
             }
         }
         if let Some(err) = err.downcast_ref::<hyper::Error>()
-            && (err.is_incomplete_message() || err.is_canceled() || err.is_closed())
+            && (err.is_incomplete_message()
+                || err.is_canceled()
+                || err.is_closed()
+                || err.is_timeout())
         {
             return true;
+        }
+        if let Some(err) = err.downcast_ref::<h2::Error>() {
+            let refused = err.reason() == Some(h2::Reason::REFUSED_STREAM);
+            return err.is_io() || err.is_go_away() || refused;
         }
         next = err.source();
     }

@@ -41,6 +41,7 @@ struct State {
     failing_since: Option<Instant>,
     missing: BTreeMap<Right, Instant>,
     lines: Option<Lines>,
+    is_silent: bool,
 }
 
 #[derive(Debug)]
@@ -66,6 +67,14 @@ struct Lines {
 }
 
 impl ServerState {
+    /// A state that says nothing, for whoever says it by themselves.
+    pub fn silent() -> Self {
+        Self(Mutex::new(State {
+            is_silent: true,
+            ..State::default()
+        }))
+    }
+
     /// A request was answered as wished.
     pub(crate) fn succeeded(&self, right: &Right) {
         let mut state = self.state();
@@ -210,6 +219,9 @@ impl State {
 
     /// Whether a line may be written, and how many were withheld before it, if any.
     fn may_tell(&mut self) -> Option<Option<u64>> {
+        if self.is_silent {
+            return None;
+        }
         let lines = self.lines.get_or_insert_with(|| Lines {
             bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
             begin: Instant::now(),

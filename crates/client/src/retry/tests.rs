@@ -131,3 +131,11 @@ async fn an_answer_that_never_comes_before_the_connection_ends_is_a_lost_connect
     };
     assert!(lost_connection(&err), "{err:?}");
 }
+
+#[test]
+fn a_connection_that_the_server_ends_is_a_lost_connection() {
+    let refused = h2::Error::from(h2::Reason::REFUSED_STREAM);
+    assert!(lost_connection(&std::io::Error::other(refused)));
+    let broken = h2::Error::from(h2::Reason::PROTOCOL_ERROR);
+    assert!(!lost_connection(&broken));
+}

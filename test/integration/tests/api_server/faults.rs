@@ -7,7 +7,7 @@ use kube_test_control_plane::faults::{
 };
 use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::route::Verb;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::harness::{Outfit, assert_begin};
 
@@ -130,23 +130,20 @@ async fn an_outage_is_told_with_its_length() {
     sleep(Duration::from_secs(4)).await;
     outfit.take_lines();
     outfit.faults().outage().begin_for(Duration::from_secs(300));
-    let begin = Instant::now();
     sleep(Duration::from_secs(301)).await;
     outfit.complete(3).await;
     nothing_is_lost(&outfit);
     let lines = outfit.take_lines();
+    let again = "INFO API server reachable again after=";
     assert_begin(
         &lines,
-        &[
-            "WARN API server unreachable, trying again",
-            "INFO API server reachable again after=3",
-        ],
+        &["WARN API server unreachable, trying again", again],
     );
-    // The next try after the end comes within the longest delay.
-    assert!(
-        begin.elapsed() < Duration::from_secs(301 + 60 + 60),
-        "{lines:#?}"
-    );
+    let seconds = lines[1][again.len()..].strip_suffix(" s").unwrap();
+    let seconds: u64 = seconds.parse().unwrap();
+    // A read that lost its connection is sent again for some seconds before it counts as failed,
+    // and the next try after the end comes within the longest delay.
+    assert!((285..360).contains(&seconds), "{lines:#?}");
 }
 
 #[tokio::test(start_paused = true)]
