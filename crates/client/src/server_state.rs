@@ -137,10 +137,7 @@ impl State {
             None => Instant::now(),
         };
         self.trouble = Some(Trouble { kind, since });
-        let Some(withheld) = self.may_tell() else {
-            return;
-        };
-        match kind {
+        self.tell(|withheld| match kind {
             TroubleKind::Unreachable => tracing::warn!(
                 %error, withheld,
                 "API server unreachable, trying again; check that it is up and that its address is right"
@@ -155,20 +152,22 @@ impl State {
                 "API server does not accept the credentials, trying again; check the token or \
                  client certificate, and when it expires"
             ),
-        }
+        });
     }
 
     fn reached(&mut self) {
-        if let Some(Trouble { kind, since }) = self.trouble.take()
-            && let Some(withheld) = self.may_tell()
-        {
-            let after = seconds(since);
-            if kind == TroubleKind::Unauthorized {
+        let Some(Trouble { kind, since }) = self.trouble.take() else {
+            return;
+        };
+        let after = seconds(since);
+        self.tell(|withheld| match kind {
+            TroubleKind::Unauthorized => {
                 tracing::info!(%after, withheld, "API server accepts the credentials again");
-            } else {
+            }
+            TroubleKind::Unreachable | TroubleKind::Untrusted => {
                 tracing::info!(%after, withheld, "API server reachable again");
             }
-        }
+        });
     }
 
     fn denied(&mut self, right: &Right, error: &Error) {
@@ -176,20 +175,19 @@ impl State {
             return;
         }
         self.missing.insert(right.clone(), Instant::now());
-        if let Some(withheld) = self.may_tell() {
+        self.tell(|withheld| {
             tracing::warn!(
                 %right, %error, withheld,
                 "right is missing, trying again; grant this user a role with the rule {}",
                 right.rule()
             );
-        }
+        });
     }
 
     fn granted(&mut self, right: &Right) {
-        if let Some(since) = self.missing.remove(right)
-            && let Some(withheld) = self.may_tell()
-        {
-            tracing::info!(%right, after = %seconds(since), withheld, "right is granted");
+        if let Some(since) = self.missing.remove(right) {
+            let after = seconds(since);
+            self.tell(|withheld| tracing::info!(%right, %after, withheld, "right is granted"));
         }
     }
 
@@ -199,40 +197,40 @@ impl State {
             return;
         }
         self.failing_since = Some(Instant::now());
-        if let Some(withheld) = self.may_tell() {
+        self.tell(|withheld| {
             tracing::warn!(
                 request = %right, %error, withheld,
                 "API server fails to answer, trying again; see its log"
             );
-        }
+        });
     }
 
     fn read(&mut self, resource: GroupResource) {
         self.failing.remove(&resource);
         if self.failing.is_empty()
             && let Some(since) = self.failing_since.take()
-            && let Some(withheld) = self.may_tell()
         {
-            tracing::info!(after = %seconds(since), withheld, "API server answers again");
+            let after = seconds(since);
+            self.tell(|withheld| tracing::info!(%after, withheld, "API server answers again"));
         }
     }
 
-    /// Whether a line may be written, and how many were withheld before it, if any.
-    fn may_tell(&mut self) -> Option<Option<u64>> {
+    /// Writes a line if it may be written, with how many were withheld before it, if any.
+    fn tell(&mut self, line: impl FnOnce(Option<u64>)) {
         if self.is_silent {
-            return None;
+            return;
         }
         let lines = self.lines.get_or_insert_with(|| Lines {
             bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
             begin: Instant::now(),
             withheld: 0,
         });
-        if !lines.bucket.try_accept(lines.begin.elapsed()) {
+        if lines.bucket.try_accept(lines.begin.elapsed()) {
+            let withheld = std::mem::take(&mut lines.withheld);
+            line(Some(withheld).filter(|count| *count > 0));
+        } else {
             lines.withheld += 1;
-            return None;
         }
-        let withheld = std::mem::take(&mut lines.withheld);
-        Some((withheld > 0).then_some(withheld))
     }
 }
 

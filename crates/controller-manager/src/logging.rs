@@ -125,8 +125,7 @@ mod tests {
             tracing::info!(pod = "web-\"0\"", replicas = 2, ready = false, "two\nlines");
             tracing::error!(after = 1.5, error = %"it broke", "failed");
         });
-        let lines = lines.lock().unwrap().clone();
-        lines
+        std::mem::take(&mut *lines.lock().unwrap())
     }
 
     #[test]

@@ -152,9 +152,9 @@ mod tests {
         }
     }
 
-    fn not_ready() -> Option<Waiting> {
+    fn not_ready() -> Waiting {
         let pod = "web-0".into();
-        Some(Waiting::PodNotReady { pod })
+        Waiting::PodNotReady { pod }
     }
 
     fn failure(err: ApiError) -> Error {
@@ -171,7 +171,7 @@ mod tests {
         told.synced(&key(), &synced(3, 3, None));
         assert_eq!(log.take(), [""; 0], "a set that is as wanted is not told");
         for ready in 0..3 {
-            told.synced(&key(), &synced(ready, 3, not_ready()));
+            told.synced(&key(), &synced(ready, 3, Some(not_ready())));
             pass(5).await;
         }
         told.synced(&key(), &synced(2, 3, None));
@@ -227,7 +227,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_set_that_is_gone_leaves_nothing_behind() {
         let told = SyncLog::default();
-        told.synced(&key(), &synced(0, 3, not_ready()));
+        told.synced(&key(), &synced(0, 3, Some(not_ready())));
         told.failed(&key(), &failure(ApiError::api(409, "Conflict", "changed")));
         let gone = Synced {
             status: None,

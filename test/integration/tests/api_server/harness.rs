@@ -149,13 +149,13 @@ impl Outfit {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, done).await.is_err() {
-            panic!(
-                "not complete: {}\n{:#?}",
-                self.set().await,
-                self.log.lines()
-            );
-        }
+        let in_time = tokio::time::timeout(PATIENCE, done).await.is_ok();
+        assert!(
+            in_time,
+            "not complete: {}\n{:#?}",
+            self.set().await,
+            self.log.lines()
+        );
     }
 
     /// The names of the pods that were made or deleted, in order, by whoever is no actor.
