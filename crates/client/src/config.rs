@@ -1,9 +1,11 @@
 //! From flags to a client: where the API server is, who we are, how often we may ask.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
 use kube::config::{
@@ -194,29 +196,47 @@ async fn read_kubeconfig(path: &Path) -> Result<Config, ConfigError> {
         KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
         other => bad_file(other),
     })?;
-    let authority = authority_file(&kubeconfig);
+    let cluster = current_cluster(&kubeconfig);
+    let authority = cluster.and_then(authority_file);
+    let names_proxy = cluster.is_some_and(|cluster| cluster.proxy_url.is_some());
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
         .map_err(bad_file)?;
     config.root_cert_file = authority;
+    if !names_proxy && !may_be_proxied(&config.cluster_url) {
+        config.proxy_url = None;
+    }
     Ok(config)
+}
+
+/// Whether the proxy of the environment is for this server: a secure one that is not on this
+/// machine.
+///
+/// Upstream: `httpproxy.Config.ProxyFunc`.
+fn may_be_proxied(server: &Uri) -> bool {
+    let host = server.host().unwrap_or_default();
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let is_local = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+    server.scheme() == Some(&Scheme::HTTPS) && !is_local
+}
+
+/// The cluster of the current context.
+fn current_cluster(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
+    let name = kubeconfig.current_context.as_ref()?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let context = contexts
+        .find(|named| &named.name == name)?
+        .context
+        .as_ref()?;
+    let mut clusters = kubeconfig.clusters.iter();
+    let named = clusters.find(|named| named.name == context.cluster)?;
+    named.cluster.as_ref()
 }
 
 /// The file of the certificate authority, which is read again from time to time; none where the
 /// authority stands in the kubeconfig itself.
-fn authority_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
-    let context = kubeconfig.current_context.as_ref()?;
-    let context = kubeconfig
-        .contexts
-        .iter()
-        .find(|named| &named.name == context)?;
-    let cluster = &context.context.as_ref()?.cluster;
-    let cluster = kubeconfig
-        .clusters
-        .iter()
-        .find(|named| &named.name == cluster)?;
-    let cluster = cluster.cluster.as_ref()?;
+fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
     let is_inline = cluster.certificate_authority_data.is_some();
     let file = cluster.certificate_authority.as_ref();
     file.filter(|file| !is_inline && !file.is_empty())
@@ -228,6 +248,9 @@ fn authority_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
 ///
 /// Upstream: `http.ProxyFromEnvironment`.
 async fn with_proxy_of_environment(mut config: Config) -> Result<Config, ConfigError> {
+    if !may_be_proxied(&config.cluster_url) {
+        return Ok(config);
+    }
     let name = || "server".to_owned();
     let kubeconfig = Kubeconfig {
         clusters: vec![NamedCluster {

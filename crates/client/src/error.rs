@@ -131,21 +131,7 @@ impl Error {
 
     /// True if the connection failed for its certificates or its encryption.
     pub fn is_tls(&self) -> bool {
-        let mut next: Option<&(dyn StdError + 'static)> = self.source();
-        while let Some(cause) = next {
-            if cause.is::<rustls::Error>() {
-                return true;
-            }
-            // An I/O error names the cause of what it wraps, not that itself.
-            next = match cause
-                .downcast_ref::<std::io::Error>()
-                .and_then(std::io::Error::get_ref)
-            {
-                Some(inner) => Some(inner),
-                None => cause.source(),
-            };
-        }
-        false
+        causes(self).any(<dyn StdError>::is::<rustls::Error>)
     }
 
     /// True if the server asks to slow down. Upstream: `apierrors.IsTooManyRequests`.
@@ -165,6 +151,22 @@ impl Error {
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Transport { .. } | Self::Timeout { .. })
     }
+}
+
+/// An error and its causes, those that an I/O error wraps included.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| {
+        // An I/O error names the cause of what it wraps, not that itself.
+        match error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+        {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        }
+    })
 }
 
 /// Renders an error with its causes, leaving out a cause that its wrapper has already printed.

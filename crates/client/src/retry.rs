@@ -12,6 +12,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
+use crate::error::causes;
 use crate::metrics::ClientMetrics;
 
 /// How often a request is sent again at most.
@@ -128,35 +129,27 @@ fn wait_before_resend<B>(
 ///
 /// Upstream: `net.IsConnectionReset`, `net.IsProbableEOF`, `net.IsHTTP2ConnectionLost`.
 fn lost_connection(err: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(err);
-    while let Some(err) = next {
-        if let Some(err) = err.downcast_ref::<std::io::Error>() {
-            let kind = err.kind();
-            if matches!(
-                kind,
+    causes(err).any(|cause| {
+        if let Some(err) = cause.downcast_ref::<std::io::Error>() {
+            return matches!(
+                err.kind(),
                 ErrorKind::ConnectionReset
                     | ErrorKind::ConnectionAborted
                     | ErrorKind::BrokenPipe
                     | ErrorKind::UnexpectedEof
-            ) {
-                return true;
-            }
+            );
         }
-        if let Some(err) = err.downcast_ref::<hyper::Error>()
-            && (err.is_incomplete_message()
+        if let Some(err) = cause.downcast_ref::<hyper::Error>() {
+            return err.is_incomplete_message()
                 || err.is_canceled()
                 || err.is_closed()
-                || err.is_timeout())
-        {
-            return true;
+                || err.is_timeout();
         }
-        if let Some(err) = err.downcast_ref::<h2::Error>() {
+        cause.downcast_ref::<h2::Error>().is_some_and(|err| {
             let refused = err.reason() == Some(h2::Reason::REFUSED_STREAM);
-            return err.is_io() || err.is_go_away() || refused;
-        }
-        next = err.source();
-    }
-    false
+            err.is_io() || err.is_go_away() || refused
+        })
+    })
 }
 
 #[cfg(test)]

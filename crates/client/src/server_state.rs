@@ -139,15 +139,18 @@ impl State {
         self.trouble = Some(Trouble { kind, since });
         self.tell(|withheld| match kind {
             TroubleKind::Unreachable => tracing::warn!(
+                parent: None,
                 %error, withheld,
                 "API server unreachable, trying again; check that it is up and that its address is right"
             ),
             TroubleKind::Untrusted => tracing::warn!(
+                parent: None,
                 %error, withheld,
                 "no secure connection to the API server, trying again; check its certificate and \
                  ours, when they expire, and the certificate authority"
             ),
             TroubleKind::Unauthorized => tracing::warn!(
+                parent: None,
                 %error, withheld,
                 "API server does not accept the credentials, trying again; check the token or \
                  client certificate, and when it expires"
@@ -162,10 +165,10 @@ impl State {
         let after = seconds(since);
         self.tell(|withheld| match kind {
             TroubleKind::Unauthorized => {
-                tracing::info!(%after, withheld, "API server accepts the credentials again");
+                tracing::info!(parent: None, %after, withheld, "API server accepts the credentials again");
             }
             TroubleKind::Unreachable | TroubleKind::Untrusted => {
-                tracing::info!(%after, withheld, "API server reachable again");
+                tracing::info!(parent: None, %after, withheld, "API server reachable again");
             }
         });
     }
@@ -177,6 +180,7 @@ impl State {
         self.missing.insert(right.clone(), Instant::now());
         self.tell(|withheld| {
             tracing::warn!(
+                parent: None,
                 %right, %error, withheld,
                 "right is missing, trying again; grant this user a role with the rule {}",
                 right.rule()
@@ -187,7 +191,7 @@ impl State {
     fn granted(&mut self, right: &Right) {
         if let Some(since) = self.missing.remove(right) {
             let after = seconds(since);
-            self.tell(|withheld| tracing::info!(%right, %after, withheld, "right is granted"));
+            self.tell(|withheld| tracing::info!(parent: None, %right, %after, withheld, "right is granted"));
         }
     }
 
@@ -199,6 +203,7 @@ impl State {
         self.failing_since = Some(Instant::now());
         self.tell(|withheld| {
             tracing::warn!(
+                parent: None,
                 request = %right, %error, withheld,
                 "API server fails to answer, trying again; see its log"
             );
@@ -211,11 +216,11 @@ impl State {
             && let Some(since) = self.failing_since.take()
         {
             let after = seconds(since);
-            self.tell(|withheld| tracing::info!(%after, withheld, "API server answers again"));
+            self.tell(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
         }
     }
 
-    /// Writes a line if it may be written, with how many were withheld before it, if any.
+    /// Writes a line, which belongs to no sync, if it may be written, with how many were withheld before it, if any.
     fn tell(&mut self, line: impl FnOnce(Option<u64>)) {
         if self.is_silent {
             return;

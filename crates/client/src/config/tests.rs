@@ -248,3 +248,41 @@ async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
     drop(watch.unwrap());
     assert_eq!(counts.take(), ["GET Some(200)"]);
 }
+
+#[tokio::test]
+async fn a_file_of_authorities_is_named_to_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = rcgen::generate_simple_self_signed(vec!["example.test".to_owned()]).unwrap();
+    std::fs::write(folder.path().join("ca.crt"), key.cert.pem()).unwrap();
+    let text = kubeconfig("https://example.test").replace(
+        "cluster: {server",
+        "cluster: {certificate-authority: ca.crt, proxy-url: \"socks5://127.0.0.1:1080\", server",
+    );
+    let path = folder.path().join("config");
+    std::fs::write(&path, text).unwrap();
+    let source = Source {
+        kubeconfig: Some(path),
+        master: None,
+    };
+    let config = load(&source).await.unwrap();
+    assert_eq!(config.root_cert_file, Some(folder.path().join("ca.crt")));
+    assert_eq!(config.proxy_url.unwrap(), "socks5://127.0.0.1:1080");
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_for_secure_servers_elsewhere() {
+    for (server, expected) in [
+        ("https://example.test", true),
+        ("https://192.0.2.1:6443", true),
+        ("http://example.test", false),
+        ("https://localhost:6443", false),
+        ("https://127.0.0.1:6443", false),
+        ("https://[::1]:6443", false),
+    ] {
+        assert_eq!(
+            may_be_proxied(&server.parse().unwrap()),
+            expected,
+            "{server}"
+        );
+    }
+}

@@ -62,3 +62,85 @@ impl DeliveryLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use tracing::Level;
+
+    use super::*;
+    use crate::fake::CapturedLog;
+    use crate::recorder::{EventType, ObjectReference};
+
+    fn event() -> Event {
+        Event {
+            name: "web.1".to_owned(),
+            regarding: Arc::new(ObjectReference::default()),
+            component: "test".into(),
+            severity: EventType::Normal,
+            reason: "R".to_owned(),
+            message: "m".to_owned(),
+            first_timestamp: Timestamp::UNIX_EPOCH,
+            last_timestamp: Timestamp::UNIX_EPOCH,
+            count: 1,
+            reporting: true,
+        }
+    }
+
+    #[test]
+    fn a_burst_is_told_at_its_begin_and_with_its_size_at_its_end() {
+        let log = CapturedLog::at(Level::INFO);
+        let mut told = DeliveryLog::default();
+        for (total, has_room) in [
+            (0, true),
+            (3, false),
+            (3, false),
+            (9, false),
+            (9, true),
+            (9, true),
+        ] {
+            told.dropped(total, has_room);
+        }
+        told.dropped(11, false);
+        told.dropped(11, true);
+        assert_eq!(
+            log.take(),
+            [
+                "WARN event queue is full, dropping events: they come faster than they can be sent",
+                "INFO event queue has room again dropped=9",
+                "WARN event queue is full, dropping events: they come faster than they can be sent",
+                "INFO event queue has room again dropped=2",
+            ]
+        );
+    }
+
+    #[test]
+    fn refusals_and_losses_are_told_once_until_an_event_is_taken() {
+        let log = CapturedLog::at(Level::INFO);
+        let mut told = DeliveryLog::default();
+        let denied = Error::api(403, "Forbidden", "a policy forbids it");
+        let exists = Error::api(409, "AlreadyExists", "there");
+        let lost = Error::Timeout {
+            action: "POST /".to_owned(),
+            after: std::time::Duration::from_secs(90),
+        };
+        for _ in 0..3 {
+            told.refused(&event(), &denied);
+            told.refused(&event(), &exists);
+            told.given_up(&event(), &lost);
+        }
+        told.delivered();
+        told.delivered();
+        assert_eq!(
+            log.take(),
+            [
+                "WARN the server refused an event event=web.1 error=a policy forbids it",
+                "WARN events get lost: giving up on one event=web.1 \
+                 error=POST /: no answer from the API server within 90 s",
+                "INFO events can be sent again lost=3",
+            ]
+        );
+    }
+}

@@ -61,3 +61,53 @@ impl Story {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+    use crate::fake::CapturedLog;
+
+    #[test]
+    fn what_happens_is_told_and_what_goes_on_failing_is_not() {
+        let log = CapturedLog::at(Level::INFO);
+        let story = Story::default();
+        let web = ObjectReference {
+            kind: "StatefulSet".to_owned(),
+            namespace: "ns".to_owned(),
+            name: "web".to_owned(),
+            uid: "u".to_owned(),
+            ..ObjectReference::default()
+        };
+        for _ in 0..2 {
+            story.tell(
+                &web,
+                EventType::Normal,
+                "SuccessfulCreate",
+                "Create Pod web-0",
+            );
+            for _ in 0..3 {
+                story.tell(
+                    &web,
+                    EventType::Warning,
+                    "FailedCreate",
+                    "Create Pod web-1 failed",
+                );
+            }
+            for _ in 0..3 {
+                story.tell(
+                    &web,
+                    EventType::Warning,
+                    "RecreatingFailedPod",
+                    "web-2 failed",
+                );
+            }
+        }
+        let created = "INFO Event occurred object=ns/web kind=StatefulSet type=Normal \
+                       reason=SuccessfulCreate note=Create Pod web-0";
+        let replaced = "INFO Event occurred object=ns/web kind=StatefulSet type=Warning \
+                        reason=RecreatingFailedPod note=web-2 failed";
+        assert_eq!(log.take(), [created, replaced, created, replaced]);
+    }
+}

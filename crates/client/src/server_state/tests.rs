@@ -90,7 +90,7 @@ async fn an_outage_that_changes_its_kind_is_told_again() {
     for (line, begin) in lines.iter().zip(begins) {
         assert!(line.starts_with(begin), "{line}");
     }
-    assert!(lines[1].contains("certificate expired"), "{}", lines[1]);
+    assert!(lines[1].contains("Expired"), "{}", lines[1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,6 +45,8 @@ fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing
         plane.api.create(Kind::Set, &set);
         proxy.lead_to(Way::Open);
         controller.logged("API server reachable again");
+        // The next bar shall find the controller at rest.
+        controller.logged("set is in its wanted state");
         history.until("the set to be complete", |history| {
             history.is_complete(&name)
         });
