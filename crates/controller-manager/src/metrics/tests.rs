@@ -87,6 +87,40 @@ fn the_page_of_metrics_lists_what_is_shown() {
     assert!(gone.is_empty(), "in {} alone:\n{gone:#?}", path.display());
 }
 
+/// The words of a text that begin as the names of families do.
+fn names(text: &str) -> BTreeSet<&str> {
+    let prefixes = [
+        "informer_",
+        "kubernetes_",
+        "leader_election_",
+        "process_",
+        "rest_client_",
+        "statefulset_controller_",
+        "workqueue_",
+    ];
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix)))
+        .collect()
+}
+
+#[test]
+fn alerts_and_dashboard_name_what_is_shown() {
+    let text = counted(RELEASE).gather();
+    let shown: BTreeSet<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split(['{', ' ']).next())
+        .collect();
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy/monitoring");
+    for file in ["alerts.yaml", "dashboard.json"] {
+        let file = fs::read_to_string(folder.join(file)).unwrap();
+        let named = names(&file);
+        assert!(!named.is_empty());
+        let unknown: Vec<_> = named.difference(&shown).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
+
 #[test]
 fn requests_name_the_host_as_go_does() {
     let text = counted(RELEASE).gather();
