@@ -7,6 +7,7 @@ mod deploy;
 mod harness;
 mod logs;
 mod make_run;
+mod metrics;
 mod outages;
 #[cfg(feature = "python")]
 mod python;
