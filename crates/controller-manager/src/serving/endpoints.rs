@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
+use statefulset_client::metrics::prometheus::text;
 use tokio::time::timeout;
 
 use super::answer::{self, Answer, JSON};
@@ -15,7 +16,7 @@ use super::health::{Endpoint, Health};
 use super::zpages::{self, StatusPage};
 
 /// The type of metrics.
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const METRICS: &str = text::CONTENT_TYPE;
 /// The paths that `/statusz` lists: the first parts of all, as upstream.
 const LISTED: [&str; 6] = [
     "/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz",
