@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::Uri;
+use http::uri::Authority;
 use prometheus::{Error, Registry};
 use statefulset_client::leaderelection::LeaderElectionMetrics;
 use statefulset_client::metrics::ClientMetrics;
@@ -62,9 +63,7 @@ impl Metrics {
 
     /// What a new client of this server takes.
     pub(crate) fn client(&self, server: &Uri) -> Arc<dyn ClientMetrics> {
-        let authority = server
-            .authority()
-            .map_or("", |authority| authority.as_str());
+        let authority = server.authority().map_or("", Authority::as_str);
         // Go's `URL.Host` has no user.
         let host = authority
             .rsplit_once('@')

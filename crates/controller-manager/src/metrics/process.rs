@@ -10,7 +10,7 @@ use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
 /// kernel's own clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 /// What Go shows where there is no limit: the largest unsigned integer, as a float.
-const UNLIMITED: f64 = 18_446_744_073_709_551_615.0;
+const UNLIMITED: f64 = 18_446_744_073_709_552_000.0;
 
 /// Name, help, type and value of each family.
 type Family = (
