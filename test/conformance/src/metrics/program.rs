@@ -28,7 +28,7 @@ const FAULTS: &str = r#"{"requests": [
     {"match": {"verbs": ["create"], "resources": ["pods"]}, "when": {"limit": 1},
      "action": {"respond": {"tooManyRequests": {"retryAfterSeconds": 1}}}},
     {"match": {"verbs": ["update"], "resources": ["leases"]}, "when": {"skip": 1, "limit": 1},
-     "action": {"respond": "internalError"}}
+     "action": {"respond": {"internalError": {"message": "boom"}}}}
 ]}"#;
 
 /// The beginnings of lines that a scrape has once everything has happened.

@@ -168,10 +168,10 @@ fn a_queue_shows_its_series_at_once() {
     let values = ["2", "1", "1", "1e-08", "1", "1", "1.5", "0.05", "1"];
     assert_eq!(singles(&scrape), expected(values));
     assert_eq!(
-        lines(&scrape, "workqueue_queue_duration_seconds_bucket")[..2],
+        lines(&scrape, "workqueue_queue_duration_seconds_bucket")[2..4],
         [
-            "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"1e-08\"} 1",
-            "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"1e-07\"} 1",
+            "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"1e-06\"} 1",
+            "workqueue_queue_duration_seconds_bucket{name=\"q\",le=\"9.999999999999999e-06\"} 1",
         ]
     );
 }

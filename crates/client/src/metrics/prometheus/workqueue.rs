@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use prometheus::{
     Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
-    IntGauge, IntGaugeVec, Opts, Registry,
+    IntGauge, IntGaugeVec, Opts, Registry, exponential_buckets,
 };
 
 use super::register;
 use crate::workqueue::{QueueMetrics, Unfinished};
 
-/// Buckets of the time that a key waits or is worked on, in seconds.
-const SECONDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
+/// Buckets of the time that a key waits or is worked on, in seconds: the first, and how many there
+/// are, each ten times the one before. They are multiplied out, as upstream does, because the label
+/// shows the error of it: `9.999999999999999e-06`.
+const SECONDS: (f64, usize) = (1e-8, 10);
 /// How often the gauges of unfinished work are set anew.
 ///
 /// Upstream: `defaultUnfinishedWorkUpdatePeriod`.
@@ -40,6 +42,7 @@ impl WorkqueueFamilies {
     /// The registry has one of them already.
     pub fn register(registry: &Registry) -> Result<Self, Error> {
         let labels = &["name"];
+        let buckets = exponential_buckets(SECONDS.0, 10.0, SECONDS.1)?;
         let counter = |name: &str, help: &str| {
             register(registry, IntCounterVec::new(Opts::new(name, help), labels))
         };
@@ -47,7 +50,7 @@ impl WorkqueueFamilies {
             register(registry, GaugeVec::new(Opts::new(name, help), labels))
         };
         let histogram = |name: &str, help: &str| {
-            let options = HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+            let options = HistogramOpts::new(name, help).buckets(buckets.clone());
             register(registry, HistogramVec::new(options, labels))
         };
         let depth = Opts::new("workqueue_depth", "[BETA] Current depth of workqueue");
