@@ -16,7 +16,7 @@ CRATES := $(wildcard crates/*)
 # A target whose content has not landed says so and fails.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
-.PHONY: help run build test test-integration test-e2e test-stand-ins lint check-crates \
+.PHONY: help run build test test-integration test-e2e soak test-stand-ins lint check-crates \
 	check-embedding bench simulate fuzz repeat mutants fmt
 
 help: ## Show what there is to make
@@ -52,9 +52,13 @@ test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl 
 test-stand-ins: build ## Run upstream's tests as against a real API server, over programs in its place
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
+soak: build ## Kill, pause and restart the leader of two instances during roll-outs, for SOAK_SECONDS (300)
+	@$(CARGO) test --locked -p e2e --features soak --test binaries -- --nocapture \
+		leader_election::soak
+
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl,e2e/python --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 

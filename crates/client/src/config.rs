@@ -303,8 +303,8 @@ pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, Co
         .map_err(|_| ConfigError::BadUserAgent(options.user_agent.clone()))?;
     config.headers.push((header::USER_AGENT, user_agent));
     let server = config.cluster_url.clone();
-    let transport =
-        Transport::new(config).map_err(|source| ConfigError::Connection { server, source })?;
+    let transport = Transport::new(config, options.fence.clone())
+        .map_err(|source| ConfigError::Connection { server, source })?;
     let service = service_fn(move |request| {
         let transport = transport.clone();
         async move { transport.send(request).await }

@@ -13,6 +13,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
+use crate::error::causes;
 use crate::leaderelection::NotLeading;
 use crate::server_state::{Right, ServerState};
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
@@ -319,11 +320,10 @@ const JSON: &str = "application/json";
 fn transport(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
     let action = action.to_owned();
     let first: &(dyn StdError + 'static) = source.as_ref();
-    let mut causes = std::iter::successors(Some(first), |&err| err.source());
-    if causes.clone().any(<dyn StdError>::is::<NotLeading>) {
+    if causes(first).any(<dyn StdError>::is::<NotLeading>) {
         return Error::NotLeading { action };
     }
-    match causes.find_map(|err| err.downcast_ref::<ResponseTimeout>()) {
+    match causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>()) {
         Some(timeout) => Error::Timeout {
             action,
             after: timeout.after,

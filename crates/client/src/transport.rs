@@ -15,10 +15,12 @@ use kube::config::Config;
 use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::leaderelection::Fence;
 use connect::connect;
 use token_file::TokenFile;
 
 mod connect;
+mod fenced_io;
 mod token_file;
 
 /// How long the files of a client certificate are taken to be unchanged.
@@ -36,6 +38,8 @@ struct Shared {
     /// What connections are made from, without the token file.
     config: Config,
     token: Option<TokenFile>,
+    /// What keeps the connections of a process that doesn't lead from sending.
+    fence: Option<Fence>,
     /// The files of the client certificate.
     files: Vec<PathBuf>,
     /// Whether a credential plugin is configured.
@@ -59,12 +63,13 @@ type Contents = Vec<Option<Vec<u8>>>;
 
 impl Transport {
     /// Connections as the configuration describes them; the first is opened with the first
-    /// request. Needs a running tokio runtime. Runs the credential plugin, if there is one.
+    /// request. While the fence is closed they send nothing, not even reads, and break. Needs a
+    /// running tokio runtime. Runs the credential plugin, if there is one.
     ///
     /// # Errors
     ///
     /// Credentials, certificates or the proxy are of no use.
-    pub fn new(mut config: Config) -> Result<Self, BoxError> {
+    pub fn new(mut config: Config, fence: Option<Fence>) -> Result<Self, BoxError> {
         // A file wins over a token in the kubeconfig, as with client-go, and is read by us: kube
         // reads it every minute too, but not when the server refuses a token before.
         let token = config.auth_info.token_file.take();
@@ -80,7 +85,7 @@ impl Transport {
             .collect();
         let contents = read(&files);
         let state = State {
-            client: connect(&config)?,
+            client: connect(&config, fence.as_ref())?,
             contents,
             unusable: None,
             checked: Instant::now(),
@@ -89,6 +94,7 @@ impl Transport {
         };
         Ok(Self(Arc::new(Shared {
             token,
+            fence,
             files,
             has_plugin: info.exec.is_some(),
             config,
@@ -164,7 +170,7 @@ impl Shared {
             let changed = state.contents != contents && state.unusable.as_ref() != Some(&contents);
             changed || (state.in_doubt && self.has_plugin)
         };
-        let connected = is_needed.then(|| connect(&self.config));
+        let connected = is_needed.then(|| connect(&self.config, self.fence.as_ref()));
         let mut state = self.state();
         (state.checked, state.in_doubt, state.checking) = (Instant::now(), false, false);
         match connected {

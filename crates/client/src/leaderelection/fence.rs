@@ -21,9 +21,11 @@ pub struct NotLeading;
 /// elector has noticed or not. Clones are the same fence.
 ///
 /// As a [`Layer`] it belongs right around what sends: below waits for rate limits and below
-/// retries, so that a request which had to wait is looked at again.
+/// retries, so that a request which had to wait is looked at again. The connections of this crate's
+/// [`Transport`] look once more, when they hand bytes to the system.
 ///
 /// [`LeaderElector`]: super::LeaderElector
+/// [`Transport`]: crate::transport::Transport
 #[derive(Clone)]
 pub struct Fence {
     clock: Arc<dyn MonotonicClock>,
@@ -33,7 +35,7 @@ pub struct Fence {
 
 impl Fence {
     /// A closed fence that goes by this clock.
-    pub(super) fn new(clock: Arc<dyn MonotonicClock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn MonotonicClock>) -> Self {
         Self {
             clock,
             deadline: Arc::default(),
@@ -49,7 +51,7 @@ impl Fence {
         }
     }
 
-    pub(super) fn open_until(&self, deadline: Duration) {
+    pub(crate) fn open_until(&self, deadline: Duration) {
         self.set(Some(deadline));
     }
 

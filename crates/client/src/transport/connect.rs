@@ -16,6 +16,9 @@ use kube::client::{Body, ConfigExt as _};
 use kube::config::Config;
 use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 
+use super::fenced_io::FencedIo;
+use crate::leaderelection::Fence;
+
 /// How long a connection may take to be made, with everything that belongs to it.
 /// Upstream: the dialer of `rest.TransportFor`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,31 +33,32 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a connection without requests is kept.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
-/// Makes a client; it connects with its first request.
+/// Makes a client; it connects with its first request. Its connections send nothing while the fence
+/// is closed.
 ///
 /// # Errors
 ///
 /// Credentials, certificates or the proxy are of no use.
-pub(super) fn connect(config: &Config) -> Result<kube::Client, BoxError> {
+pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Client, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(TCP_KEEPALIVE));
     let Some(proxy) = &config.proxy_url else {
-        return over(config, tcp);
+        return over(config, fence, tcp);
     };
     match proxy.scheme_str() {
         Some("socks5") => {
             let socks = SocksV5::new(proxy.clone(), tcp);
             match user_info(proxy) {
-                Some((user, password)) => over(config, socks.with_auth(user, password)),
-                None => over(config, socks),
+                Some((user, password)) => over(config, fence, socks.with_auth(user, password)),
+                None => over(config, fence, socks),
             }
         }
-        Some("http") => over(config, tunnel(proxy, tcp)?),
+        Some("http") => over(config, fence, tunnel(proxy, tcp)?),
         Some("https") => {
             let secured = config.rustls_https_connector_with_connector(tcp)?;
-            over(config, tunnel(proxy, secured)?)
+            over(config, fence, tunnel(proxy, secured)?)
         }
         _ => Err(format!("proxy {proxy} is neither http, https nor socks5").into()),
     }
@@ -96,7 +100,7 @@ fn unescape(text: &str) -> String {
 }
 
 /// Puts TLS, HTTP and the credentials over a connector.
-fn over<C>(config: &Config, connector: C) -> Result<kube::Client, BoxError>
+fn over<C>(config: &Config, fence: Option<&Fence>, connector: C) -> Result<kube::Client, BoxError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -110,7 +114,9 @@ where
         let resolver = FixedServerNameResolver::new(name.clone().try_into()?);
         tls = tls.with_server_name_resolver(resolver);
     }
-    let secured = tls.enable_all_versions().wrap_connector(connector);
+    let fence = fence.cloned();
+    let fenced = connector.map_response(move |io| FencedIo::new(io, fence.clone()));
+    let secured = tls.enable_all_versions().wrap_connector(fenced);
     let limited = service_fn(move |uri: Uri| {
         let connecting = secured.clone().oneshot(uri);
         Box::pin(async move {

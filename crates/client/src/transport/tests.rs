@@ -59,7 +59,7 @@ async fn a_token_that_is_refused_is_read_again() {
     let mut config = Config::new(uri);
     config.auth_info.token_file = Some(file.path().to_str().unwrap().to_owned());
     config.auth_info.token = Some("overruled".into());
-    let transport = Transport::new(config).unwrap();
+    let transport = Transport::new(config, None).unwrap();
     assert_eq!(ask(&transport).await, 401);
     std::fs::write(file.path(), "two\n").unwrap();
     assert_eq!(ask(&transport).await, 200);
@@ -87,7 +87,7 @@ async fn a_plugin_whose_token_is_refused_is_asked_again() {
         }))
         .unwrap(),
     );
-    let transport = Transport::new(config).unwrap();
+    let transport = Transport::new(config, None).unwrap();
     credentials("two");
     assert_eq!(ask(&transport).await, 401);
     assert_eq!(ask(&transport).await, 401, "not asked again at once");
@@ -101,7 +101,7 @@ async fn a_plugin_whose_token_is_refused_is_asked_again() {
 async fn a_token_file_that_is_missing_and_a_proxy_of_no_kind_are_told() {
     let mut config = Config::new(Uri::from_static("http://127.0.0.1:1"));
     config.auth_info.token_file = Some("/nonexistent/token".to_owned());
-    let error = Transport::new(config).err().unwrap().to_string();
+    let error = Transport::new(config, None).err().unwrap().to_string();
     assert!(
         error.starts_with("cannot read the token file /nonexistent/token: "),
         "{error}"
@@ -109,7 +109,7 @@ async fn a_token_file_that_is_missing_and_a_proxy_of_no_kind_are_told() {
 
     let mut config = Config::new(Uri::from_static("https://127.0.0.1:1"));
     config.proxy_url = Some(Uri::from_static("ftp://proxy.test"));
-    let error = Transport::new(config).err().unwrap().to_string();
+    let error = Transport::new(config, None).err().unwrap().to_string();
     assert_eq!(
         error,
         "proxy ftp://proxy.test/ is neither http, https nor socks5"

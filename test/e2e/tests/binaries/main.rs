@@ -5,6 +5,7 @@
 mod crashes;
 mod deploy;
 mod harness;
+mod leader_election;
 mod logs;
 mod make_run;
 mod metrics;

@@ -139,6 +139,15 @@ impl History {
             .filter_map(|((_, name), lives)| Some((name.as_str(), lives.now.as_ref()?)))
     }
 
+    /// The generation of a set; 0 if there is none.
+    pub(crate) fn generation(&self, set: &str) -> i64 {
+        let mut sets = self.now(Kind::Set);
+        let found = sets.find(|(name, _)| *name == set);
+        found.map_or(0, |(_, set)| {
+            set["metadata"]["generation"].as_i64().unwrap()
+        })
+    }
+
     /// Whether the set has done all that its spec asks for, and says so.
     pub(crate) fn is_complete(&self, set: &str) -> bool {
         let key = (Kind::Set, set.to_owned());

@@ -1,6 +1,7 @@
 //! What the tests share: the programs, processes that never outlive a test, and a view of the API.
 
 mod api;
+mod audit;
 mod history;
 mod plane;
 mod process;
@@ -10,6 +11,7 @@ mod session;
 pub(crate) use conformance::programs::{Programs, root};
 
 pub(crate) use api::{Api, Kind};
+pub(crate) use audit::{Audit, Entry};
 pub(crate) use history::History;
 pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};

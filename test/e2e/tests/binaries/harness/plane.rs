@@ -1,7 +1,9 @@
 //! The control plane, on a port of its own, and controllers that run against it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,8 +15,8 @@ pub(crate) struct Plane {
     controller: PathBuf,
     kubeconfig: PathBuf,
     pub(crate) api: Api,
-    _process: Process,
-    _folder: TempDir,
+    process: Process,
+    folder: TempDir,
 }
 
 impl Plane {
@@ -40,8 +42,8 @@ impl Plane {
             api: Api::connect(&kubeconfig),
             controller: programs.controller.clone(),
             kubeconfig,
-            _process: process,
-            _folder: folder,
+            process,
+            folder,
         }
     }
 
@@ -52,7 +54,17 @@ impl Plane {
 
     /// Starts a controller with these flags.
     pub(crate) fn controller_with(&self, flags: &[String]) -> Process {
-        Process::start("controller", Command::new(&self.controller).args(flags))
+        self.named_controller("controller", flags)
+    }
+
+    /// Starts a controller with these flags, called so in messages.
+    pub(crate) fn named_controller(&self, name: &str, flags: &[String]) -> Process {
+        Process::start(name, Command::new(&self.controller).args(flags))
+    }
+
+    /// The next line that the control plane writes to its standard output, unless it takes longer.
+    pub(crate) fn next_line(&mut self, patience: Duration) -> Option<String> {
+        self.process.next_line(patience)
     }
 
     /// Writes a kubeconfig with a token of a service account.
@@ -87,9 +99,9 @@ impl Plane {
     pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
         let mut kubeconfig = self.kubeconfig();
         change(&mut kubeconfig);
-        let path = self.kubeconfig.with_file_name("other-kubeconfig");
-        std::fs::write(&path, kubeconfig.to_string()).unwrap();
-        path
+        let mut file = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
+        file.write_all(kubeconfig.to_string().as_bytes()).unwrap();
+        file.into_temp_path().keep().unwrap()
     }
 
     /// Writes a kubeconfig with other credentials.

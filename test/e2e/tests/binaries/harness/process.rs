@@ -80,6 +80,16 @@ impl Process {
         }
     }
 
+    /// The next line of standard output, unless it takes longer. It is not kept.
+    pub(crate) fn next_line(&mut self, patience: Duration) -> Option<String> {
+        self.stdout.incoming.recv_timeout(patience).ok()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
