@@ -323,11 +323,9 @@ fn transport(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
     if causes(first).any(<dyn StdError>::is::<NotLeading>) {
         return Error::NotLeading { action };
     }
-    match causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>()) {
-        Some(timeout) => Error::Timeout {
-            action,
-            after: timeout.after,
-        },
+    let timeout = causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>());
+    match timeout.map(|timeout| timeout.after) {
+        Some(after) => Error::Timeout { action, after },
         None => Error::Transport { action, source },
     }
 }
