@@ -126,7 +126,7 @@ pub(crate) async fn run(
     };
     let clients = [informer_client, client];
     let families = metrics.controller.clone();
-    let work = work(
+    let work = Box::pin(work(
         &options,
         seeds,
         clients,
@@ -134,7 +134,7 @@ pub(crate) async fn run(
         clock,
         &port,
         stop.clone(),
-    );
+    ));
     let result = match election {
         Some(election) => {
             port.stands_by(election.health());

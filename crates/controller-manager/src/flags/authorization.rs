@@ -6,6 +6,10 @@ use super::values::{self, OptionalPath, Strings};
 
 /// Upstream: `DelegatingAuthorizationOptions`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields are called as the flags are"
+)]
 #[command(next_help_heading = "Authorization flags")]
 pub(crate) struct AuthorizationFlags {
     /// Paths that anybody may get; the API server isn't asked. A * at the end stands for anything

@@ -10,6 +10,10 @@ use super::values;
 
 /// Upstream: `LeaderElectionConfiguration`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields are called as the flags are"
+)]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct LeaderElectionFlags {
     /// Run only while holding a lease. Without it, see to it that no other StatefulSet controller

@@ -27,6 +27,7 @@ pub(crate) struct SniCertKey {
 
 /// Upstream: `SecureServingOptions`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is that of the help")]
 #[command(next_help_heading = "Secure serving flags")]
 pub(crate) struct SecureServingFlags {
     /// Address to listen on; 0.0.0.0, :: or nothing for all interfaces

@@ -97,11 +97,12 @@ fn certificate_user(
     der: Option<&CertificateDer<'_>>,
 ) -> User {
     let digest = digest(&SHA256, der.map_or(&[], |der| der.as_ref()));
-    let hash: String = digest
+    let digits: Vec<String> = digest
         .as_ref()
         .iter()
         .map(|it| format!("{it:02x}"))
         .collect();
+    let hash = digits.concat();
     User {
         name: subject.common_name,
         uid: subject.uid,

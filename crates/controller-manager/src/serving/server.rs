@@ -136,7 +136,13 @@ impl Server {
                 .keep_alive_interval(IDLE_MAX)
                 .keep_alive_timeout(PING_MAX);
             let connection = builder.serve_connection(io, service);
-            until_end(connection, |it| it.graceful_shutdown(), &slot, &stop).await;
+            until_end(
+                connection,
+                http2::Connection::graceful_shutdown,
+                &slot,
+                &stop,
+            )
+            .await;
         } else {
             let mut builder = http1::Builder::new();
             // The time counts from the end of the answer before.
@@ -144,7 +150,13 @@ impl Server {
                 .timer(TokioTimer::new())
                 .header_read_timeout(IDLE_MAX);
             let connection = builder.serve_connection(io, service);
-            until_end(connection, |it| it.graceful_shutdown(), &slot, &stop).await;
+            until_end(
+                connection,
+                http1::Connection::graceful_shutdown,
+                &slot,
+                &stop,
+            )
+            .await;
         }
     }
 }
@@ -167,15 +179,14 @@ async fn until_end<C, E>(
         () = slot.worn_out() => None,
         ended = &mut connection => Some(ended),
     };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            shut_down(connection.as_mut());
-            match timeout(FAREWELL_MAX, connection).await {
-                Ok(ended) => ended,
-                Err(_) => return,
-            }
-        }
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        shut_down(connection.as_mut());
+        let Ok(ended) = timeout(FAREWELL_MAX, connection).await else {
+            return;
+        };
+        ended
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");

@@ -48,12 +48,15 @@ pub(crate) struct ServingFlags<'a> {
     pub(crate) authorization: &'a AuthorizationFlags,
 }
 
+/// What counts the requests to a server, by its address.
+pub(crate) type MetricsOf = dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync;
+
 /// What the port needs of the rest of the program.
 pub(crate) struct Surroundings {
     /// What the program calls itself to the API server.
     pub(crate) user_agent: String,
     /// What counts the requests to a server.
-    pub(crate) client_metrics: Box<dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync>,
+    pub(crate) client_metrics: Box<MetricsOf>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Arc<dyn Jitter>,
 }

@@ -1,5 +1,6 @@
 //! Users that a trusted proxy names in headers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -118,7 +119,7 @@ fn extra(headers: &HeaderMap, prefixes: &[String]) -> BTreeMap<String, Vec<Strin
             };
             let key = percent_decode_str(key)
                 .decode_utf8()
-                .map_or_else(|_| key.to_owned(), |decoded| decoded.into_owned());
+                .map_or_else(|_| key.to_owned(), Cow::into_owned);
             let found = values(headers, name.as_str()).map(str::to_owned);
             extra.entry(key).or_default().extend(found);
         }

@@ -52,13 +52,12 @@ impl Tokens {
     /// It is nobody's, or the API server can't be asked. The latter isn't remembered.
     pub(super) async fn user(&self, token: &str) -> Result<User, String> {
         let key = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
-        let known = match self.cache.get(&key) {
-            Some(known) => known,
-            None => {
-                let found = self.ask(token).await?;
-                self.cache.insert(key, found.clone(), self.ttl);
-                found
-            }
+        let known = if let Some(known) = self.cache.get(&key) {
+            known
+        } else {
+            let found = self.ask(token).await?;
+            self.cache.insert(key, found.clone(), self.ttl);
+            found
         };
         known.ok_or_else(|| INVALID.to_owned())
     }
