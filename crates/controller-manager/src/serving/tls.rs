@@ -175,7 +175,7 @@ mod tests {
         });
         let (newest, older): (Vec<SupportedCipherSuite>, Vec<SupportedCipherSuite>) =
             provider.cipher_suites.iter().copied().partition(is_newest);
-        let older: Vec<_> = older.iter().map(|suite| suite.suite()).collect();
+        let older: Vec<_> = older.iter().map(SupportedCipherSuite::suite).collect();
         assert_eq!(newest.len(), 3);
         assert_eq!(older, [CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]);
         let groups: Vec<_> = provider.kx_groups.iter().map(|it| it.name()).collect();

@@ -33,7 +33,10 @@ fn switch(name: &'static str, works: bool) -> Arc<Switch> {
     })
 }
 
-fn health(checks: &[(&'static str, bool)]) -> Health {
+/// A check by name, and whether it passes.
+type Works = (&'static str, bool);
+
+fn health(checks: &[Works]) -> Health {
     let health = Health::default();
     for (name, works) in checks {
         health.add(switch(name, *works));
@@ -57,7 +60,7 @@ async fn answers_are_those_of_the_reference() {
     let passed = "[+]leaderElection ok\n[+]statefulset-controller ok\nhealthz check passed\n";
     let failed = "[-]leaderElection failed: reason withheld\n[+]statefulset-controller ok\n\
                   healthz check failed\n";
-    let table: [(&[(&'static str, bool)], &str, u16, &str); 11] = [
+    let table: [(&[Works], &str, u16, &str); 11] = [
         (&[], "", 200, "ok"),
         (&[], "verbose", 200, "healthz check passed\n"),
         (&well, "", 200, "ok"),
