@@ -81,13 +81,13 @@ fn a_member_that_appears_in_a_settled_template_makes_no_write() {
 /// Runs the settled clusters after a change to each, in every version that can be emulated.
 fn assert_settled_after(change: impl Fn(&mut Value)) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
-    for line in lines(&path).unwrap() {
-        let mut cluster: Value = serde_json::from_str(&line).unwrap();
+    for line in lines(&path).expect("the vectors can be read") {
+        let mut cluster: Value = serde_json::from_str(&line).expect("a line is a cluster");
         change(&mut cluster);
         let cluster = to_go_string(&cluster);
         for minor in 33..=36 {
             let gates = FeatureGates::at(KubeVersion::v1(minor));
-            let verdict = settled::run_with(&cluster, gates).unwrap();
+            let verdict = settled::run_with(&cluster, gates).expect("it is still a cluster");
             let (id, differences) = (verdict.id, verdict.differences);
             assert!(differences.is_empty(), "{id} as 1.{minor}: {differences:?}");
         }
