@@ -105,9 +105,12 @@ impl Contest {
         });
         let stop = CancellationToken::new();
         let (stopped, working) = (stop.clone(), stop.clone());
-        let task = self
-            .running
-            .spawn(async move { (name, elector.run(&stopped, controller.run(working)).await) });
+        let task = self.running.spawn(async move {
+            (
+                name,
+                Box::pin(elector.run(&stopped, controller.run(working))).await,
+            )
+        });
         Instance { stop, task }
     }
 

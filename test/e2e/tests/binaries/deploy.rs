@@ -7,7 +7,7 @@ use std::process::Command;
 use e2e::deploy::{build, collection, kustomization};
 use serde_json::{Value, json};
 
-use crate::harness::{History, Kind, Plane, Process, Signal, programs};
+use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs};
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     let found = objects.iter().find(|object| object["kind"] == kind);
@@ -33,6 +33,55 @@ fn refused(audit: &Path, user: &str) -> Vec<String> {
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// A client of the controller's own port, with these credentials.
+fn port_client(folder: &Path, port: u16, user: &Value) -> Api {
+    let server = format!("https://127.0.0.1:{port}");
+    let kubeconfig = json!({
+        "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
+        "users": [{"name": "c", "user": user}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "current-context": "c",
+    });
+    let path = folder.join("port");
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    Api::connect(&path)
+}
+
+/// Checks that the port answers probes of everybody, and shows metrics to whoever has the role that
+/// is shipped for it, and to nobody else.
+fn assert_scraped(plane: &Plane, folder: &Path, port: u16) {
+    let nobody = port_client(folder, port, &json!({}));
+    for path in ["/livez", "/readyz", "/healthz"] {
+        assert_eq!(nobody.text(path).unwrap(), "ok", "{path}");
+    }
+    assert!(nobody.text("/metrics").is_err());
+
+    for object in build(&kustomization("components/service-monitor")) {
+        if object["kind"] == "ClusterRole" {
+            plane.api.post(&collection(&object), &object);
+        }
+    }
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let account = json!({"metadata": {"name": "prometheus"}});
+    plane.api.post(accounts, &account);
+    let binding = json!({
+        "metadata": {"name": "prometheus"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "statefulset-controller-manager:metrics-reader",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": "prometheus", "namespace": "default"}],
+    });
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    plane.api.post(bindings, &binding);
+    let token = plane.token("default", "prometheus");
+    let scraper = port_client(folder, port, &json!({"token": token}));
+    let metrics = scraper.text("/metrics").unwrap();
+    let leads = "leader_election_master_status{name=\"statefulset-controller-manager\"} 1";
+    assert!(metrics.contains(leads), "{metrics}");
+    assert!(scraper.text("/configz").is_err());
 }
 
 /// Installs an overlay, runs the controller as its Deployment does, and has it bring a set up,
@@ -64,7 +113,8 @@ fn works(overlay: &str) {
         kubeconfig.display()
     ));
     flags.push("--bind-address=127.0.0.1".to_owned());
-    flags.push(format!("--secure-port={}", free_port()));
+    let port = free_port();
+    flags.push(format!("--secure-port={port}"));
     let mut history = History::begin(&plane.api);
     let controller = plane.controller_with(&flags);
 
@@ -98,6 +148,8 @@ fn works(overlay: &str) {
     history.until("the rollout to be complete", |history| {
         history.is_complete("web") && history.counts(Kind::Revision, "web-").len() == 2
     });
+
+    assert_scraped(&plane, folder.path(), port);
 
     let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = plane.api.get(&lease);

@@ -79,6 +79,12 @@ impl Api {
         self.ask(request.body(object.to_string().into_bytes()).unwrap())
     }
 
+    /// The text at any path.
+    pub(crate) fn text(&self, path: &str) -> Result<String, kube::Error> {
+        let request = Request::get(path).body(Vec::new()).unwrap();
+        self.runtime.block_on(self.client.request_text(request))
+    }
+
     /// Reads any path.
     pub(crate) fn get(&self, path: &str) -> Value {
         self.ask(Request::get(path).body(Vec::new()).unwrap())

@@ -67,11 +67,16 @@ impl Plane {
         self.process.next_line(patience)
     }
 
+    /// A token of a service account.
+    pub(crate) fn token(&self, namespace: &str, name: &str) -> String {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let answer = self.api.post(&path, &json!({"spec": {}}));
+        answer["status"]["token"].as_str().unwrap().to_owned()
+    }
+
     /// Writes a kubeconfig with a token of a service account.
     pub(crate) fn kubeconfig_of_account(&self, namespace: &str, name: &str) -> PathBuf {
-        let token = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
-        let answer = self.api.post(&token, &json!({"spec": {}}));
-        self.kubeconfig_of(&json!({"token": answer["status"]["token"]}))
+        self.kubeconfig_of(&json!({"token": self.token(namespace, name)}))
     }
 
     /// Starts a controller with a kubeconfig and further flags.
