@@ -60,7 +60,7 @@ async fn connect(folder: &Path) -> Transport {
         kubeconfig: Some(folder.join("kubeconfig")),
         master: None,
     };
-    Transport::new(load(&source).await.unwrap()).unwrap()
+    Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
 
 /// The protocol of the answer, and who the server says that we are.
