@@ -1,5 +1,6 @@
 //! How a candidate gets the lease.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -136,7 +137,7 @@ async fn a_candidate_whose_first_answer_was_lost_finds_that_it_leads() {
     let server = Server::with(held("", 15));
     server.fail(&[Fault::Nothing, Fault::LoseAnswer]);
     let candidate = Candidate::new(&server, "a");
-    let metrics = candidate.metrics.clone();
+    let metrics = Arc::clone(&candidate.metrics);
     candidate.run_for(2.5).await;
     assert_eq!(
         server.log(),

@@ -192,10 +192,10 @@ async fn giving_up_is_tried_for_as_long_as_a_renewal() {
 async fn a_leader_is_well_until_twenty_seconds_after_its_lease() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
-    let (health, machine) = (candidate.elector.health(), candidate.machine.clone());
+    let (health, machine) = (candidate.elector.health(), Arc::clone(&candidate.machine));
     assert_eq!(health.check(), Ok(()));
     candidate.run_for(0.5).await;
-    machine.sleep(35 * SECOND - SECOND / 2);
+    machine.sleep(Duration::from_millis(34_500));
     assert_eq!(health.check(), Ok(()));
     machine.sleep(Duration::from_millis(1));
     let text = "failed election to renew leadership on lease lock";
@@ -206,7 +206,7 @@ async fn a_leader_is_well_until_twenty_seconds_after_its_lease() {
 async fn who_does_not_lead_is_well_however_old_the_lease() {
     let server = Server::with(json!({"holderIdentity": "b", "leaseDurationSeconds": 7200}));
     let candidate = Candidate::new(&server, "a");
-    let (health, machine) = (candidate.elector.health(), candidate.machine.clone());
+    let (health, machine) = (candidate.elector.health(), Arc::clone(&candidate.machine));
     candidate.run_for(3.0).await;
     machine.sleep(3600 * SECOND);
     assert_eq!((health.check(), health.is_leader()), (Ok(()), false));

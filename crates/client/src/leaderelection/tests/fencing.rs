@@ -31,7 +31,7 @@ async fn read(client: &RestClient) -> Result<String, Error> {
     client.get(&PODS, "ns", "web-0").await
 }
 
-fn is_refused(result: Result<String, Error>) -> bool {
+fn is_refused(result: &Result<String, Error>) -> bool {
     matches!(result, Err(Error::NotLeading { .. }))
 }
 
@@ -43,14 +43,14 @@ async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() 
     let client = fenced(candidate.elector.fence(), ClientOptions::default());
     let watch = async {
         sleep(Duration::from_secs(1)).await;
-        assert!(is_refused(write(&client).await));
+        assert!(is_refused(&write(&client).await));
         // Leads from 2 s on, renews at 4 s for the last time.
         sleep(Duration::from_secs(4)).await;
         server.fail_always(Fault::Hang);
         sleep(Duration::from_millis(8_999)).await;
         assert!(write(&client).await.is_ok());
         sleep(Duration::from_millis(1)).await;
-        assert!(is_refused(write(&client).await));
+        assert!(is_refused(&write(&client).await));
         assert!(matches!(read(&client).await, Err(Error::Api(_))));
     };
     let cancelled = CancellationToken::new();
@@ -58,7 +58,7 @@ async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() 
     // The round began at 6 s: the fence came before.
     let within = Duration::from_secs(10);
     assert_eq!(ended, Ended::Lost(Lost::NotRenewed { within }));
-    assert!(is_refused(write(&client).await));
+    assert!(is_refused(&write(&client).await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,13 +85,13 @@ async fn a_machine_that_slept_sends_nothing_when_it_wakes() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let client = fenced(candidate.elector.fence(), ClientOptions::default());
-    let machine = candidate.machine.clone();
+    let machine = Arc::clone(&candidate.machine);
     let watch = async {
         sleep(Duration::from_millis(2_500)).await;
         assert!(write(&client).await.is_ok());
         machine.sleep(Duration::from_secs(3600));
         // No timer of this process has noticed anything.
-        assert!(is_refused(write(&client).await));
+        assert!(is_refused(&write(&client).await));
         sleep(Duration::from_secs(2)).await;
         // Nobody wanted the lease meanwhile.
         assert!(write(&client).await.is_ok());
@@ -102,7 +102,7 @@ async fn a_machine_that_slept_sends_nothing_when_it_wakes() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_had_to_wait_is_looked_at_again() {
     let clock = Arc::new(SleepyClock::default());
-    let fence = Fence::new(clock.clone());
+    let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
     fence.open_until(clock.elapsed() + Duration::from_secs(10));
     // For its rate limit.
     let slow = tower::service_fn(|_| async {
@@ -116,7 +116,7 @@ async fn a_write_that_had_to_wait_is_looked_at_again() {
     };
     let client = layered(slow, &options);
     assert!(write(&client).await.is_ok());
-    assert!(is_refused(write(&client).await));
+    assert!(is_refused(&write(&client).await));
     // For a server that is busy.
     let busy = tower::service_fn(|_| async {
         let busy = http::Response::builder()
@@ -129,7 +129,7 @@ async fn a_write_that_had_to_wait_is_looked_at_again() {
         fence: Some(fence),
         ..ClientOptions::default()
     };
-    assert!(is_refused(write(&layered(busy, &options)).await));
+    assert!(is_refused(&write(&layered(busy, &options)).await));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! How a leader keeps the lease, and how it loses it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -92,7 +93,7 @@ async fn one_failure_is_mended_by_reading() {
     ] {
         let server = Server::new();
         let candidate = Candidate::new(&server, "a");
-        let metrics = candidate.metrics.clone();
+        let metrics = Arc::clone(&candidate.metrics);
         let fault = async {
             sleep(Duration::from_secs(1)).await;
             server.log();
@@ -154,7 +155,7 @@ async fn the_fast_path_ends_with_the_lease() {
     // Only after 15 s without a renewal, which is longer than a round: the machine slept.
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
-    let machine = candidate.machine.clone();
+    let machine = Arc::clone(&candidate.machine);
     let slept = async {
         sleep(Duration::from_secs(1)).await;
         server.log();

@@ -266,10 +266,10 @@ impl Candidate {
         let machine = Arc::new(SleepyClock::default());
         let clock = WallClock(wall_clock.parse().unwrap(), TokioClock::new());
         let parts = ElectorParts {
-            lock: lock(server, identity, events.clone()),
+            lock: lock(server, identity, Arc::clone(&events)),
             clock: Arc::new(clock),
-            monotonic: machine.clone(),
-            metrics: metrics.clone(),
+            monotonic: Arc::<SleepyClock>::clone(&machine),
+            metrics: Arc::<Told>::clone(&metrics),
             ..Self::parts(server, identity)
         };
         let elector = LeaderElector::new(config, parts).unwrap();
