@@ -43,12 +43,12 @@ struct Contest {
 impl Contest {
     /// Brings the sets up with two instances.
     fn start(sets: usize, replicas: usize, gates: &'static str) -> Self {
-        let tokens: String = (1..=INSTANCES_MAX)
-            .map(|n| format!("token-{n},instance-{n},{n},system:masters\n"))
+        let tokens: Vec<String> = (1..=INSTANCES_MAX)
+            .map(|n| format!("token-{n},instance-{n},{n},system:masters"))
             .collect();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
-        std::fs::write(&file, tokens).unwrap();
+        std::fs::write(&file, tokens.join("\n")).unwrap();
         let flags = [
             "--start-delay=20ms",
             "--ready-delay=20ms",
@@ -149,7 +149,7 @@ impl Contest {
             |(name, process): (&String, &mut Process)| process.has_ended().then(|| name.clone());
         let ended: Vec<String> = self.instances.iter_mut().filter_map(ended).collect();
         for name in ended {
-            assert_lost(self.instances.remove(&name).unwrap().wait());
+            assert_lost(&self.instances.remove(&name).unwrap().wait());
             self.start_instance();
         }
     }
@@ -221,7 +221,7 @@ impl Contest {
                     assert!(self.listen(PATIENCE), "{next} does nothing");
                 }
                 process.signal(Signal::CONT);
-                assert_lost(process.wait());
+                assert_lost(&process.wait());
             }
         }
         self.start_instance();
@@ -266,7 +266,7 @@ impl Contest {
 }
 
 /// Checks that a process ended as one that has lost its lease.
-fn assert_lost(finished: Finished) {
+fn assert_lost(finished: &Finished) {
     assert_eq!(finished.code, Some(1), "{finished:#?}");
     let last = finished.stderr.last().unwrap();
     assert!(last.starts_with("Error: leaderelection lost: "), "{last}");

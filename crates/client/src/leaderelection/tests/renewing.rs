@@ -13,9 +13,9 @@ const NOT_RENEWED: Option<Ended<()>> = Some(Ended::Lost(Lost::NotRenewed {
     within: Duration::from_secs(10),
 }));
 
-fn taken_by(holder: &str) -> Option<Ended<()>> {
+fn taken_by(holder: &str) -> Ended<()> {
     let holder = holder.to_owned();
-    Some(Ended::Lost(Lost::Taken { holder }))
+    Ended::Lost(Lost::Taken { holder })
 }
 
 /// Runs a candidate for so long, and does something after so many seconds.
@@ -174,7 +174,7 @@ async fn who_finds_another_holder_has_lost_the_lease() {
             lease["spec"]["leaseTransitions"] = json!(1);
         });
     };
-    assert_eq!(run(&server, 60.0, 1.0, steal).await, taken_by("b"));
+    assert_eq!(run(&server, 60.0, 1.0, steal).await, Some(taken_by("b")));
     assert_eq!(server.log(), ["2 PUT a 409", "2 GET 200"]);
 }
 
@@ -187,7 +187,7 @@ async fn somebody_elses_term_in_between_is_noticed_though_it_is_over() {
             lease["spec"]["leaseTransitions"] = json!(1);
         });
     };
-    assert_eq!(run(&server, 60.0, 1.0, pass_by).await, taken_by(""));
+    assert_eq!(run(&server, 60.0, 1.0, pass_by).await, Some(taken_by("")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,11 +67,11 @@ impl Server {
     }
 
     /// A server with a lease of this spec.
-    pub(super) fn with(spec: Value) -> Self {
+    pub(super) fn with(spec: impl Into<Value>) -> Self {
         let server = Self::new();
         server.write(json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": "lock", "namespace": "kube-system", "uid": "u"}, "spec": spec,
+            "metadata": {"name": "lock", "namespace": "kube-system", "uid": "u"}, "spec": spec.into(),
         }));
         server
     }
@@ -303,7 +303,7 @@ impl Candidate {
 
 /// Work without an end.
 pub(super) async fn never() {
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn lock(server: &Server, identity: &str, events: Arc<FakeRecorder>) -> LeaseLock {
