@@ -91,8 +91,9 @@ sample() {
 		chosen+=(--re "^$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$name")\$")
 	done < <(sort --random-sort --random-source=<(yes "${SEED:-1}") <<<"$listed" | head -n "$size")
 	# The build's results can't be shared with a tree that another tool copies.
-	env -u CARGO_TARGET_DIR "$cargo" mutants "${options[@]}" "${chosen[@]}" \
-		--no-shuffle --output "$work" --timeout "$timeout_seconds" -- --lib --tests
+	# Without its features a package lacks what a mistake is made in.
+	env -u CARGO_TARGET_DIR "$cargo" mutants "${options[@]}" "${chosen[@]}" --all-features \
+		--no-shuffle --output "$work" --timeout 120 -- --lib --tests
 }
 
 mkdir -p "$work"
