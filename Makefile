@@ -58,7 +58,7 @@ soak: build ## Kill, pause and restart the leader of two instances during roll-o
 
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --features e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 

@@ -7,6 +7,7 @@ use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::cluster::{Backend, ClusterError, TestCluster};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::actors::{is_ready, pod, send, until};
 use crate::existing::{code, config};
@@ -121,11 +122,13 @@ async fn a_test_that_fails_keeps_the_logs() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let log = logs(&cluster).join("kube-apiserver.log");
-    let failing = tokio::spawn(async move {
+    let mut failing = JoinSet::new();
+    failing.spawn(async move {
         let _cluster = cluster;
         panic!("the test fails");
     });
-    assert!(failing.await.unwrap_err().is_panic());
+    let ended: Result<(), _> = failing.join_next().await.unwrap();
+    assert!(ended.unwrap_err().is_panic());
     assert!(programs.are_gone());
     assert!(take_log(&log).starts_with("up\nready https://127.0.0.1:"));
 }

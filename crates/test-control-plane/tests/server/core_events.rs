@@ -26,18 +26,6 @@ fn event(name: &str, changes: &Value) -> Value {
     event
 }
 
-/// The fields that are refused, with what is said of them.
-async fn refused(plane: &Plane, method: Method, path: &str, body: &Value) -> Vec<String> {
-    let (code, answer) = plane.call(method, path, body).await;
-    assert_eq!(code, 422, "{answer}");
-    let causes = answer["details"]["causes"].as_array().unwrap().iter();
-    let causes = causes.map(|cause| {
-        let text = |member: &str| cause[member].as_str().unwrap().to_owned();
-        format!("{}: {}", text("field"), text("message"))
-    });
-    causes.collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_series_counts_from_two_and_has_a_time() {
     let plane = plane().await;
@@ -46,11 +34,11 @@ async fn a_series_counts_from_two_and_has_a_time() {
         "series.count: Invalid value: \"\": should be at least 2",
         "series.lastObservedTime: Required value",
     ];
-    let found = refused(&plane, Method::POST, NEW, &event("e", &series)).await;
+    let found = plane.refused(Method::POST, NEW, &event("e", &series)).await;
     assert_eq!(found, expected);
     plane.create(NEW, &event("e", &json!({}))).await;
     let path = format!("{NEW}/e");
-    let found = refused(&plane, Method::PATCH, &path, &series).await;
+    let found = plane.refused(Method::PATCH, &path, &series).await;
     assert_eq!(found, expected);
     // Whoever writes the old form may leave it as it likes.
     let (code, _) = plane
@@ -84,7 +72,7 @@ async fn the_new_form_can_change_nothing_but_its_series() {
         ),
         (json!({"reportingInstance": "d-1"}), "reportingInstance"),
     ] {
-        let found = refused(&plane, Method::PATCH, &path, &change).await;
+        let found = plane.refused(Method::PATCH, &path, &change).await;
         // Two rules say the same of the reason.
         let times = if field == "reason" { 2 } else { 1 };
         assert_eq!(found.len(), times, "{found:?}");
@@ -107,7 +95,9 @@ async fn what_is_missing_or_too_long_is_refused_in_either_form() {
     let changes = json!({
         "reason": long, "action": "", "reportingInstance": long, "note": "x".repeat(1025),
     });
-    let found = refused(&plane, Method::POST, NEW, &event("e", &changes)).await;
+    let found = plane
+        .refused(Method::POST, NEW, &event("e", &changes))
+        .await;
     let expected = [
         "reportingInstance: Invalid value: \"\": can have at most 128 characters",
         "action: Required value",
@@ -119,7 +109,7 @@ async fn what_is_missing_or_too_long_is_refused_in_either_form() {
         "metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "eventTime": TIME,
         "reportingInstance": "i", "action": "a", "reason": "r",
     });
-    let found = refused(&plane, Method::POST, OLD, &old).await;
+    let found = plane.refused(Method::POST, OLD, &old).await;
     assert_eq!(found[0], "reportingComponent: Required value");
     plane.stop().await;
 }

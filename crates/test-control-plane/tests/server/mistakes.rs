@@ -20,18 +20,6 @@ fn named(members: &Value) -> Value {
     object
 }
 
-/// What is said of each field that is refused.
-async fn refused(plane: &Plane, path: &str, members: &Value) -> Vec<String> {
-    let (code, answer) = plane.call(Method::POST, path, &named(members)).await;
-    assert_eq!(code, 422, "{answer}");
-    let causes = answer["details"]["causes"].as_array().unwrap().iter();
-    let causes = causes.map(|cause| {
-        let text = |member: &str| cause[member].as_str().unwrap().to_owned();
-        format!("{}: {}", text("field"), text("message"))
-    });
-    causes.collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn taints_have_a_key_an_effect_and_no_twin() {
     let plane = plane().await;
@@ -42,7 +30,7 @@ async fn taints_have_a_key_an_effect_and_no_twin() {
         {"key": "a b"},
         {"key": "d", "value": "e f", "effect": "NoExecute"},
     ]}});
-    let found = refused(&plane, NODES, &taints).await;
+    let found = plane.refused(Method::POST, NODES, &named(&taints)).await;
     let starts = [
         "metadata.taints[1]: Duplicate value: {\"Key\":\"a\",\"Value\":\"c\",\"Effect\":\
          \"NoSchedule\",\"TimeAdded\":null}: taints must be unique by key and effect pair",
@@ -75,7 +63,7 @@ async fn limits_are_in_order() {
         {"type": "PersistentVolumeClaim", "max": {"cpu": "1"}},
         {"type": "Thing"},
     ]}});
-    let found = refused(&plane, LIMITS, &limits).await;
+    let found = plane.refused(Method::POST, LIMITS, &named(&limits)).await;
     let cpu = |member: &str| format!("spec.limits[0].{member}[cpu]: Invalid value: ");
     let expected = [
         cpu("min") + "\"2\": min value 2 is greater than max value 1",
@@ -122,7 +110,7 @@ async fn quotas_name_what_can_be_counted() {
         "hard": {"pods": "1500m", "cpu": "-1", "thing": "1", "count/jobs.batch": "3"},
         "scopes": ["BestEffort", "NotBestEffort", "Odd"],
     }});
-    let found = refused(&plane, QUOTAS, &quota).await;
+    let found = plane.refused(Method::POST, QUOTAS, &named(&quota)).await;
     let scopes = |why: &str| {
         let list = "[\"BestEffort\",\"NotBestEffort\",\"Odd\"]";
         format!("spec.scopes: Invalid value: {list}: {why}")
@@ -173,7 +161,9 @@ async fn endpoints_have_addresses_and_ports_that_can_be() {
             "ports": [{"port": 0}, {"name": "p", "port": 1, "protocol": "ICMP"}],
         },
     ]});
-    let found = refused(&plane, ENDPOINTS, &endpoints).await;
+    let found = plane
+        .refused(Method::POST, ENDPOINTS, &named(&endpoints))
+        .await;
     let expected = [
         "subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`",
         "subsets[1].addresses[0].ip: Invalid value: \"127.0.0.1\": may not be in the loopback \

@@ -7,7 +7,7 @@ use std::process::Command;
 use e2e::deploy::{build, collection, kustomization};
 use serde_json::{Value, json};
 
-use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs};
+use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs, set_with_claims};
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     let found = objects.iter().find(|object| object["kind"] == kind);
@@ -118,26 +118,9 @@ fn works(overlay: &str) {
     let mut history = History::begin(&plane.api);
     let controller = plane.controller_with(&flags);
 
-    let set = json!({
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "serviceName": "web",
-            "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete", "whenDeleted": "Retain"},
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "c", "image": "busybox:1"}]},
-            },
-            "volumeClaimTemplates": [{
-                "metadata": {"name": "www"},
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "1Gi"}},
-                },
-            }],
-        },
-    });
+    let mut set = set_with_claims("web", 2);
+    set["spec"]["persistentVolumeClaimRetentionPolicy"] =
+        json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
     plane.api.create(Kind::Set, &set);
     history.until("the set to be complete", |history| {
         history.is_complete("web")

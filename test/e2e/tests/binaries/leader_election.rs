@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::{
-    Audit, Entry, Finished, History, Kind, PATIENCE, Plane, Process, Signal, programs,
+    Audit, Entry, Finished, History, Kind, PATIENCE, Plane, Process, Signal, programs, set,
 };
 
 /// How long the lease lasts, as the flags below have it.
@@ -68,18 +68,10 @@ impl Contest {
             gates,
             rounds: 0,
         };
-        for set in &contest.sets {
-            let object = json!({
-                "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": set},
-                "spec": {
-                    "serviceName": "web", "replicas": replicas,
-                    "selector": {"matchLabels": {"app": set}},
-                    "template": {
-                        "metadata": {"labels": {"app": set}},
-                        "spec": {"containers": [{"name": "c", "image": "busybox:0"}]},
-                    },
-                },
-            });
+        for name in &contest.sets {
+            let mut object = set(name, replicas);
+            // Rounds count from 1.
+            object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("busybox:0");
             contest.plane.api.create(Kind::Set, &object);
         }
         contest.start_instance();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{History, Kind, Plane, Signal, programs};
+use crate::harness::{History, Kind, Plane, Signal, programs, set_with_claims};
 
 /// The most lines that a roll-out of three pods may take, start and end of the program included.
 const LINES_MAX: usize = 20;
@@ -28,34 +28,12 @@ fn log_of_a_roll_out(
     finished.stderr
 }
 
-fn set() -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
-        "spec": {
-            "serviceName": "web",
-            "replicas": 3,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "c", "image": "busybox:1"}]},
-            },
-            "volumeClaimTemplates": [{
-                "metadata": {"name": "www"},
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "1Gi"}},
-                },
-            }],
-        },
-    })
-}
-
 #[test]
 fn a_roll_out_of_three_pods_is_told_in_few_lines() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let text = log_of_a_roll_out(&plane, &mut history, &["-v=2"], |plane| {
-        plane.api.create(Kind::Set, &set());
+        plane.api.create(Kind::Set, &set_with_claims("web", 3));
     });
     assert!(text.len() <= LINES_MAX, "{text:#?}");
     for line in &text {
@@ -109,7 +87,7 @@ fn without_more_verbosity_the_steps_are_not_told() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let lines = log_of_a_roll_out(&plane, &mut history, &[], |plane| {
-        plane.api.create(Kind::Set, &set());
+        plane.api.create(Kind::Set, &set_with_claims("web", 3));
     });
     assert!(
         lines.iter().all(|line| !line.contains("Event occurred")),

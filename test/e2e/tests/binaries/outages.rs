@@ -1,8 +1,6 @@
 //! A controller whose way to the API server is barred says so once, and goes on by itself.
 
-use serde_json::json;
-
-use crate::harness::{History, Kind, Plane, Proxy, Signal, Way, programs};
+use crate::harness::{History, Kind, Plane, Proxy, Signal, Way, programs, set};
 
 const REPLICAS: usize = 3;
 
@@ -30,19 +28,7 @@ fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing
         }
         // Meanwhile somebody wants something.
         let name = format!("web{ordinal}");
-        let set = json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
-            "spec": {
-                "serviceName": name,
-                "replicas": REPLICAS,
-                "selector": {"matchLabels": {"app": name}},
-                "template": {
-                    "metadata": {"labels": {"app": name}},
-                    "spec": {"containers": [{"name": "c", "image": "busybox:1"}]},
-                },
-            },
-        });
-        plane.api.create(Kind::Set, &set);
+        plane.api.create(Kind::Set, &set(&name, REPLICAS));
         proxy.lead_to(Way::Open);
         controller.logged("API server reachable again");
         // The next bar shall find the controller at rest.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{History, Kind, Plane, Signal, programs};
+use crate::harness::{History, Kind, Plane, Signal, programs, set_with_claims};
 
 const REPLICAS: usize = 6;
 
@@ -30,26 +30,9 @@ fn names(objects: &[Value], prefix: &str) -> Vec<String> {
 fn a_controller_that_is_told_to_end_in_a_roll_out_leaves_nothing_half_done() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
-    let set = json!({
-        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
-        "spec": {
-            "serviceName": "web",
-            "replicas": REPLICAS,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "c", "image": "busybox:1"}]},
-            },
-            "volumeClaimTemplates": [{
-                "metadata": {"name": "www"},
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "1Gi"}},
-                },
-            }],
-        },
-    });
-    plane.api.create(Kind::Set, &set);
+    plane
+        .api
+        .create(Kind::Set, &set_with_claims("web", REPLICAS));
     let complete = |history: &History| history.is_complete("web");
     for _ in 0..REPLICAS {
         end_after_a_write(&plane, &mut history);

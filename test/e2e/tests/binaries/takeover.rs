@@ -9,25 +9,13 @@ use integration::recorded::Recorded;
 use integration::space::Space;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, History, Kind, Plane, Signal, controller_arguments, programs};
+use crate::harness::{Api, History, Kind, Plane, Signal, controller_arguments, programs, set};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
 /// Creates a set in the default namespace and waits until the controller has seen it.
 fn until_seen(api: &Api, history: &mut History, name: &str) {
-    let set = json!({
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": 0,
-            "serviceName": name,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "c", "image": "busybox"}]},
-            },
-        },
-    });
-    api.create(Kind::Set, &set);
+    api.create(Kind::Set, &set(name, 0));
     let seen = |history: &History| {
         let mut sets = history.now(Kind::Set);
         sets.any(|(other, set)| other == name && set["status"]["observedGeneration"] == 1)

@@ -17,6 +17,10 @@ pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-c
 /// An embedded Kubernetes control plane for tests and demos: no cluster, no containers.
 #[derive(Debug, Parser)]
 #[command(name = "kube-test-control-plane", version)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "--help prints these comments as they are"
+)]
 pub(crate) struct Args {
     /// The port to serve on; 0 takes a free one.
     #[arg(long, default_value_t = 0)]

@@ -27,6 +27,18 @@ impl Plane {
         object
     }
 
+    /// What is said of each field that is refused.
+    pub(crate) async fn refused(&self, method: Method, path: &str, body: &Value) -> Vec<String> {
+        let (code, answer) = self.call(method, path, body).await;
+        assert_eq!(code, 422, "{answer}");
+        let causes = answer["details"]["causes"].as_array().unwrap().iter();
+        let causes = causes.map(|cause| {
+            let text = |member: &str| cause[member].as_str().unwrap().to_owned();
+            format!("{}: {}", text("field"), text("message"))
+        });
+        causes.collect()
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Value {
         let (code, object) = self.call(Method::GET, path, &Value::Null).await;
         assert_eq!(code, 200, "{object}");

@@ -7,6 +7,7 @@ mod plane;
 mod process;
 mod proxy;
 mod session;
+mod sets;
 
 pub(crate) use conformance::programs::{Programs, root};
 
@@ -17,6 +18,7 @@ pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};
 pub(crate) use proxy::{Proxy, Way};
 pub(crate) use session::Session;
+pub(crate) use sets::{set, set_with_claims};
 
 /// Builds the programs as the test itself is built.
 pub(crate) fn programs() -> Programs {
