@@ -1,14 +1,16 @@
-//! What the control plane's kubeconfig is good for: a client, and a command line for curl.
+//! What the control plane's kubeconfig is good for: a client, another kubeconfig with the
+//! controller's rights, and a command line for curl.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use base64::Engine as _;
+use http::Request;
 use kube::{
     Client,
     config::{Config, KubeConfigOptions, Kubeconfig},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Makes a client that asks once and never repeats a request by itself.
 pub(crate) async fn client(path: &Path) -> anyhow::Result<Client> {
@@ -21,13 +23,45 @@ pub(crate) async fn client(path: &Path) -> anyhow::Result<Client> {
     Client::try_from(config).context("make a client for the control plane")
 }
 
+/// Where the account of the controller is, to which every API server gives the controller's role.
+const ACCOUNTS: &str = "/api/v1/namespaces/kube-system/serviceaccounts";
+const ACCOUNT: &str = "statefulset-controller";
+/// How long its token counts: longer than anybody looks on.
+const TOKEN_SECONDS: u32 = 365 * 24 * 3600;
+
+/// Writes a kubeconfig with the controller's rights beside the administrator's; its path.
+pub(crate) async fn of_controller(client: &Client, admin: &Path) -> anyhow::Result<PathBuf> {
+    let post = async |path: &str, object: Value| {
+        let request = Request::post(path).header("content-type", "application/json");
+        let request = request.body(object.to_string().into_bytes())?;
+        let answer: Value = client.request(request).await?;
+        anyhow::Ok(answer)
+    };
+    let account = json!({"metadata": {"name": ACCOUNT}});
+    let created = post(ACCOUNTS, account).await;
+    created.context("create the controller's service account")?;
+    let review = json!({"spec": {"expirationSeconds": TOKEN_SECONDS}});
+    let answer = post(&format!("{ACCOUNTS}/{ACCOUNT}/token"), review).await;
+    let answer = answer.context("request a token of the controller's service account")?;
+    let mut kubeconfig = read(admin)?;
+    kubeconfig["users"][0]["user"] = json!({"token": answer["status"]["token"]});
+    let path = admin.with_file_name("controller-kubeconfig");
+    std::fs::write(&path, kubeconfig.to_string())
+        .with_context(|| format!("write {}", path.display()))?;
+    Ok(path)
+}
+
+fn read(path: &Path) -> anyhow::Result<Value> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("read the kubeconfig {}", path.display()))?;
+    serde_saphyr::from_str(&text)
+        .with_context(|| format!("parse the kubeconfig {}", path.display()))
+}
+
 /// A curl command that lists the pods. The certificates and keys that the kubeconfig embeds are
 /// written into `folder`, because curl wants files.
 pub(crate) fn curl_command(path: &Path, folder: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("read the kubeconfig {}", path.display()))?;
-    let kubeconfig: Value = serde_saphyr::from_str(&text)
-        .with_context(|| format!("parse the kubeconfig {}", path.display()))?;
+    let kubeconfig = read(path)?;
     let (command, files) = compose(&kubeconfig, folder).context("read the kubeconfig's members")?;
     for (name, content) in files {
         let file = folder.join(name);

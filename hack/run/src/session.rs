@@ -175,7 +175,8 @@ impl<'a> Session<'a> {
                 return Ok(End::Broken(vec![self.control_plane.obituary(status)]));
             }
         };
-        let command = self.start_controller()?;
+        let kubeconfig = kubeconfig::of_controller(&client, &self.kubeconfig).await?;
+        let command = self.start_controller(&kubeconfig)?;
         self.introduce(&command)?;
         let mut applier = Applier::new(client.clone());
         let mut sets = Vec::new();
@@ -192,10 +193,10 @@ impl<'a> Session<'a> {
     }
 
     /// Starts the controller and returns the command that starts it again.
-    fn start_controller(&mut self) -> anyhow::Result<String> {
+    fn start_controller(&mut self, kubeconfig: &Path) -> anyhow::Result<String> {
         let arguments = [
             "--kubeconfig".to_owned(),
-            self.kubeconfig.display().to_string(),
+            kubeconfig.display().to_string(),
             "--leader-elect=false".to_owned(),
             "--secure-port=0".to_owned(),
         ];

@@ -86,7 +86,7 @@ impl Cluster {
     /// Starts a controller with an empty memory and with the rights of the stock role alone.
     pub fn start_controller(&mut self) {
         assert!(self.controller.is_none(), "a controller runs already");
-        let client = RestClient::new(server::controller_client(&self.server));
+        let client = RestClient::new(self.controller_client());
         let controller = StatefulSetController::new(ControllerConfig {
             informer_client: client.clone(),
             client,
@@ -122,6 +122,11 @@ impl Cluster {
     pub fn plane(&self) -> &TestControlPlane {
         let plane = self.server.embedded();
         plane.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A client with the controller's rights: see [`server::controller_client`].
+    pub fn controller_client(&self) -> kube::Client {
+        server::controller_client(&self.server)
     }
 
     /// The time of day that the cluster and its controllers go by.

@@ -6,9 +6,11 @@ use std::time::Duration;
 use http::{HeaderValue, Request, header};
 use integration::{Cluster, manifests};
 use kube::client::Body;
+use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::{AuditEntry, Settle};
 use kube_test_control_plane::faults::{FaultAction, RequestMatcher};
+use serde_json::json;
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::TokioClock;
 use statefulset_client::config::{ClientOptions, layered};
@@ -18,7 +20,7 @@ use statefulset_client::leaderelection::{
     NoopLeaderElectionMetrics,
 };
 use statefulset_client::recorder::NoopRecorder;
-use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_client::resource::{LEASES, Resource, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
@@ -29,6 +31,51 @@ use tower::{BoxError, service_fn};
 
 /// How long pods take to start, and again to become ready.
 const POD_DELAY: Duration = Duration::from_secs(2);
+
+/// Where the instances' account, their lease and the rights to it are.
+const SYSTEM: &str = "kube-system";
+/// The lease, called as that of the shipped manifests.
+const LEASE: &str = "statefulset-controller-manager";
+
+const ROLES: Resource = Resource {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    plural: "roles",
+    kind: "Role",
+};
+const ROLE_BINDINGS: Resource = Resource {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    plural: "rolebindings",
+    kind: "RoleBinding",
+};
+
+/// Grants the instances' account its lease and nothing more, as the shipped manifests do.
+async fn grant_lease(plane: &TestControlPlane) {
+    let group = LEASES.group;
+    let role = json!({
+        "metadata": {"name": LEASE},
+        "rules": [
+            {"apiGroups": [group], "resources": ["leases"], "verbs": ["create"]},
+            {
+                "apiGroups": [group], "resources": ["leases"], "resourceNames": [LEASE],
+                "verbs": ["get", "update"],
+            },
+        ],
+    });
+    let binding = json!({
+        "metadata": {"name": LEASE},
+        "roleRef": {"apiGroup": ROLES.group, "kind": ROLES.kind, "name": LEASE},
+        "subjects": [{
+            "kind": "ServiceAccount", "namespace": SYSTEM, "name": "statefulset-controller",
+        }],
+    });
+    let admin = RestClient::new(plane.client());
+    for (resource, object) in [(ROLES, role), (ROLE_BINDINGS, binding)] {
+        let created = admin.create(&resource, SYSTEM, object.to_string()).await;
+        created.expect("an administrator may grant rights");
+    }
+}
 
 /// A cluster and the instances that run in it.
 struct Contest {
@@ -49,15 +96,18 @@ impl Contest {
             ready_delay: POD_DELAY.into(),
             ..PodBehaviour::default()
         };
+        let cluster = Cluster::start_without_controller(pods).await;
+        grant_lease(cluster.plane()).await;
         Self {
-            cluster: Cluster::start_without_controller(pods).await,
+            cluster,
             running: JoinSet::new(),
         }
     }
 
-    /// A client by whose name the audit log tells the instances apart.
+    /// A client by whose name the audit log tells the instances apart, with the rights of the stock
+    /// role and the lease's alone.
     fn client(&self, user_agent: String, fence: Option<Fence>) -> RestClient {
-        let client = self.cluster.plane().client();
+        let client = self.cluster.controller_client();
         let name = HeaderValue::try_from(user_agent).expect("a plain name");
         let service = service_fn(move |mut request: Request<Body>| {
             request
@@ -81,8 +131,8 @@ impl Contest {
             ..LeaderElectionConfig::default()
         };
         let at = LeaseName {
-            namespace: "kube-system".to_owned(),
-            name: "kube-controller-manager".to_owned(),
+            namespace: SYSTEM.to_owned(),
+            name: LEASE.to_owned(),
         };
         let client = self.client(format!("{name}-election"), None);
         let parts = ElectorParts {
@@ -121,7 +171,7 @@ impl Contest {
     }
 
     async fn holder(&self) -> String {
-        let lease = self.cluster.lease("kube-controller-manager").await;
+        let lease = self.cluster.lease(LEASE).await;
         lease["spec"]["holderIdentity"]
             .as_str()
             .unwrap_or("")
@@ -239,7 +289,7 @@ async fn a_leader_whose_lease_is_taken_ends() {
         .await;
     contest.settle().await;
     let leases = contest.cluster.plane().leases();
-    let stolen = leases.steal("kube-system", "kube-controller-manager", "thief");
+    let stolen = leases.steal(SYSTEM, LEASE, "thief");
     stolen.await.expect("there is a lease");
     let holder = "thief".to_owned();
     assert_eq!(
@@ -250,7 +300,7 @@ async fn a_leader_whose_lease_is_taken_ends() {
     contest.join("instance-b", false);
     contest.settle().await;
     assert_eq!(contest.holder().await, "instance-b");
-    let lease = contest.cluster.lease("kube-controller-manager").await;
+    let lease = contest.cluster.lease(LEASE).await;
     assert_eq!(lease["spec"]["leaseTransitions"], 2);
 }
 
@@ -263,7 +313,7 @@ async fn an_election_needs_three_verbs_on_leases() {
     let entries = audit.matching(|entry| entry.user_agent.ends_with("-election"));
     let mut requests: Vec<String> = entries.iter().map(AuditEntry::summary).collect();
     requests.dedup();
-    let lease = "leases kube-system/kube-controller-manager";
+    let lease = format!("leases {SYSTEM}/{LEASE}");
     assert_eq!(
         requests,
         [

@@ -21,6 +21,9 @@ const RUN_MAX: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(200);
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+/// Whom every API server lets hold the lease and ask who scrapes, as kube-controller-manager does.
+const USER: &str = "system:kube-controller-manager";
 
 /// The first pod is refused for a second, so that a request is sent again; a renewal of the lease
 /// fails, so that the next one reads it first.
@@ -106,7 +109,9 @@ impl Run {
             anyhow::Ok(path)
         };
         let token = uuid::Uuid::new_v4().to_string();
-        let tokens = write("tokens", &format!("{token},scraper,1,\"system:masters\"\n"))?;
+        let own_token = uuid::Uuid::new_v4().to_string();
+        let lines = format!("{token},scraper,1,\"system:masters\"\n{own_token},{USER},2\n");
+        let tokens = write("tokens", &lines)?;
         let faults = write("faults", FAULTS)?;
         let kubeconfig = path("kubeconfig");
         let mut command = Command::new(&programs.control_plane);
@@ -125,6 +130,12 @@ impl Run {
             let log = log(folder.path(), "control-plane.log");
             format!("the control plane isn't ready: {log}")
         })?;
+        let cluster = Remote::new(&url, &token, &Certificates::Unchecked)?;
+        cluster.write(Method::POST, BINDINGS, &binding()).await?;
+        let text = std::fs::read_to_string(&kubeconfig).context("read the kubeconfig")?;
+        let mut own: Value = serde_json::from_str(&text).context("parse the kubeconfig")?;
+        own["users"][0]["user"] = json!({"token": own_token});
+        let own = write("own-kubeconfig", &own.to_string())?;
         let port = free_port()?;
         let mut command = Command::new(&programs.controller);
         command
@@ -136,12 +147,12 @@ impl Run {
             .arg(format!("--secure-port={port}"))
             .stdout(Stdio::null());
         for flag in ["", "authentication-", "authorization-"] {
-            command.arg(format!("--{flag}kubeconfig")).arg(&kubeconfig);
+            command.arg(format!("--{flag}kubeconfig")).arg(&own);
         }
         let controller = spawn(&mut command, &path("controller.log"))?;
         let serving = format!("https://127.0.0.1:{port}");
         Ok(Self {
-            cluster: Remote::new(&url, &token, &Certificates::Unchecked)?,
+            cluster,
             controller: Remote::new(&serving, &token, &Certificates::Unchecked)?,
             folder,
             _children: [control_plane, controller],
@@ -153,6 +164,19 @@ impl Run {
 fn free_port() -> anyhow::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
     Ok(listener.local_addr()?.port())
+}
+
+/// Gives the controller's user the stock role.
+fn binding() -> Value {
+    let group = "rbac.authorization.k8s.io";
+    json!({
+        "metadata": {"name": "controller"},
+        "roleRef": {
+            "apiGroup": group, "kind": "ClusterRole",
+            "name": "system:controller:statefulset-controller",
+        },
+        "subjects": [{"apiGroup": group, "kind": "User", "name": USER}],
+    })
 }
 
 fn set(name: &str, policy: &str) -> Value {

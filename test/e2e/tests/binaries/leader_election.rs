@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use e2e::deploy::{build, collection, kustomization};
 use serde_json::json;
 
 use crate::harness::{
@@ -15,6 +16,9 @@ const LEASE: Duration = Duration::from_secs(3);
 const QUIET: Duration = Duration::from_secs(1);
 /// How many instances there can be one after the other.
 const INSTANCES_MAX: usize = 2000;
+
+/// The group of all instances.
+const GROUP: &str = "instances";
 
 /// What becomes of a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +48,7 @@ impl Contest {
     /// Brings the sets up with two instances.
     fn start(sets: usize, replicas: usize, gates: &'static str) -> Self {
         let tokens: Vec<String> = (1..=INSTANCES_MAX)
-            .map(|n| format!("token-{n},instance-{n},{n},system:masters"))
+            .map(|n| format!("token-{n},instance-{n},{n},{GROUP}"))
             .collect();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tokens");
@@ -56,6 +60,7 @@ impl Contest {
             &format!("--token-auth-file={}", file.display()),
         ];
         let plane = Plane::start_with(&programs(), &flags);
+        grant_what_is_shipped(&plane);
         let history = History::begin(&plane.api);
         let mut contest = Self {
             plane,
@@ -88,6 +93,7 @@ impl Contest {
         let kubeconfig = self.plane.kubeconfig_of(&token);
         let arguments = [
             &format!("--kubeconfig={}", kubeconfig.display()),
+            "--leader-elect-resource-name=statefulset-controller-manager",
             "--leader-elect-lease-duration=3s",
             "--leader-elect-renew-deadline=2s",
             "--leader-elect-retry-period=300ms",
@@ -255,6 +261,24 @@ impl Contest {
             self.listen(duration.saturating_sub(begin.elapsed()));
         }
     }
+}
+
+/// Gives all instances the rights that the shipped manifests give the controller's account.
+fn grant_what_is_shipped(plane: &Plane) {
+    let mut bound = 0;
+    for mut object in build(&kustomization("overlays/self-managed")) {
+        if let Some(subjects) = object.get_mut("subjects") {
+            let group = json!({
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": GROUP,
+            });
+            *subjects = json!([group]);
+            bound += 1;
+        } else if object["kind"] != "Role" {
+            continue;
+        }
+        plane.api.post(&collection(&object), &object);
+    }
+    assert!(bound >= 2, "the stock role and the lease");
 }
 
 /// Checks that a process ended as one that has lost its lease.

@@ -14,7 +14,7 @@ fn log_of_a_roll_out(
     arguments: &[&str],
     begin: impl FnOnce(&Plane),
 ) -> Vec<String> {
-    let mut controller = plane.controller_of(plane.kubeconfig_path(), arguments);
+    let mut controller = plane.controller_of(plane.controller_kubeconfig(), arguments);
     controller.logged("ready: caches are filled");
     begin(plane);
     history.until("a change of the set", |history| !history.is_complete("web"));

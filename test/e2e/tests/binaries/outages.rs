@@ -8,7 +8,7 @@ const REPLICAS: usize = 3;
 fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing_is_lost() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
-    let proxy = Proxy::before(&plane.kubeconfig());
+    let proxy = Proxy::before(plane.kubeconfig());
     let kubeconfig = plane.kubeconfig_with(|kubeconfig| proxy.stand_before(kubeconfig));
     let mut controller = plane.controller_of(&kubeconfig, &["-v=2"]);
     controller.logged("ready: caches are filled");

@@ -9,7 +9,7 @@ use integration::recorded::Recorded;
 use integration::space::Space;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, History, Kind, Plane, Signal, controller_arguments, programs, set};
+use crate::harness::{Api, History, Kind, Plane, Signal, programs, set};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
@@ -63,11 +63,7 @@ fn sets_that_the_reference_left_are_left_alone() {
     }
     assert_eq!(namespaces.len(), 18 * Shape::ALL.len());
 
-    let account = json!({"metadata": {"name": "statefulset-controller"}});
-    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
-    plane.api.post(accounts, &account);
-    let kubeconfig = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
-    let controller = plane.controller_with(&controller_arguments(&kubeconfig));
+    let controller = plane.controller();
     let mut history = History::begin(&plane.api);
     // Once the first set is seen all caches are full; what comes then waits behind all the others.
     until_seen(&plane.api, &mut history, "first");

@@ -10,10 +10,16 @@ use tempfile::TempDir;
 
 use super::{Api, Process, Programs};
 
+/// Where service accounts are whom every API server gives a role of their own.
+const SYSTEM: &str = "kube-system";
+/// The account with the stock role.
+const ACCOUNT: &str = "statefulset-controller";
+
 /// A control plane that serves until dropped.
 pub(crate) struct Plane {
     controller: PathBuf,
-    kubeconfig: PathBuf,
+    kubeconfig: Value,
+    controller_kubeconfig: PathBuf,
     pub(crate) api: Api,
     process: Process,
     folder: TempDir,
@@ -38,18 +44,23 @@ impl Plane {
             .args(flags);
         let mut process = Process::start("control plane", &mut command);
         process.said("ready https://127.0.0.1:");
-        Self {
+        let text = std::fs::read_to_string(&kubeconfig).unwrap();
+        let mut plane = Self {
             api: Api::connect(&kubeconfig),
             controller: programs.controller.clone(),
-            kubeconfig,
+            kubeconfig: serde_json::from_str(&text).unwrap(),
+            controller_kubeconfig: PathBuf::new(),
             process,
             folder,
-        }
+        };
+        plane.create_account(SYSTEM, ACCOUNT);
+        plane.controller_kubeconfig = plane.kubeconfig_of_account(SYSTEM, ACCOUNT);
+        plane
     }
 
-    /// Starts a controller with the administrator's rights.
+    /// Starts a controller with the rights of the stock role alone.
     pub(crate) fn controller(&self) -> Process {
-        self.controller_with(&controller_arguments(&self.kubeconfig))
+        self.controller_with(&controller_arguments(&self.controller_kubeconfig))
     }
 
     /// Starts a controller with these flags.
@@ -65,6 +76,13 @@ impl Plane {
     /// The next line that the control plane writes to its standard output, unless it takes longer.
     pub(crate) fn next_line(&mut self, patience: Duration) -> Option<String> {
         self.process.next_line(patience)
+    }
+
+    /// Creates a service account.
+    pub(crate) fn create_account(&self, namespace: &str, name: &str) {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        let account = json!({"metadata": {"name": name}});
+        self.api.post(&path, &account);
     }
 
     /// A token of a service account.
@@ -89,21 +107,25 @@ impl Plane {
         self.controller_with(&flags)
     }
 
-    /// The file of the administrator's kubeconfig.
-    pub(crate) fn kubeconfig_path(&self) -> &Path {
-        &self.kubeconfig
+    /// The file of a kubeconfig with the rights of the stock role alone.
+    pub(crate) fn controller_kubeconfig(&self) -> &Path {
+        &self.controller_kubeconfig
     }
 
     /// The administrator's kubeconfig.
-    pub(crate) fn kubeconfig(&self) -> Value {
-        let text = std::fs::read_to_string(&self.kubeconfig).unwrap();
-        serde_json::from_str(&text).unwrap()
+    pub(crate) fn kubeconfig(&self) -> &Value {
+        &self.kubeconfig
     }
 
-    /// Writes a kubeconfig for this server after a change to the administrator's.
+    /// Writes a kubeconfig with the rights of the stock role alone, after a change to it.
     pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
-        let mut kubeconfig = self.kubeconfig();
+        let text = std::fs::read_to_string(&self.controller_kubeconfig).unwrap();
+        let mut kubeconfig = serde_json::from_str(&text).unwrap();
         change(&mut kubeconfig);
+        self.write(&kubeconfig)
+    }
+
+    fn write(&self, kubeconfig: &Value) -> PathBuf {
         let mut file = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
         file.write_all(kubeconfig.to_string().as_bytes()).unwrap();
         file.into_temp_path().keep().unwrap()
@@ -111,7 +133,9 @@ impl Plane {
 
     /// Writes a kubeconfig with other credentials.
     pub(crate) fn kubeconfig_of(&self, user: &Value) -> PathBuf {
-        self.kubeconfig_with(|kubeconfig| kubeconfig["users"][0]["user"] = json!(user))
+        let mut kubeconfig = self.kubeconfig.clone();
+        kubeconfig["users"][0]["user"] = user.clone();
+        self.write(&kubeconfig)
     }
 }
 
