@@ -40,6 +40,9 @@ pub struct FeatureGates {
     pub component_flagz: bool,
     /// `ComponentStatusz` (beta): `/statusz` is served.
     pub component_statusz: bool,
+    /// `WatchListClient` (beta): without effect, as the informers of this project always begin with
+    /// a list.
+    pub watch_list_client: bool,
 }
 
 impl Default for FeatureGates {
@@ -121,6 +124,7 @@ impl FeatureGates {
             atomic_fifo: false,
             component_flagz: false,
             component_statusz: false,
+            watch_list_client: false,
         };
         for gate in &GATES {
             if let Some(field) = gate.field {

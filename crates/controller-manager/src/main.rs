@@ -10,6 +10,7 @@
 //! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
 mod configz;
+mod controllers;
 mod error_line;
 mod flags;
 mod go_duration;
@@ -28,6 +29,7 @@ mod signals;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rand::TryRngCore as _;
@@ -41,6 +43,9 @@ use crate::secure_port::Shown;
 
 /// What the program is called.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
+/// How long what still runs at the end may take until it is left behind: tasks end where they next
+/// wait, a file that is being read may hold on for longer.
+const TASKS_END_MAX: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     match start(std::env::args_os().skip(1)) {
@@ -90,8 +95,8 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
     let result = runtime.block_on(signals::supervise(|stop| {
         run::run(options, shown, seeds, stop)
     }));
-    // What still runs after a second signal is left behind.
-    runtime.shutdown_background();
+    // Nothing is logged after the line that says why the program ends.
+    runtime.shutdown_timeout(TASKS_END_MAX);
     result
 }
 

@@ -5,10 +5,11 @@ mod versions;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use statefulset_client::config::Source;
 use statefulset_client::feature_gates::FeatureGates;
 
+use crate::controllers;
 use crate::flags::Flags;
 use crate::flags::authentication::AuthenticationFlags;
 use crate::flags::authorization::AuthorizationFlags;
@@ -19,10 +20,6 @@ use crate::flags::metrics::MetricsFlags;
 use crate::flags::secure_serving::SecureServingFlags;
 use crate::logging::Logging;
 
-/// The names of the controller; the second is the one of old.
-///
-/// Upstream: `ControllersByName`, `ControllerAliases`.
-const CONTROLLER_NAMES: [&str; 2] = ["statefulset-controller", "statefulset"];
 /// The rate that an explicit 0 stands for. Upstream: `rest.DefaultQPS`.
 const QPS_OF_ZERO: f64 = 5.0;
 /// The burst that an explicit 0 stands for. Upstream: `rest.DefaultBurst`.
@@ -89,7 +86,7 @@ impl Options {
         let feature_gates = FeatureGates::parse(&gates, version).map_err(|err| {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
-        check_controllers(&generic.controllers)?;
+        let mut warnings = Vec::from_iter(controllers::check(&generic.controllers)?);
         ensure!(
             !generic.use_service_account_credentials,
             "--use-service-account-credentials=true is not supported: run with the credentials of \
@@ -99,7 +96,6 @@ impl Options {
         flags.secure_serving.validate()?;
         flags.authentication.validate()?;
         flags.metrics.validate()?;
-        let mut warnings = Vec::new();
         if generic.kube_api_content_type == PROTOBUF {
             warnings.push(format!(
                 "--kube-api-content-type={PROTOBUF}: this program speaks JSON with the API server"
@@ -135,34 +131,6 @@ impl Options {
             warnings,
         })
     }
-}
-
-/// Checks that the list names nothing unknown and leaves this controller on. The first entry that
-/// concerns it counts; a name counts before `*`.
-///
-/// Upstream: `IsControllerEnabled`.
-fn check_controllers(list: &[String]) -> anyhow::Result<()> {
-    let mut enabled = None;
-    let mut all = false;
-    let entries = list.iter().map(|entry| entry.trim());
-    for entry in entries.filter(|entry| !entry.is_empty()) {
-        if entry == "*" {
-            all = true;
-            continue;
-        }
-        let name = entry.strip_prefix('-').unwrap_or(entry);
-        if !CONTROLLER_NAMES.contains(&name) {
-            bail!("{name:?} is not in the list of known controllers");
-        }
-        enabled.get_or_insert(!entry.starts_with('-'));
-    }
-    ensure!(
-        enabled.unwrap_or(all),
-        "--controllers={} leaves nothing to run: this program has only {:?}",
-        list.join(","),
-        CONTROLLER_NAMES[0]
-    );
-    Ok(())
 }
 
 #[cfg(test)]

@@ -115,7 +115,14 @@ pub(crate) async fn run(
         let client = informer_client.clone().with_server_state(silent);
         wait_for_api_server(&client, &server).await?;
         let user_agent = user_agent("authentication");
-        let port = port.serve(&options, user_agent, seeds.reviews, Arc::clone(&metrics));
+        let (seed, metrics) = (seeds.reviews, Arc::clone(&metrics));
+        let port = port.serve(
+            &options,
+            user_agent,
+            seed,
+            metrics,
+            Arc::clone(&server_state),
+        );
         let port = port.await?;
         check_rights(&client).await?;
         anyhow::Ok(port)

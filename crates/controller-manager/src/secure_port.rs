@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::leaderelection::LeaderHealth;
+use statefulset_client::server_state::ServerState;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,7 @@ impl SecurePort {
         user_agent: String,
         seed: u64,
         metrics: Arc<Metrics>,
+        server_state: Arc<ServerState>,
     ) -> anyhow::Result<Served> {
         let mut served = Served {
             checks: self.checks.clone(),
@@ -142,6 +144,7 @@ impl SecurePort {
         let surroundings = Surroundings {
             user_agent,
             client_metrics: Box::new(move |server| metrics.client(server)),
+            server_state,
             clock: self.clock,
             jitter: Arc::new(SeededJitter::new(seed)),
         };

@@ -66,6 +66,14 @@ impl Spec {
         }
     }
 
+    /// Off, as there is no such behaviour here.
+    const fn refused(since_minor: u32, stage: Stage) -> Self {
+        Self {
+            locked: true,
+            ..Self::new(since_minor, stage, false)
+        }
+    }
+
     /// On for ever.
     const fn graduated(since_minor: u32) -> Self {
         Self {
@@ -79,7 +87,7 @@ pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSe
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
 /// All gates, by name.
-pub(super) const GATES: [Gate; 9] = [
+pub(super) const GATES: [Gate; 11] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
@@ -105,6 +113,15 @@ pub(super) const GATES: [Gate; 9] = [
         name: "ControllerManagerReleaseLeaderElectionLockOnExit",
         specs: &[Spec::new(36, Stage::Alpha, false)],
         field: Some(|gates| &mut gates.controller_manager_release_leader_election_lock_on_exit),
+    },
+    // Candidates for a lease are not written here, so that nobody may wait for them.
+    Gate {
+        name: "CoordinatedLeaderElection",
+        specs: &[
+            Spec::refused(31, Stage::Alpha),
+            Spec::refused(33, Stage::Beta),
+        ],
+        field: None,
     },
     // The informers here always work like these two, whatever version is emulated.
     Gate {
@@ -136,6 +153,14 @@ pub(super) const GATES: [Gate; 9] = [
         specs: &[Spec::new(0, Stage::Beta, true)],
         field: Some(|gates| &mut gates.stateful_set_semantic_revision_comparison),
     },
+    Gate {
+        name: "WatchListClient",
+        specs: &[
+            Spec::new(30, Stage::Beta, false),
+            Spec::new(35, Stage::Beta, true),
+        ],
+        field: Some(|gates| &mut gates.watch_list_client),
+    },
 ];
 
 /// The gates that can be set in a version, as the help lists them:
@@ -147,10 +172,9 @@ pub fn known_gates(version: KubeVersion) -> Vec<String> {
         ("AllAlpha", Stage::Alpha, false),
         ("AllBeta", Stage::Beta, false),
     ];
-    gates.extend(GATES.iter().map(|gate| {
-        let spec = gate.at(version);
-        (gate.name, spec.stage, spec.default)
-    }));
+    let known = GATES.iter().map(|gate| (gate.name, gate.at(version)));
+    let free = known.filter(|(_, spec)| !spec.locked);
+    gates.extend(free.map(|(name, spec)| (name, spec.stage, spec.default)));
     let mut lines: Vec<_> = gates
         .into_iter()
         .filter(|(_, stage, _)| matches!(stage, Stage::Alpha | Stage::Beta))

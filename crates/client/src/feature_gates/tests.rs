@@ -20,10 +20,11 @@ fn defaults_are_those_of_the_reference_in_each_version() {
         "ComponentStatusz",
         "StaleControllerConsistencyStatefulSet",
         "StatefulSetSemanticRevisionComparison",
+        "WatchListClient",
     ];
     assert_eq!(on(V1_36), newest);
     // Without the semantic comparison a takeover could restart pods: no version goes without it.
-    assert_eq!(on(V1_35), ["StatefulSetSemanticRevisionComparison"]);
+    assert_eq!(on(V1_35), newest[4..]);
     assert_eq!(on(V1_33), ["StatefulSetSemanticRevisionComparison"]);
     assert_eq!(FeatureGates::default(), FeatureGates::at(V1_36));
 }
@@ -50,6 +51,7 @@ fn a_list_sets_gates_by_name() {
 #[test]
 fn a_stage_is_set_as_a_whole_and_names_win_over_it() {
     let parse = |text, version| FeatureGates::parse(text, version).unwrap();
+    // What is locked to its default stays at it.
     let gates = parse("MaxUnavailableStatefulSet=false,AllBeta=true", V1_36);
     assert_eq!(gates, FeatureGates::default());
     let gates = parse("AllBeta=true", V1_36);
@@ -93,6 +95,11 @@ fn refusals_use_the_texts_of_the_reference() {
             "cannot set feature gate InOrderInformers to false, feature is locked to true",
         ),
         (
+            "CoordinatedLeaderElection=true",
+            V1_36,
+            "cannot set feature gate CoordinatedLeaderElection to true, feature is locked to false",
+        ),
+        (
             "StaleControllerConsistencyStatefulSet=true",
             V1_35,
             "cannot set feature gate StaleControllerConsistencyStatefulSet to true, \
@@ -115,7 +122,8 @@ fn refusals_use_the_texts_of_the_reference() {
         let error = FeatureGates::parse(text, version).unwrap_err();
         assert_eq!(error.to_string(), expected, "{text}");
     }
-    let text = "AtomicFIFO=false,StaleControllerConsistencyStatefulSet=false,InOrderInformers=true";
+    let text = "AtomicFIFO=false,StaleControllerConsistencyStatefulSet=false,InOrderInformers=true,\
+                WatchListClient=false,CoordinatedLeaderElection=false";
     assert!(FeatureGates::parse(text, V1_36).is_ok());
 }
 
@@ -139,11 +147,12 @@ fn the_list_for_the_help_is_that_of_the_version() {
         "kube:ComponentStatusz=true|false (ALPHA - default=false)",
         "kube:MaxUnavailableStatefulSet=true|false (BETA - default=false)",
         "kube:StatefulSetSemanticRevisionComparison=true|false (BETA - default=true)",
+        "kube:WatchListClient=true|false (BETA - default=true)",
     ];
     assert_eq!(known_gates(V1_35), expected);
     let newest = known_gates(V1_36);
     assert!(newest.is_sorted(), "{newest:?}");
-    assert_eq!(newest.len(), 9);
+    assert_eq!(newest.len(), 10);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! manifest along is told why.
 
 /// Flags by the controller that they belong to. A `*` at the end stands for anything.
-const OF_CONTROLLERS: [(&str, &[&str]); 27] = [
+const OF_CONTROLLERS: [(&str, &[&str]); 28] = [
     (
         "certificatesigningrequest-signing-controller",
         &["cluster-signing-*"],
@@ -15,6 +15,10 @@ const OF_CONTROLLERS: [(&str, &[&str]); 27] = [
             "concurrent-deployment-syncs",
             "deployment-controller-sync-period",
         ],
+    ),
+    (
+        "device-taint-eviction-controller",
+        &["concurrent-device-taint-eviction-syncs"],
     ),
     (
         "endpoints-controller",

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// How many connections there may be. When one more comes, the one that has been idle for the
-/// longest time goes, so that clients which hold connections keep nobody else out.
+/// How many connections there may be. When one more comes, the one whose last request began or
+/// ended before those of all others goes, so that clients which hold connections keep nobody else
+/// out, also not by requests that wait.
 pub(super) const CONNECTIONS_MAX: usize = 256;
 /// How long a connection may stay open without a request.
 ///
@@ -53,9 +54,8 @@ impl Connections {
         let close = CancellationToken::new();
         let mut open = self.open();
         if open.all.len() >= CONNECTIONS_MAX {
-            let idle = open.all.iter().filter(|(_, it)| !it.close.is_cancelled());
-            let oldest = idle.min_by_key(|(_, it)| (it.requests > 0, it.active));
-            if let Some((_, oldest)) = oldest {
+            let staying = open.all.values().filter(|it| !it.close.is_cancelled());
+            if let Some(oldest) = staying.min_by_key(|it| it.active) {
                 oldest.close.cancel();
             }
         }
@@ -158,25 +158,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_too_many_ends_the_one_that_was_idle_longest() {
+    async fn one_too_many_ends_the_one_that_did_nothing_for_longest() {
         let connections = Connections::default();
         let mut slots = Vec::new();
         for _ in 0..CONNECTIONS_MAX {
             slots.push(Arc::new(connections.admit()));
             advance(AT_ONCE).await;
         }
-        // The first has a request, the second had one.
-        let running = slots[0].begin();
-        drop(slots[1].begin());
+        // The first had a request, the second has one that waits.
+        drop(slots[0].begin());
+        let waiting = slots[1].begin();
         let newest = connections.admit();
         assert!(timeout(AT_ONCE, slots[0].worn_out()).await.is_err());
         assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_err());
         assert!(timeout(AT_ONCE, slots[2].worn_out()).await.is_ok());
         assert_eq!(connections.count(), CONNECTIONS_MAX + 1);
-        // One more ends another one.
-        drop(connections.admit());
-        assert!(timeout(AT_ONCE, slots[3].worn_out()).await.is_ok());
-        drop((running, newest));
+        // Each further one ends another one, and in the end that whose request waits still.
+        let mut others = Vec::new();
+        for _ in 2..CONNECTIONS_MAX {
+            advance(AT_ONCE).await;
+            others.push(connections.admit());
+        }
+        assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_err());
+        others.push(connections.admit());
+        others.push(connections.admit());
+        assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_ok());
+        assert!(timeout(AT_ONCE, others[0].worn_out()).await.is_err());
+        drop((waiting, newest, others));
         slots.clear();
         assert_eq!(connections.count(), 0);
     }

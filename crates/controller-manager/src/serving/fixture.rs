@@ -214,11 +214,9 @@ pub(crate) fn endpoints() -> (Endpoints, Arc<Mutex<Option<i32>>>) {
 
 /// A handler that asks a control plane, or nobody.
 pub(crate) fn handler(client: Option<RestClient>) -> Handler {
-    Handler {
-        authentication: authentication(client.clone().map(reviewer)),
-        authorization: authorization(client.map(reviewer)),
-        endpoints: endpoints().0,
-    }
+    let authentication = authentication(client.clone().map(reviewer));
+    let authorization = authorization(client.map(reviewer));
+    Handler::new(authentication, authorization, endpoints().0)
 }
 
 /// A request; `token` empty for none.

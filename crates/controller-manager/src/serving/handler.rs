@@ -1,28 +1,51 @@
 //! A request on its way: who asks, whether they may, and the answer.
 
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri};
+use http::header::{AUTHORIZATION, RETRY_AFTER};
+use http::{HeaderValue, Request, StatusCode, Uri};
 use http_body::Body;
 use kube_apimachinery::int_or_string::go_quote;
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
+use tokio::sync::Semaphore;
 
 use super::answer::{self, Answer, Failure};
 use super::authentication::Authentication;
 use super::authorization::{Authorization, Decision};
 use super::endpoints::Endpoints;
+use super::review;
 use super::user::User;
+
+/// How many requests there may be at once, but for those that nobody needs to be asked about: they
+/// wait for the API server's answers, and hold memory meanwhile.
+///
+/// Upstream: `MaxRequestsInFlight`.
+const IN_FLIGHT_MAX: usize = 400;
 
 /// Answers requests.
 ///
 /// Upstream: `BuildHandlerChain`.
 pub(crate) struct Handler {
-    pub(crate) authentication: Authentication,
-    pub(crate) authorization: Authorization,
-    pub(crate) endpoints: Endpoints,
+    pub(super) authentication: Authentication,
+    authorization: Authorization,
+    pub(super) endpoints: Endpoints,
+    in_flight: Semaphore,
 }
 
 impl Handler {
+    pub(crate) fn new(
+        authentication: Authentication,
+        authorization: Authorization,
+        endpoints: Endpoints,
+    ) -> Self {
+        Self {
+            authentication,
+            authorization,
+            endpoints,
+            in_flight: Semaphore::new(IN_FLIGHT_MAX),
+        }
+    }
+
     /// The answer to a request of a client that has shown these certificates.
     pub(crate) async fn answer<B>(
         &self,
@@ -42,6 +65,12 @@ impl Handler {
             );
         };
         let headers = &parts.headers;
+        // Probes are answered however many others wait.
+        let is_probe = self.authorization.is_open(&path) && !headers.contains_key(AUTHORIZATION);
+        let permit = self.in_flight.try_acquire();
+        if permit.is_err() && !is_probe {
+            return too_many();
+        }
         let user = match self.authentication.authenticate(chain, headers).await {
             Ok(user) => user,
             Err(reason) => {
@@ -75,7 +104,7 @@ impl Handler {
                 failure.answer(headers)
             }
             Err(error) => {
-                tracing::warn!(path, %error, "cannot ask whether a request is allowed");
+                review::report(&error, "cannot ask whether a request is allowed");
                 let uri = go_quote(&parts.uri.to_string());
                 let message = format!("Internal Server Error: {uri}: {error}");
                 let message = harmless(&message);
@@ -83,6 +112,15 @@ impl Handler {
             }
         }
     }
+}
+
+/// Upstream: `tooManyRequests`.
+fn too_many() -> Answer {
+    let message = "Too many requests, please try again later.";
+    let mut answer = answer::error(StatusCode::TOO_MANY_REQUESTS, message);
+    let headers = answer.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
 }
 
 /// The path without its escapes.

@@ -80,6 +80,16 @@ impl Reviewer {
     }
 }
 
+/// Logs that nobody could be asked. What the state of the API server tells isn't told again for
+/// each request of whoever wants something of this program.
+pub(crate) fn report(error: &Error, what: &'static str) {
+    if error.is_told_by_server_state() {
+        tracing::debug!(%error, "{what}");
+    } else {
+        tracing::warn!(%error, "{what}");
+    }
+}
+
 /// Whether the same question may get another answer.
 ///
 /// Upstream: `webhook.DefaultShouldRetry`.

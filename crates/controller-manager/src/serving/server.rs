@@ -27,9 +27,8 @@ use super::handler::Handler;
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// How many bytes of headers there may be. Upstream: `http.DefaultMaxHeaderBytes` and its default
-/// for HTTP/2.
-const HEADER_BYTES_MAX: u32 = 1 << 20;
+/// How many bytes of headers an HTTP/2 request may have. HTTP/1 has the library's own limit.
+const HEADER_BYTES_MAX: u32 = 64 << 10;
 /// How many requests an HTTP/2 connection may have open unless told otherwise.
 ///
 /// Upstream: the default of `--http2-max-streams-per-connection` in the secure server.

@@ -13,6 +13,7 @@ use statefulset_client::clock::Clock;
 use statefulset_client::config::{self, ClientOptions, ConfigError, Source};
 use statefulset_client::metrics::ClientMetrics;
 use statefulset_client::rest::RestClient;
+use statefulset_client::server_state::ServerState;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,8 @@ pub(crate) struct Surroundings {
     pub(crate) user_agent: String,
     /// What counts the requests to a server.
     pub(crate) client_metrics: Box<MetricsOf>,
+    /// Who tells when the API server can't be reached.
+    pub(crate) server_state: Arc<ServerState>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Arc<dyn Jitter>,
 }
@@ -155,6 +158,12 @@ impl Opened {
         let authn = flags.authentication;
         let given = authn.authentication_kubeconfig.as_ref();
         let asking = client(given).await.context("--authentication-kubeconfig")?;
+        if asking.is_none() {
+            tracing::warn!(
+                "no --authentication-kubeconfig and not in a cluster: whoever calls with a token \
+                 is anonymous"
+            );
+        }
         let jitter = &surroundings.jitter;
         let reviewer = |client: RestClient| Reviewer::new(client, Arc::clone(jitter));
 
@@ -197,6 +206,12 @@ impl Opened {
             .map_err(|error| anyhow!("--authorization-always-allow-paths: {error}"))?;
         let given = authz.authorization_kubeconfig.as_ref();
         let asking = client(given).await.context("--authorization-kubeconfig")?;
+        if asking.is_none() {
+            tracing::warn!(
+                "no --authorization-kubeconfig and not in a cluster: only members of \
+                 system:masters may see more than the paths of --authorization-always-allow-paths"
+            );
+        }
         let ttls = CacheTtls {
             authorized: authz.authorization_webhook_cache_authorized_ttl,
             unauthorized: authz.authorization_webhook_cache_unauthorized_ttl,
@@ -209,11 +224,7 @@ impl Opened {
         };
         let certificates = Arc::new(self.certificates);
         let config = tls::server_config(&tls, self.provider, certificates)?;
-        let handler = Handler {
-            authentication,
-            authorization,
-            endpoints,
-        };
+        let handler = Handler::new(authentication, authorization, endpoints);
         Ok(Serving {
             listener: self.listener,
             server: Arc::new(Server::new(handler, config, self.streams_max)),
@@ -304,6 +315,13 @@ async fn reviewing_client(
     let config = match config::load(&source).await {
         Ok(config) => config,
         Err(ConfigError::NotInCluster { .. }) => return Ok(None),
+        // Its own text names the flag of the controller's kubeconfig.
+        Err(ConfigError::ReadFile { path, source }) => {
+            let path = path.display();
+            return Err(anyhow!(
+                "cannot read the kubeconfig {path}: {source}; check the path"
+            ));
+        }
         Err(error) => return Err(error.into()),
     };
     let options = ClientOptions {
@@ -312,6 +330,7 @@ async fn reviewing_client(
         user_agent: surroundings.user_agent.clone(),
         metrics: (surroundings.client_metrics)(&config.cluster_url),
         response_timeout: Duration::from_secs(10),
+        server_state: Arc::clone(&surroundings.server_state),
         ..ClientOptions::default()
     };
     Ok(Some(config::client(&config, &options)?))

@@ -84,8 +84,30 @@ fn assert_scraped(plane: &Plane, folder: &Path, port: u16) {
     assert!(scraper.text("/configz").is_err());
 }
 
-/// Installs an overlay, runs the controller as its Deployment does, and has it bring a set up,
-/// roll it and take it down.
+/// Holds the lease as the guide does until the built-in controller is switched off. Returns its
+/// path.
+fn hold_lease(plane: &Plane, namespace: &str, name: &str) -> String {
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let lease = json!({
+        "metadata": {"name": name},
+        "spec": {"holderIdentity": "switch-over", "leaseDurationSeconds": 86400},
+    });
+    plane.api.post(&leases, &lease);
+    format!("{leases}/{name}")
+}
+
+/// Checks that a controller that waits for its lease answers probes and writes nothing.
+fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
+    let line = controller.logged("the lease has another holder");
+    assert!(line.contains("switch-over"), "{line}");
+    assert_eq!(port.text("/readyz").unwrap(), "ok");
+    let (sets, _) = plane.api.list(Kind::Set);
+    assert_eq!(sets[0]["status"]["observedGeneration"], Value::Null);
+    assert!(plane.api.list(Kind::Pod).0.is_empty());
+}
+
+/// Installs an overlay, runs the controller as its Deployment does beside a lease that is held, and
+/// then has it bring a set up, roll it and take it down.
 fn works(overlay: &str) {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
@@ -116,12 +138,15 @@ fn works(overlay: &str) {
     let port = free_port();
     flags.push(format!("--secure-port={port}"));
     let mut history = History::begin(&plane.api);
-    let controller = plane.controller_with(&flags);
-
+    let lease = hold_lease(&plane, namespace, name);
     let mut set = set_with_claims("web", 2);
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
     plane.api.create(Kind::Set, &set);
+    let mut controller = plane.controller_with(&flags);
+    let probes = port_client(folder.path(), port, &json!({}));
+    assert_waits(&plane, &mut controller, &probes);
+    plane.api.delete(&lease);
     history.until("the set to be complete", |history| {
         history.is_complete("web")
     });
@@ -134,7 +159,6 @@ fn works(overlay: &str) {
 
     assert_scraped(&plane, folder.path(), port);
 
-    let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = plane.api.get(&lease);
     let holder = lease["spec"]["holderIdentity"].as_str();
     assert!(holder.is_some_and(|holder| !holder.is_empty()), "{lease}");

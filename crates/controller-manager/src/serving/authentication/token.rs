@@ -10,7 +10,7 @@ use ring::digest::{SHA256, digest};
 use statefulset_client::resource::Resource;
 
 use crate::serving::cache::ExpiringCache;
-use crate::serving::review::Reviewer;
+use crate::serving::review::{self, Reviewer};
 use crate::serving::user::User;
 
 /// Where the question is asked.
@@ -73,7 +73,7 @@ impl Tokens {
         let answer = match self.reviewer.review(&REVIEWS, &review).await {
             Ok(answer) => answer,
             Err(error) => {
-                tracing::warn!(%error, "cannot ask whose token it is");
+                review::report(&error, "cannot ask whose token it is");
                 return Err(error.to_string());
             }
         };

@@ -248,15 +248,26 @@ async fn masters_need_nobodys_leave() {
     let ca = crate::serving::fixture::Ca::new();
     let mut authentication = authentication(None);
     authentication.client_ca = Some(ca.client_ca());
-    let handler = Handler {
-        authentication,
-        authorization: authorization(None),
-        endpoints: endpoints().0,
-    };
+    let handler = Handler::new(authentication, authorization(None), endpoints().0);
     let chain = [ca.client("jane", "system:masters")];
     let answer = handler.answer(&chain, request("GET", "/metrics", "")).await;
     assert_eq!(answer.status(), 200);
     let chain = [ca.client("jane", "devs")];
     let answer = handler.answer(&chain, request("GET", "/metrics", "")).await;
     assert_eq!(answer.status(), 403);
+}
+
+#[tokio::test]
+async fn probes_are_answered_while_too_many_others_wait() {
+    let handler = handler(None);
+    let waiting = handler.in_flight.try_acquire_many(400).unwrap();
+    let refused = handler.answer(&[], request("GET", "/metrics", "")).await;
+    assert_eq!(refused.headers()[RETRY_AFTER], "1");
+    let text = "Too many requests, please try again later.\n";
+    assert_eq!(read(refused).await, (429, text.to_owned()));
+    assert_eq!(asked(&handler, "GET", "/livez", "").await.0, 200);
+    // A token would have to be asked about.
+    assert_eq!(asked(&handler, "GET", "/livez", "t").await.0, 429);
+    drop(waiting);
+    assert_eq!(asked(&handler, "GET", "/metrics", "").await.0, 403);
 }

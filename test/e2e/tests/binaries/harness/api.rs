@@ -79,6 +79,11 @@ impl Api {
         self.ask(request.body(object.to_string().into_bytes()).unwrap())
     }
 
+    /// Deletes what is at a path.
+    pub(crate) fn delete(&self, path: &str) {
+        self.ask(Request::delete(path).body(Vec::new()).unwrap());
+    }
+
     /// The text at any path.
     pub(crate) fn text(&self, path: &str) -> Result<String, kube::Error> {
         let request = Request::get(path).body(Vec::new()).unwrap();
