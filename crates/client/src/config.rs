@@ -1,17 +1,13 @@
 //! From flags to a client: where the API server is, who we are, how often we may ask.
 
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
-use kube::config::{
-    Cluster, Config, Context, InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError,
-    NamedCluster, NamedContext,
-};
+use kube::config::{AuthInfo, Config, InClusterError};
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, service_fn};
 
@@ -25,6 +21,11 @@ use crate::server_state::ServerState;
 use crate::timeout::TimeoutLayer;
 use crate::transport::Transport;
 
+pub use proxy::ProxyConfig;
+
+mod kubeconfig;
+mod proxy;
+
 /// How long the server may take to begin an answer. API servers end requests after 60 s by default.
 pub const RESPONSE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(90);
 
@@ -35,6 +36,9 @@ pub struct Source {
     pub kubeconfig: Option<PathBuf>,
     /// The address of the API server; wins over the one in the file.
     pub master: Option<String>,
+    /// The proxy of the environment, which this crate doesn't read; used where the kubeconfig names
+    /// none.
+    pub proxy: ProxyConfig,
 }
 
 /// How a client behaves. Each client made from it has its own budget of requests.
@@ -85,29 +89,26 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The file is there and of no use.
-    #[error("cannot use the kubeconfig {}: {}", .path.display(), one_line(.source))]
+    #[error("cannot use the kubeconfig {}: {problem}", .path.display())]
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        source: Box<KubeconfigError>,
+        /// What is wrong with it, in one line that says nothing of credentials.
+        problem: String,
     },
     /// The address is no URL.
-    #[error("--master {master:?} is not a URL: {source}")]
+    #[error("--master {master:?} is not a URL: {problem}")]
     BadMaster {
         /// What was given.
         master: String,
         /// What is wrong with it.
-        #[source]
-        source: http::uri::InvalidUri,
+        problem: String,
     },
     /// The environment names a proxy that is none.
-    #[error("cannot use the proxy of the environment: {}; check HTTPS_PROXY and NO_PROXY", one_line(.source))]
+    #[error("cannot use the proxy of the environment: {problem}; check HTTPS_PROXY")]
     BadProxy {
-        /// What is wrong with it.
-        #[source]
-        source: Box<KubeconfigError>,
+        /// What is wrong with it, in a line that says nothing of its password.
+        problem: String,
     },
     /// Neither a file nor a service account.
     #[error(
@@ -162,138 +163,83 @@ fn one_line(err: &dyn std::error::Error) -> String {
         .join(" ")
 }
 
-/// Reads where the API server is and who we are.
+/// Reads where the API server is and who we are. Credentials are for secure servers alone.
 ///
 /// Upstream: `clientcmd.BuildConfigFromFlags`.
+#[expect(
+    clippy::unused_async,
+    reason = "reading files may move off the caller's thread without a change for callers"
+)]
 pub async fn load(source: &Source) -> Result<Config, ConfigError> {
-    let mut config = match (&source.kubeconfig, &source.master) {
-        (Some(path), _) => read_kubeconfig(path).await?,
-        (None, Some(master)) => {
-            let config = Config::new(parse_master(master)?);
-            with_proxy_of_environment(config).await?
-        }
-        (None, None) => {
-            let config = Config::incluster_env().map_err(|source| ConfigError::NotInCluster {
-                source: Box::new(source),
-            })?;
-            with_proxy_of_environment(config).await?
-        }
+    let master = source.master.as_deref().map(parse_master).transpose()?;
+    let mut config = match (&source.kubeconfig, master) {
+        (Some(path), master) => kubeconfig::read(path, master)?,
+        (None, Some(master)) => Config::new(master),
+        (None, None) => Config::incluster_env().map_err(|source| ConfigError::NotInCluster {
+            source: Box::new(source),
+        })?,
     };
-    if let Some(master) = &source.master {
-        config.cluster_url = parse_master(master)?;
+    // A proxy that the kubeconfig names is for every server.
+    if config.proxy_url.is_none() {
+        let proxy = source.proxy.proxy_for(&config.cluster_url);
+        config.proxy_url = proxy.map_err(|err| ConfigError::BadProxy {
+            problem: err.to_string(),
+        })?;
+    }
+    if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
+        config.auth_info = without_credentials(config.auth_info);
     }
     // Re-sends are the business of [`RetryLayer`], which never repeats a write on its own account.
     config.default_retry = false;
     Ok(config)
 }
 
-async fn read_kubeconfig(path: &Path) -> Result<Config, ConfigError> {
-    let bad_file = |source| ConfigError::BadFile {
-        path: path.to_owned(),
-        source: Box::new(source),
-    };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|err| match err {
-        KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
-        other => bad_file(other),
-    })?;
-    let cluster = current_cluster(&kubeconfig);
-    let authority = cluster.and_then(authority_file);
-    let names_proxy = cluster.is_some_and(|cluster| cluster.proxy_url.is_some());
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(bad_file)?;
-    config.root_cert_file = authority;
-    if !names_proxy && !may_be_proxied(&config.cluster_url) {
-        config.proxy_url = None;
-    }
-    Ok(config)
-}
-
-/// Whether the proxy of the environment is for this server: a secure one that is not on this
-/// machine.
+/// What may be sent without encryption: whom to act as.
 ///
-/// Upstream: `httpproxy.Config.ProxyFunc`.
-fn may_be_proxied(server: &Uri) -> bool {
-    let host = server.host().unwrap_or_default();
-    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-    let is_local = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-    server.scheme() == Some(&Scheme::HTTPS) && !is_local
-}
-
-/// The cluster of the current context.
-fn current_cluster(kubeconfig: &Kubeconfig) -> Option<&Cluster> {
-    let name = kubeconfig.current_context.as_ref()?;
-    let mut contexts = kubeconfig.contexts.iter();
-    let context = contexts
-        .find(|named| &named.name == name)?
-        .context
-        .as_ref()?;
-    let mut clusters = kubeconfig.clusters.iter();
-    let named = clusters.find(|named| named.name == context.cluster)?;
-    named.cluster.as_ref()
-}
-
-/// The file of the certificate authority, which is read again from time to time; none where the
-/// authority stands in the kubeconfig itself.
-fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
-    let is_inline = cluster.certificate_authority_data.is_some();
-    let file = cluster.certificate_authority.as_ref();
-    file.filter(|file| !is_inline && !file.is_empty())
-        .map(PathBuf::from)
-}
-
-/// The configuration with the proxy that the environment names for its server. A kubeconfig gets
-/// it in the same way when it is read.
-///
-/// Upstream: `http.ProxyFromEnvironment`.
-async fn with_proxy_of_environment(mut config: Config) -> Result<Config, ConfigError> {
-    if !may_be_proxied(&config.cluster_url) {
-        return Ok(config);
+/// Upstream: `DirectClientConfig.ClientConfig`, `rest.IsConfigTransportTLS`.
+fn without_credentials(info: AuthInfo) -> AuthInfo {
+    let has_credentials = [
+        info.username.is_some(),
+        info.token.is_some(),
+        info.token_file.is_some(),
+        info.client_certificate.is_some(),
+        info.client_certificate_data.is_some(),
+        info.auth_provider.is_some(),
+        info.exec.is_some(),
+    ];
+    if has_credentials.contains(&true) {
+        tracing::warn!("the API server's address is not https: going without credentials");
     }
-    let name = || "server".to_owned();
-    let kubeconfig = Kubeconfig {
-        clusters: vec![NamedCluster {
-            name: name(),
-            cluster: Some(Cluster {
-                server: Some(config.cluster_url.to_string()),
-                ..Cluster::default()
-            }),
-            ..NamedCluster::default()
-        }],
-        contexts: vec![NamedContext {
-            name: name(),
-            context: Some(Context {
-                cluster: name(),
-                ..Context::default()
-            }),
-            ..NamedContext::default()
-        }],
-        current_context: Some(name()),
-        ..Kubeconfig::default()
-    };
-    let options = KubeConfigOptions::default();
-    let like = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|source| ConfigError::BadProxy {
-            source: Box::new(source),
-        })?;
-    config.proxy_url = like.proxy_url;
-    Ok(config)
+    AuthInfo {
+        impersonate: info.impersonate,
+        impersonate_uid: info.impersonate_uid,
+        impersonate_groups: info.impersonate_groups,
+        impersonate_user_extra: info.impersonate_user_extra,
+        ..AuthInfo::default()
+    }
 }
 
 fn parse_master(master: &str) -> Result<Uri, ConfigError> {
-    let with_scheme = if master.contains("://") {
-        master.to_owned()
+    server_url(master, &Scheme::HTTP).map_err(|problem| ConfigError::BadMaster {
+        master: master.to_owned(),
+        problem,
+    })
+}
+
+/// The URL of a server, with this scheme if it names none.
+fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
+    let url: Result<Uri, _> = if text.contains("://") {
+        text.parse()
     } else {
-        format!("http://{master}")
+        format!("{scheme_default}://{text}").parse()
     };
-    with_scheme
-        .parse()
-        .map_err(|source| ConfigError::BadMaster {
-            master: master.to_owned(),
-            source,
-        })
+    let url = url.map_err(|err| err.to_string())?;
+    let is_known = url.scheme() == Some(&Scheme::HTTPS) || url.scheme() == Some(&Scheme::HTTP);
+    if is_known && url.host().is_some_and(|host| !host.is_empty()) {
+        Ok(url)
+    } else {
+        Err("neither http:// nor https:// with a host".to_owned())
+    }
 }
 
 /// Makes a client with its own connections and its own budget. Needs a running tokio runtime.

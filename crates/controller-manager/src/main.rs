@@ -34,6 +34,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
+use statefulset_client::config::ProxyConfig;
 
 use crate::flags::Invocation;
 use crate::leader_election::ElectionSeeds;
@@ -70,7 +71,8 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
         Invocation::Generate(text) => return print(flags::generate(text)?.trim_end()),
         Invocation::Run(flags) => flags,
     };
-    let options = Options::resolve(*flags)?;
+    let mut options = Options::resolve(*flags)?;
+    options.source.proxy = ProxyConfig::from_environment(|name| std::env::var(name).ok());
     let texts: Vec<String> = arguments
         .iter()
         .map(|argument| argument.to_string_lossy().into_owned())

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
-use statefulset_client::config::Source;
+use statefulset_client::config::{ProxyConfig, Source};
 use statefulset_client::feature_gates::FeatureGates;
 
 use crate::controllers;
@@ -106,6 +106,7 @@ impl Options {
             source: Source {
                 kubeconfig: flags.misc.kubeconfig,
                 master: Some(flags.misc.master).filter(|master| !master.is_empty()),
+                proxy: ProxyConfig::default(),
             },
             concurrent_syncs,
             qps: if generic.kube_api_qps == 0.0 {

@@ -143,6 +143,7 @@ impl SecurePort {
         };
         let surroundings = Surroundings {
             user_agent,
+            proxy: options.source.proxy.clone(),
             client_metrics: Box::new(move |server| metrics.client(server)),
             server_state,
             clock: self.clock,

@@ -35,7 +35,7 @@ async fn main() -> anyhow::Result<()> {
     let kubeconfig = std::env::args_os().nth(1).map(Into::into);
     let config = config::load(&Source {
         kubeconfig,
-        master: None,
+        ..Source::default()
     })
     .await?;
     let options = ClientOptions {

@@ -2,9 +2,12 @@
 
 use std::io::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::fake::CapturedLog;
 use crate::rest::WatchOptions;
 
 fn file(text: &str) -> NamedTempFile {
@@ -25,12 +28,19 @@ users: [{{name: u, user: {{token: t}}}}]
     )
 }
 
+/// A certificate in PEM.
+fn self_signed() -> String {
+    let key = rcgen::generate_simple_self_signed(vec!["example.test".to_owned()]).unwrap();
+    key.cert.pem()
+}
+
 async fn load_file(text: &str, master: Option<&str>) -> Result<Config, ConfigError> {
     let file = file(text);
     let kubeconfig = Some(file.path().to_owned());
     load(&Source {
         kubeconfig,
         master: master.map(str::to_owned),
+        ..Source::default()
     })
     .await
 }
@@ -50,8 +60,8 @@ async fn the_master_flag_wins_over_the_file() {
     let config = load_file(&text, Some("https://other.test")).await.unwrap();
     assert_eq!(config.cluster_url, "https://other.test/");
     let source = Source {
-        kubeconfig: None,
         master: Some("127.0.0.1:8080".to_owned()),
+        ..Source::default()
     };
     let config = load(&source).await.unwrap();
     assert_eq!(config.cluster_url, "http://127.0.0.1:8080/");
@@ -61,7 +71,7 @@ async fn the_master_flag_wins_over_the_file() {
 async fn mistakes_are_told_in_one_line() {
     let missing = Source {
         kubeconfig: Some("/nonexistent/config".into()),
-        master: None,
+        ..Source::default()
     };
     let text = load(&missing).await.unwrap_err().to_string();
     assert!(
@@ -80,14 +90,156 @@ async fn mistakes_are_told_in_one_line() {
         assert!(!text.contains('\n'), "{text}");
     }
 
-    let source = Source {
-        kubeconfig: None,
-        master: Some("ht tp://x".to_owned()),
-    };
-    let text = load(&source).await.unwrap_err().to_string();
+    for master in ["ht tp://x", "tcp://x", "https://", ""] {
+        let source = Source {
+            master: Some(master.to_owned()),
+            ..Source::default()
+        };
+        let text = load(&source).await.unwrap_err().to_string();
+        let start = format!("--master {master:?} is not a URL: ");
+        assert!(text.starts_with(&start), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
+    let good = kubeconfig("https://example.test").replace("token: t", "token: TOP-SECRET");
+    for bad in [
+        good.replace("user: {token: TOP-SECRET}", "user: [TOP-SECRET, }"),
+        good.replace("user: {token: TOP-SECRET}", "user: TOP-SECRET"),
+        good.replace("current-context: c", "current-context: [TOP-SECRET]"),
+    ] {
+        let err = load_file(&bad, None).await.unwrap_err();
+        let text = err.to_string();
+        let told = text.contains("it is not the YAML of a kubeconfig, see line ");
+        assert!(told, "{text}");
+        assert!(!format!("{text} {err:?}").contains("SECRET"), "{err:?}");
+    }
+    let proxied = good.replace(
+        "cluster: {server",
+        "cluster: {proxy-url: \"ftp://u:SECRET@proxy.corp\", server",
+    );
+    let text = load_file(&proxied, None).await.unwrap_err().to_string();
     assert!(
-        text.starts_with("--master \"ht tp://x\" is not a URL: "),
+        text.ends_with(r#": proxy-url: unsupported scheme "ftp", must be http, https, or socks5"#),
         "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_a_scheme_is_secure_if_there_is_a_use_for_that() {
+    let authority = format!(
+        "certificate-authority-data: {}, server",
+        STANDARD.encode(self_signed())
+    );
+    let text = kubeconfig("10.0.0.1:6443");
+    for (text, expected) in [
+        (text.clone(), "http://10.0.0.1:6443/"),
+        (text.replace("server", &authority), "https://10.0.0.1:6443/"),
+        (
+            text.replace("server", "insecure-skip-tls-verify: true, server"),
+            "https://10.0.0.1:6443/",
+        ),
+        (
+            text.replace("token: t", "client-certificate: f, client-key: f"),
+            "https://10.0.0.1:6443/",
+        ),
+    ] {
+        let config = load_file(&text, None).await.unwrap();
+        assert_eq!(config.cluster_url, expected, "{text}");
+    }
+    for bad in ["", "tcp://x", "/path", "https://"] {
+        let text = load_file(&kubeconfig(bad), None).await.unwrap_err();
+        let text = text.to_string();
+        assert!(text.contains(&format!(": server {bad:?}: ")), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_for_secure_servers_alone() {
+    let log = CapturedLog::at(tracing::Level::WARN);
+    let text = kubeconfig("https://example.test").replace(
+        "{token: t}",
+        "{token: t, tokenFile: f, username: u, password: p, as: jane, as-groups: [g], \
+         exec: {command: 'false', apiVersion: client.authentication.k8s.io/v1}}",
+    );
+    let config = load_file(&text, None).await.unwrap();
+    assert!(config.auth_info.token.is_some());
+    assert_eq!(log.take(), [""; 0]);
+    let plain = text.replace("https:", "http:");
+    for (text, master) in [
+        (&text, Some("10.0.0.1:8080")),
+        (&text, Some("http://10.0.0.1")),
+        (&plain, None),
+    ] {
+        let info = load_file(text, master).await.unwrap().auth_info;
+        let rest = serde_json::to_value(info).unwrap();
+        assert_eq!(rest, serde_json::json!({"as": "jane", "as-groups": ["g"]}));
+        assert_eq!(
+            log.take(),
+            ["WARN the API server's address is not https: going without credentials"]
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_master_flag_leaves_nothing_of_the_server_in_the_file() {
+    let text = kubeconfig("http://localhost:8080").replace(
+        "cluster: {server",
+        "cluster: {tls-server-name: other.test, server",
+    );
+    let file = file(&text);
+    let source = |master: Option<&str>| Source {
+        kubeconfig: Some(file.path().to_owned()),
+        master: master.map(str::to_owned),
+        proxy: ProxyConfig {
+            https_proxy: "proxy.corp:3128".to_owned(),
+            no_proxy: ".svc,".to_owned(),
+        },
+    };
+    let config = load(&source(None)).await.unwrap();
+    assert_eq!(config.tls_server_name.as_deref(), Some("other.test"));
+    assert_eq!(config.proxy_url, None);
+    let config = load(&source(Some("https://example.test"))).await.unwrap();
+    assert_eq!(config.tls_server_name, None);
+    assert_eq!(config.proxy_url.unwrap(), "http://proxy.corp:3128/");
+    let config = load(&source(Some("https://api.svc"))).await.unwrap();
+    assert_eq!(config.proxy_url, None);
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_kubeconfig_is_for_every_server() {
+    let text = kubeconfig("https://example.test").replace(
+        "cluster: {server",
+        "cluster: {proxy-url: \"socks5://proxy.test\", server",
+    );
+    let file = file(&text);
+    let source = Source {
+        kubeconfig: Some(file.path().to_owned()),
+        proxy: ProxyConfig {
+            https_proxy: "ftp://never.looked.at".to_owned(),
+            no_proxy: "*,proxy.test,example.test".to_owned(),
+        },
+        ..Source::default()
+    };
+    let config = load(&source).await.unwrap();
+    assert_eq!(config.proxy_url.unwrap(), "socks5://proxy.test:1080/");
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_environment_that_is_none_is_told_without_its_password() {
+    let source = Source {
+        master: Some("https://example.test".to_owned()),
+        proxy: ProxyConfig {
+            https_proxy: "ftp://u:secret@proxy.test".to_owned(),
+            no_proxy: String::new(),
+        },
+        ..Source::default()
+    };
+    assert_eq!(
+        load(&source).await.unwrap_err().to_string(),
+        "cannot use the proxy of the environment: unsupported scheme \"ftp\", must be http, https, \
+         or socks5; check HTTPS_PROXY"
     );
 }
 
@@ -252,8 +404,7 @@ async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
 #[tokio::test]
 async fn a_file_of_authorities_is_named_to_be_read_again() {
     let folder = tempfile::tempdir().unwrap();
-    let key = rcgen::generate_simple_self_signed(vec!["example.test".to_owned()]).unwrap();
-    std::fs::write(folder.path().join("ca.crt"), key.cert.pem()).unwrap();
+    std::fs::write(folder.path().join("ca.crt"), self_signed()).unwrap();
     let text = kubeconfig("https://example.test").replace(
         "cluster: {server",
         "cluster: {certificate-authority: ca.crt, proxy-url: \"socks5://127.0.0.1:1080\", server",
@@ -262,27 +413,10 @@ async fn a_file_of_authorities_is_named_to_be_read_again() {
     std::fs::write(&path, text).unwrap();
     let source = Source {
         kubeconfig: Some(path),
-        master: None,
+        ..Source::default()
     };
     let config = load(&source).await.unwrap();
+    assert_eq!(config.root_cert.unwrap().len(), 1);
     assert_eq!(config.root_cert_file, Some(folder.path().join("ca.crt")));
-    assert_eq!(config.proxy_url.unwrap(), "socks5://127.0.0.1:1080");
-}
-
-#[test]
-fn the_proxy_of_the_environment_is_for_secure_servers_elsewhere() {
-    for (server, expected) in [
-        ("https://example.test", true),
-        ("https://192.0.2.1:6443", true),
-        ("http://example.test", false),
-        ("https://localhost:6443", false),
-        ("https://127.0.0.1:6443", false),
-        ("https://[::1]:6443", false),
-    ] {
-        assert_eq!(
-            may_be_proxied(&server.parse().unwrap()),
-            expected,
-            "{server}"
-        );
-    }
+    assert_eq!(config.proxy_url.unwrap(), "socks5://127.0.0.1:1080/");
 }

@@ -48,7 +48,7 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Cl
         return over(config, fence, tcp);
     };
     match proxy.scheme_str() {
-        Some("socks5") => {
+        Some("socks5" | "socks5h") => {
             let socks = SocksV5::new(proxy.clone(), tcp);
             match user_info(proxy) {
                 Some((user, password)) => over(config, fence, socks.with_auth(user, password)),
@@ -60,7 +60,11 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Cl
             let secured = config.rustls_https_connector_with_connector(tcp)?;
             over(config, fence, tunnel(proxy, secured)?)
         }
-        _ => Err(format!("proxy {proxy} is neither http, https nor socks5").into()),
+        scheme => {
+            // The rest of the URL may hold a password.
+            let (scheme, host) = (scheme.unwrap_or_default(), proxy.host().unwrap_or_default());
+            Err(format!("proxy {scheme}://{host} is neither http, https nor socks5").into())
+        }
     }
 }
 

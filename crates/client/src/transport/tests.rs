@@ -108,10 +108,10 @@ async fn a_token_file_that_is_missing_and_a_proxy_of_no_kind_are_told() {
     );
 
     let mut config = Config::new(Uri::from_static("https://127.0.0.1:1"));
-    config.proxy_url = Some(Uri::from_static("ftp://proxy.test"));
+    config.proxy_url = Some(Uri::from_static("ftp://u:secret@proxy.test"));
     let error = Transport::new(config, None).err().unwrap().to_string();
     assert_eq!(
         error,
-        "proxy ftp://proxy.test/ is neither http, https nor socks5"
+        "proxy ftp://proxy.test is neither http, https nor socks5"
     );
 }

@@ -57,6 +57,7 @@ fn arguments_resolve_to_options() {
                 options.source = Source {
                     kubeconfig: Some("a/b".into()),
                     master: Some("https://h".into()),
+                    ..Source::default()
                 };
             }),
         ),

@@ -10,7 +10,7 @@ use http::Uri;
 use rustls::crypto::CryptoProvider;
 use statefulset_client::backoff::Jitter;
 use statefulset_client::clock::Clock;
-use statefulset_client::config::{self, ClientOptions, ConfigError, Source};
+use statefulset_client::config::{self, ClientOptions, ConfigError, ProxyConfig, Source};
 use statefulset_client::metrics::ClientMetrics;
 use statefulset_client::rest::RestClient;
 use statefulset_client::server_state::ServerState;
@@ -56,6 +56,8 @@ pub(crate) type MetricsOf = dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync
 pub(crate) struct Surroundings {
     /// What the program calls itself to the API server.
     pub(crate) user_agent: String,
+    /// The proxy of the environment.
+    pub(crate) proxy: ProxyConfig,
     /// What counts the requests to a server.
     pub(crate) client_metrics: Box<MetricsOf>,
     /// Who tells when the API server can't be reached.
@@ -311,6 +313,7 @@ async fn reviewing_client(
     let source = Source {
         kubeconfig: kubeconfig.cloned(),
         master: None,
+        proxy: surroundings.proxy.clone(),
     };
     let config = match config::load(&source).await {
         Ok(config) => config,

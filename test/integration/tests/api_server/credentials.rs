@@ -58,7 +58,7 @@ fn kubeconfig(folder: &Path, plane: &TestControlPlane, user: &str) {
 async fn connect(folder: &Path) -> Transport {
     let source = Source {
         kubeconfig: Some(folder.join("kubeconfig")),
-        master: None,
+        ..Source::default()
     };
     Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
@@ -127,7 +127,7 @@ async fn a_token_that_the_server_no_longer_knows_is_read_again_at_once() {
     std::fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
     let source = Source {
         kubeconfig: Some(folder.path().join("kubeconfig")),
-        master: None,
+        ..Source::default()
     };
     let config = load(&source).await.unwrap();
     let client = statefulset_client::config::client(&config, &ClientOptions::default()).unwrap();

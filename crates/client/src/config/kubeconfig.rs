@@ -1,0 +1,165 @@
+//! What the current context of a kubeconfig says.
+
+use std::path::{Path, PathBuf};
+
+use http::Uri;
+use http::uri::Scheme;
+use kube::config::{
+    AuthInfo, Cluster, Config, Context, ExecAuthCluster, Kubeconfig, KubeconfigError,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::{ConfigError, one_line, proxy, server_url};
+
+/// Reads the file. An address that was given wins over the one in the file.
+pub(super) fn read(path: &Path, master: Option<Uri>) -> Result<Config, ConfigError> {
+    let kubeconfig = Kubeconfig::read_from(path).map_err(|err| match err {
+        KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
+        other => bad_file(path, problem(&other)),
+    })?;
+    let current = Current::of(kubeconfig).map_err(|err| bad_file(path, problem(&err)))?;
+    current
+        .into_config(master)
+        .map_err(|problem| bad_file(path, problem))
+}
+
+fn bad_file(path: &Path, problem: String) -> ConfigError {
+    ConfigError::BadFile {
+        path: path.to_owned(),
+        problem,
+    }
+}
+
+/// What is wrong, without a word of the file: there may be a token next to the mistake, and the
+/// mistake itself may be one.
+fn problem(err: &KubeconfigError) -> String {
+    match err {
+        KubeconfigError::Parse(err) => match err.location() {
+            Some(at) => format!(
+                "it is not the YAML of a kubeconfig, see line {}, column {}",
+                at.line(),
+                at.column()
+            ),
+            None => "it is not the YAML of a kubeconfig".to_owned(),
+        },
+        other => one_line(other),
+    }
+}
+
+/// The current context, and what it names.
+struct Current {
+    context: Context,
+    cluster: Cluster,
+    user: AuthInfo,
+}
+
+impl Current {
+    /// A user that is not there has no credentials, as with client-go.
+    fn of(kubeconfig: Kubeconfig) -> Result<Self, KubeconfigError> {
+        let name = kubeconfig
+            .current_context
+            .ok_or(KubeconfigError::CurrentContextNotSet)?;
+        let mut contexts = kubeconfig.contexts.into_iter();
+        let context = contexts.find(|named| named.name == name);
+        let context = context
+            .and_then(|named| named.context)
+            .ok_or(KubeconfigError::LoadContext(name))?;
+        let mut clusters = kubeconfig.clusters.into_iter();
+        let cluster = clusters.find(|named| named.name == context.cluster);
+        let cluster = cluster
+            .and_then(|named| named.cluster)
+            .ok_or_else(|| KubeconfigError::LoadClusterOfContext(context.cluster.clone()))?;
+        let mut users = kubeconfig.auth_infos.into_iter();
+        let user = users.find(|named| Some(&named.name) == context.user.as_ref());
+        let user = user.and_then(|named| named.auth_info).unwrap_or_default();
+        Ok(Self {
+            context,
+            cluster,
+            user,
+        })
+    }
+
+    /// Upstream: `DirectClientConfig.ClientConfig`.
+    fn into_config(self, master: Option<Uri>) -> Result<Config, String> {
+        let Self {
+            context,
+            mut cluster,
+            mut user,
+        } = self;
+        let server = match master {
+            Some(master) => {
+                // The name in the certificate is that of the server in the file.
+                cluster.server = Some(master.to_string());
+                cluster.tls_server_name = None;
+                master
+            }
+            None => server_of(&cluster, &user)?,
+        };
+        // The authority comes with what a plugin would be told.
+        let told = ExecAuthCluster::try_from(&cluster).map_err(|err| problem(&err))?;
+        let authority = told.certificate_authority_data.as_deref();
+        let root_cert = authority.map(certificates).transpose()?;
+        if let Some(plugin) = user.exec.as_mut().filter(|it| it.provide_cluster_info) {
+            plugin.cluster = Some(told);
+        }
+        let mut config = Config::new(server);
+        if let Some(namespace) = context.namespace {
+            config.default_namespace = namespace;
+        }
+        config.root_cert = root_cert;
+        config.root_cert_file = authority_file(&cluster);
+        config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or(false);
+        config.disable_compression = cluster.disable_compression.unwrap_or(false);
+        config.tls_server_name = cluster.tls_server_name;
+        let proxy_url = cluster.proxy_url.filter(|url| !url.is_empty());
+        config.proxy_url = proxy_url
+            .map(|url| proxy::parse(&url))
+            .transpose()
+            .map_err(|err| format!("proxy-url: {err}"))?;
+        config.auth_info = user;
+        Ok(config)
+    }
+}
+
+/// The address in the file. Without a scheme it is that of a secure server if there is anything
+/// that only such a one has a use for.
+///
+/// Upstream: `rest.DefaultServerUrlFor`.
+fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, String> {
+    let server = cluster.server.as_deref();
+    let server = server.ok_or_else(|| KubeconfigError::MissingClusterUrl.to_string())?;
+    let is_given = |member: &Option<String>| member.as_ref().is_some_and(|text| !text.is_empty());
+    let is_secure = cluster.insecure_skip_tls_verify == Some(true)
+        || is_given(&cluster.certificate_authority)
+        || is_given(&cluster.certificate_authority_data)
+        || is_given(&user.client_certificate)
+        || is_given(&user.client_certificate_data);
+    let scheme = if is_secure {
+        Scheme::HTTPS
+    } else {
+        Scheme::HTTP
+    };
+    server_url(server, &scheme).map_err(|problem| format!("server {server:?}: {problem}"))
+}
+
+/// The certificates of an authority.
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem)
+        .map(|certificate| certificate.map(|certificate| certificate.to_vec()))
+        .collect();
+    match found {
+        Ok(found) if found.is_empty() => Err("the certificate authority has no certificate".into()),
+        Ok(found) => Ok(found),
+        Err(err) => Err(format!("cannot read the certificate authority: {err}")),
+    }
+}
+
+/// The file of the certificate authority, which is read again from time to time; none where the
+/// authority stands in the kubeconfig itself.
+fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
+    let is_inline = cluster.certificate_authority_data.is_some();
+    let file = cluster.certificate_authority.as_ref();
+    file.filter(|file| !is_inline && !file.is_empty())
+        .map(PathBuf::from)
+}

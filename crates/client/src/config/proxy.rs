@@ -1,0 +1,311 @@
+//! Through which proxy a server is asked, if through any.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use http::Uri;
+use http::uri::Scheme;
+
+/// The ports of secure servers and of SOCKS proxies that name none.
+const HTTPS_PORT: u16 = 443;
+const SOCKS_PORT: u16 = 1080;
+
+/// The proxy that the environment of a process names, and the servers that are asked without it.
+///
+/// Upstream: `httpproxy.Config`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// The proxy for secure servers: a URL, or an HTTP proxy's host and port alone; empty for none.
+    pub https_proxy: String,
+    /// Names, addresses and networks, separated by commas, of servers that are asked directly. A
+    /// name covers all below it, one with a dot before it only these; a port behind it limits it to
+    /// that port; `*` covers every server.
+    pub no_proxy: String,
+}
+
+/// Why there is no proxy where one is named. Says nothing of its URL, which may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BadProxy {
+    #[error("not a URL")]
+    NotAUrl,
+    #[error("unsupported scheme {0:?}, must be http, https, or socks5")]
+    UnsupportedScheme(String),
+}
+
+impl ProxyConfig {
+    /// What these variables say: `HTTPS_PROXY` and `NO_PROXY`, or the same in small letters.
+    ///
+    /// Upstream: `httpproxy.FromEnvironment`.
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let first = |names: [&str; 2]| {
+            let mut values = names.into_iter().filter_map(&variable);
+            values.find(|value| !value.is_empty()).unwrap_or_default()
+        };
+        Self {
+            https_proxy: first(["HTTPS_PROXY", "https_proxy"]),
+            no_proxy: first(["NO_PROXY", "no_proxy"]),
+        }
+    }
+
+    /// The proxy for this server. There is none for a server on this machine, or for one that is
+    /// not secure.
+    ///
+    /// Upstream: `httpproxy.Config.ProxyFunc`, `http.ProxyFromEnvironment`.
+    pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Uri>, BadProxy> {
+        let is_secure = server.scheme() == Some(&Scheme::HTTPS);
+        if !is_secure || self.https_proxy.is_empty() || self.leaves_out(server) {
+            return Ok(None);
+        }
+        let text = &self.https_proxy;
+        if text.contains("://") {
+            parse(text).map(Some)
+        } else {
+            parse(&format!("http://{text}")).map(Some)
+        }
+    }
+
+    /// Whether this server is asked directly.
+    fn leaves_out(&self, server: &Uri) -> bool {
+        let host = server.host().unwrap_or_default();
+        let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
+        let address = parse_address(&host);
+        let is_local = host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        let target = Target {
+            port: server.port_u16().unwrap_or(HTTPS_PORT),
+            host,
+            address,
+        };
+        is_local || self.no_proxy.split(',').any(|entry| target.is_in(entry))
+    }
+}
+
+impl fmt::Debug for ProxyConfig {
+    /// Leaves out the URL, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyConfig")
+            .field("no_proxy", &self.no_proxy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A server as the entries of `NO_PROXY` see it.
+struct Target {
+    /// Without the brackets of an address.
+    host: String,
+    address: Option<IpAddr>,
+    port: u16,
+}
+
+impl Target {
+    fn is_in(&self, entry: &str) -> bool {
+        let entry = entry.trim().to_ascii_lowercase();
+        if entry == "*" || self.is_in_network(&entry) {
+            return true;
+        }
+        let (name, port) = split_port(&entry);
+        if port.is_some_and(|port| port.parse() != Ok(self.port)) {
+            return false;
+        }
+        if let Some(address) = parse_address(name) {
+            return self.address == Some(address);
+        }
+        let name = name.strip_prefix('*').unwrap_or(name);
+        match self.host.strip_suffix(name) {
+            None => false,
+            Some(_) if name.is_empty() => false,
+            Some(rest) => name.starts_with('.') || rest.is_empty() || rest.ends_with('.'),
+        }
+    }
+
+    /// Whether the entry is a network, such as `10.96.0.0/12`, with this server's address in it.
+    fn is_in_network(&self, entry: &str) -> bool {
+        let Some((base, bits)) = entry.split_once('/') else {
+            return false;
+        };
+        let (Ok(base), Ok(bits)) = (base.parse(), bits.parse::<u32>()) else {
+            return false;
+        };
+        // A shift by all bits leaves nothing, and is none in Rust.
+        match (base, self.address) {
+            (IpAddr::V4(base), Some(IpAddr::V4(address))) if bits <= 32 => {
+                let differs = base.to_bits() ^ address.to_bits();
+                differs.checked_shr(32 - bits).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(base), Some(IpAddr::V6(address))) if bits <= 128 => {
+                let differs = base.to_bits() ^ address.to_bits();
+                differs.checked_shr(128 - bits).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// An address in the form in which equal ones are equal.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    let address: IpAddr = text.parse().ok()?;
+    Some(address.to_canonical())
+}
+
+/// The two parts of `host:port` and `[address]:port`, or all of what has no port.
+fn split_port(entry: &str) -> (&str, Option<&str>) {
+    let split = match entry.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:"),
+        None => entry
+            .rsplit_once(':')
+            .filter(|(host, _)| !host.contains(':')),
+    };
+    match split {
+        Some((host, port)) => (host, Some(port).filter(|port| !port.is_empty())),
+        None => (entry, None),
+    }
+}
+
+/// The URL of a proxy, with its port where the connector wouldn't know the right one.
+///
+/// Upstream: `clientcmd.parseProxyURL`.
+pub(super) fn parse(text: &str) -> Result<Uri, BadProxy> {
+    let url: Uri = text.parse().map_err(|_| BadProxy::NotAUrl)?;
+    let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority()) else {
+        return Err(BadProxy::NotAUrl);
+    };
+    match scheme {
+        _ if authority.host().is_empty() => Err(BadProxy::NotAUrl),
+        "http" | "https" => Ok(url),
+        "socks5" | "socks5h" if authority.port().is_some() => Ok(url),
+        "socks5" | "socks5h" => format!("{scheme}://{authority}:{SOCKS_PORT}")
+            .parse()
+            .map_err(|_| BadProxy::NotAUrl),
+        other => Err(BadProxy::UnsupportedScheme(other.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn through(https_proxy: &str, no_proxy: &str, server: &str) -> Option<String> {
+        let config = ProxyConfig {
+            https_proxy: https_proxy.to_owned(),
+            no_proxy: no_proxy.to_owned(),
+        };
+        let proxy = config.proxy_for(&server.parse().unwrap()).unwrap();
+        proxy.map(|proxy| proxy.to_string())
+    }
+
+    #[test]
+    fn secure_servers_elsewhere_are_asked_through_the_proxy() {
+        for (server, expected) in [
+            ("https://example.test", true),
+            ("https://192.0.2.1:6443", true),
+            ("http://example.test", false),
+            ("https://localhost:6443", false),
+            ("https://127.0.0.1:6443", false),
+            ("https://[::1]:6443", false),
+        ] {
+            let found = through("http://proxy.corp:3128", "", server);
+            assert_eq!(found.is_some(), expected, "{server}");
+            assert_eq!(through("", "", server), None, "{server}");
+        }
+    }
+
+    #[test]
+    fn servers_that_are_named_are_asked_directly() {
+        let cluster = "https://10.96.0.1";
+        let ipv6 = "https://[2001:db8::1]:6443";
+        let name = "https://kubernetes.default.svc";
+        let outside = "https://api.Example.test:6443";
+        for (no_proxy, server, expected) in [
+            ("10.96.0.1,.svc", cluster, true),
+            ("10.96.0.1,.svc", name, true),
+            ("10.96.0.1,.svc", outside, false),
+            (" , 10.96.0.1 ,", cluster, true),
+            ("proxy.corp", cluster, false),
+            ("*", cluster, true),
+            ("*", name, true),
+            ("10.96.0.0/12", cluster, true),
+            ("10.96.0.0/12", "https://10.112.0.1", false),
+            ("10.96.0.0/12", ipv6, false),
+            ("0.0.0.0/0", cluster, true),
+            ("10.96.0.0/33", cluster, false),
+            ("10.96.0.0/", cluster, false),
+            ("2001:db8::/32", ipv6, true),
+            ("2001:db9::/32", ipv6, false),
+            ("::/0", ipv6, true),
+            ("2001:db8:0::1", ipv6, true),
+            ("[2001:db8::1]:6443", ipv6, true),
+            ("[2001:db8::1]:443", ipv6, false),
+            ("10.96.0.1:443", cluster, true),
+            ("10.96.0.1:6443", cluster, false),
+            ("10.96.0.1:", cluster, true),
+            ("::ffff:10.96.0.1", cluster, true),
+            ("example.test", outside, true),
+            ("EXAMPLE.test:6443", outside, true),
+            ("example.test:443", outside, false),
+            ("example.test:https", outside, false),
+            (".example.test", outside, true),
+            ("*.example.test", outside, true),
+            ("example.test", "https://example.test", true),
+            (".example.test", "https://example.test", false),
+            ("*.example.test", "https://example.test", false),
+            ("ample.test", outside, false),
+            ("api.example.test.", outside, false),
+            (":443", cluster, false),
+        ] {
+            let found = through("http://proxy.corp:3128", no_proxy, server);
+            assert_eq!(found.is_none(), expected, "{no_proxy:?} {server}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_a_url_or_a_host() {
+        let server = "https://example.test";
+        for (text, expected) in [
+            ("http://proxy.corp:3128", "http://proxy.corp:3128/"),
+            ("proxy.corp:3128", "http://proxy.corp:3128/"),
+            ("u:p@proxy.corp", "http://u:p@proxy.corp/"),
+            ("https://proxy.corp", "https://proxy.corp/"),
+            ("socks5://proxy.corp", "socks5://proxy.corp:1080/"),
+            ("socks5h://u:p@proxy.corp", "socks5h://u:p@proxy.corp:1080/"),
+            ("socks5://[::1]", "socks5://[::1]:1080/"),
+            ("socks5://proxy.corp:9", "socks5://proxy.corp:9/"),
+        ] {
+            assert_eq!(
+                through(text, "", server).as_deref(),
+                Some(expected),
+                "{text}"
+            );
+        }
+        for (text, expected) in [
+            (
+                "ftp://u:secret@proxy.corp",
+                BadProxy::UnsupportedScheme("ftp".to_owned()),
+            ),
+            ("http://u:sec ret@proxy.corp", BadProxy::NotAUrl),
+            ("http://", BadProxy::NotAUrl),
+            ("/proxy", BadProxy::NotAUrl),
+        ] {
+            let config = ProxyConfig {
+                https_proxy: text.to_owned(),
+                no_proxy: String::new(),
+            };
+            let found = config.proxy_for(&Uri::from_static("https://example.test"));
+            assert_eq!(found, Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_environment_names_the_proxy_in_either_case() {
+        let config = ProxyConfig::from_environment(|name| match name {
+            "HTTPS_PROXY" => Some(String::new()),
+            "https_proxy" => Some("http://u:secret@proxy.corp".to_owned()),
+            "NO_PROXY" => Some(".svc".to_owned()),
+            "no_proxy" => Some(".other".to_owned()),
+            _ => None,
+        });
+        assert_eq!(config.https_proxy, "http://u:secret@proxy.corp");
+        assert_eq!(
+            format!("{config:?}"),
+            r#"ProxyConfig { no_proxy: ".svc", .. }"#
+        );
+    }
+}
