@@ -4,6 +4,7 @@
 //! ever lost on the way.
 
 use std::error::Error as StdError;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -247,7 +248,14 @@ impl RestClient {
     /// Sends a request and returns the answer if it is a success.
     async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let right = call.right();
-        let sent = self.send_untold(call).await;
+        let mut sending = pin!(self.send_untold(call));
+        let sent = match tokio::time::timeout(UNANSWERED_MAX, &mut sending).await {
+            Ok(sent) => sent,
+            Err(_) => {
+                self.state.unanswered(&right, UNANSWERED_MAX);
+                sending.await
+            }
+        };
         match &sent {
             Ok(_) => self.state.succeeded(&right),
             Err(err) => self.state.failed(&right, err),
@@ -313,6 +321,10 @@ impl<'a> Call<'a> {
             .map_err(|err| Error::InvalidRequest(format!("{action}: {err}")))
     }
 }
+
+/// For so long a request may be on its way, sent again as often as the server asks for it, until it
+/// is told that it is: longer than the server has for each answer.
+const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
 /// The media type of every body but a patch.
 const JSON: &str = "application/json";

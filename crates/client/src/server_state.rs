@@ -5,6 +5,7 @@
 //! a process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -112,6 +113,16 @@ impl ServerState {
         }
     }
 
+    /// A request has been on its way for so long, and goes on: each answer so far asked to wait, or
+    /// there was none.
+    pub(crate) fn unanswered(&self, right: &Right, after: Duration) {
+        if right.is_of_collection() {
+            let seconds = after.as_secs();
+            let error = format!("only told to wait, or nothing at all, for {seconds} s");
+            self.state().failed_to_read(right, &error);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +206,7 @@ impl State {
         }
     }
 
-    fn failed_to_read(&mut self, right: &Right, error: &Error) {
+    fn failed_to_read(&mut self, right: &Right, error: &dyn Display) {
         self.failing.insert(right.resource);
         if self.failing_since.is_some() {
             return;

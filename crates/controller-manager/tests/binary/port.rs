@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
+use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -99,6 +100,49 @@ fn a_port_that_is_taken_is_told_in_one_line() {
          none\n"
     );
     assert_eq!((finished.code, finished.stderr), (Some(1), expected));
+}
+
+/// A certificate for `localhost`, and its key, as PEM.
+fn self_signed() -> (String, String) {
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    (certificate.pem(), key.serialize_pem())
+}
+
+#[test]
+fn certificates_and_client_authorities_that_change_are_in_use_without_a_restart() {
+    let api = FakeApi::new(Answer::empty_list_or_watch);
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let address = free_address();
+    let port = format!("--secure-port={}", address.port());
+    let certificates = format!("--cert-dir={}", folder.path().display());
+    let client_ca = format!("--client-ca-file={}", file("ca").display());
+    std::fs::write(file("ca"), self_signed().0).unwrap();
+    let api_address = api.address();
+    let arguments = [
+        OFF,
+        "--master",
+        &api_address,
+        "--bind-address=127.0.0.1",
+        &port,
+        &certificates,
+        &client_ca,
+    ];
+    let mut program = start(&arguments, None);
+    program.wait_for_line("serving health, metrics and configuration over TLS");
+    let (chain, key) = self_signed();
+    std::fs::write(file("kube-controller-manager.crt"), chain).unwrap();
+    std::fs::write(file("kube-controller-manager.key"), key).unwrap();
+    program.wait_for_line("the serving certificate has changed and is in use");
+    // Nothing but the new one is trusted.
+    let certificate = file("kube-controller-manager.crt");
+    assert_eq!(ask(address, &certificate, "/livez").0, 200);
+    std::fs::write(file("ca"), self_signed().0).unwrap();
+    program.wait_for_line("the client CA has changed and is in use");
+    program.signal("TERM");
+    assert_eq!(program.wait().code, Some(0));
 }
 
 #[test]

@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
+use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::faults::{FaultAction, FaultError, RequestMatcher, WatchAction};
 use kube_test_control_plane::route::Verb;
 use tokio::time::sleep;
 
-use crate::harness::Outfit;
+use crate::harness::{Outfit, assert_begin};
+
+/// The times from each request to the next.
+fn delays(requests: &[AuditEntry]) -> Vec<Duration> {
+    let delay = |pair: &[AuditEntry]| pair[1].received.duration_since(pair[0].received);
+    let delays = requests.windows(2).map(|pair| delay(pair).unsigned_abs());
+    delays.collect()
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute() {
@@ -28,10 +36,7 @@ async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute
             && entry.received >= mark
             && entry.user.ends_with(":statefulset-controller")
     });
-    let delays: Vec<Duration> = lists
-        .windows(2)
-        .map(|pair| Duration::try_from(pair[1].received.duration_since(pair[0].received)).unwrap())
-        .collect();
+    let delays = delays(&lists);
     // After the first delay, of at least 800 ms, the watch that was cut is opened again.
     let bases = [1600, 3200, 6400, 12_800, 25_600].map(Duration::from_millis);
     let longest = Duration::from_secs(30);
@@ -44,4 +49,71 @@ async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute
             "{delay:?} in {delays:?}"
         );
     }
+}
+
+/// Refuses to make any pod for an hour; when it was asked to.
+async fn tries_to_create_a_pod(refusal: FaultError) -> Vec<Duration> {
+    let outfit = Outfit::start().await;
+    sleep(Duration::from_secs(5)).await;
+    outfit.take_lines();
+    let creations = || RequestMatcher::any().verb(Verb::Create).resource("pods");
+    let refused = FaultAction::respond(refusal);
+    let id = outfit.faults().inject_always(creations(), refused);
+    let mark = outfit.plane.server().audit().mark();
+    outfit.create(2).await;
+    sleep(Duration::from_secs(3600)).await;
+    let audit = outfit.plane.server().audit();
+    let tries = audit.writes_since(mark, &creations()).unwrap();
+    outfit.faults().remove(id);
+    outfit.complete(2).await;
+    let begin = [
+        "ERROR error syncing StatefulSet, requeuing error=",
+        "INFO set can be synced again after=",
+    ];
+    assert_begin(&outfit.take_lines(), &begin);
+    assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
+    outfit.plane.invariants().expect_none();
+    delays(&tries)
+}
+
+/// The longest delay of the queue.
+const QUEUE_DELAY_MAX: Duration = Duration::from_secs(1000);
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_refused_without_a_time_is_tried_again_with_delays_that_double() {
+    let delays = tries_to_create_a_pod(FaultError::Status {
+        code: 429,
+        reason: "TooManyRequests".to_owned(),
+        message: "fault of the test".to_owned(),
+        details: None,
+    })
+    .await;
+    // The first status is a change, on which the set is looked at at once.
+    let doubled = &delays[2..];
+    assert_eq!(doubled[0], Duration::from_millis(20), "{delays:?}");
+    for pair in doubled.windows(2) {
+        assert_eq!(pair[1], QUEUE_DELAY_MAX.min(pair[0] * 2), "{delays:?}");
+    }
+    assert_eq!(doubled.last(), Some(&QUEUE_DELAY_MAX));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_told_to_wait_is_sent_eleven_times_before_the_queue_delays_it() {
+    let wait = Duration::from_secs(7);
+    let delays = tries_to_create_a_pod(FaultError::TooManyRequests {
+        retry_after_seconds: 7,
+    })
+    .await;
+    let between: Vec<Duration> = delays
+        .chunks(11)
+        .filter_map(|try_| try_.get(10))
+        .copied()
+        .collect();
+    for try_ in delays.chunks(11) {
+        assert_eq!(try_[..10], [wait; 10], "{delays:?}");
+    }
+    // What of the queue's delays is left once a try of more than a minute is over.
+    assert!(between.len() < 24, "{between:?}");
+    assert!(between.is_sorted(), "{between:?}");
+    assert_eq!(between.last(), Some(&QUEUE_DELAY_MAX), "{between:?}");
 }

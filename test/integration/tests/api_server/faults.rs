@@ -90,6 +90,28 @@ async fn a_server_that_asks_to_wait_is_waited_for() {
     assert_begin(&roll_out_under(busy, 0.5, 60).await, &[]);
 }
 
+/// How the lines of a server begin that answers everything with 429 and then no longer.
+const OVERLOADED: [&str; 2] = [
+    "WARN API server fails to answer, trying again; see its log request=watch ",
+    "INFO API server answers again after=1",
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_overloaded_for_long_and_names_no_time_is_told_once() {
+    let busy = status(429, "TooManyRequests");
+    assert_begin(&roll_out_under(busy, 1.0, 1800).await, &OVERLOADED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_to_wait_for_longer_than_a_request_is_sent_again_is_told_once() {
+    for seconds in [1, 60] {
+        let busy = FaultAction::respond(FaultError::TooManyRequests {
+            retry_after_seconds: seconds,
+        });
+        assert_begin(&roll_out_under(busy, 1.0, 1800).await, &OVERLOADED);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn credentials_that_are_refused_for_a_while_are_told_once() {
     let lines = roll_out_under(status(401, "Unauthorized"), 1.0, 60).await;

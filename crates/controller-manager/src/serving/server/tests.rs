@@ -1,5 +1,7 @@
 //! Connections, over pipes and over the loopback interface.
 
+mod swap;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use bytes::Bytes;
@@ -36,6 +38,10 @@ fn server(handler: Handler) -> Started {
     let ca = Ca::new();
     let mut handler = handler;
     handler.authentication.client_ca = Some(ca.client_ca());
+    server_of(handler, ca, Certificates::own(now(), &provider()).unwrap())
+}
+
+fn server_of(handler: Handler, ca: Ca, certificates: Certificates) -> Started {
     let options = TlsOptions {
         min_version: ProtocolVersion::TLSv1_2,
         cipher_suites: Vec::new(),
@@ -43,7 +49,7 @@ fn server(handler: Handler) -> Started {
         http2: true,
         client_certificates: true,
     };
-    let certificates = Arc::new(Certificates::own(now(), &provider()).unwrap());
+    let certificates = Arc::new(certificates);
     let mut roots = RootCertStore::empty();
     let shown = certificates.shown_by_default();
     roots.add(shown).unwrap();
