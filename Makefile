@@ -16,7 +16,7 @@ CRATES := $(wildcard crates/*)
 # A target whose content has not landed says so and fails.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
-.PHONY: help run build test test-integration test-e2e soak test-stand-ins lint check-crates \
+.PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
 	check-embedding bench simulate fuzz repeat mutants fmt
 
 help: ## Show what there is to make
@@ -49,6 +49,9 @@ test-integration: ## Run the whole controller, upstream's cases and ours, agains
 test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl and the Python client
 	@$(CARGO) test --locked -p e2e --features kubectl,python
 
+test-helm: ## Compare the chart as helm renders it, of HELM or on the path, with what the tests take
+	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
+
 test-stand-ins: build ## Run upstream's tests as against a real API server, over programs in its place
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
@@ -58,7 +61,7 @@ soak: build ## Kill, pause and restart the leader of two instances during roll-o
 
 lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 

@@ -10,6 +10,8 @@ use http::Method;
 use integration::World;
 use serde_json::{Value, json};
 
+#[cfg(feature = "helm")]
+mod helm;
 #[cfg(feature = "kubectl")]
 mod kubectl;
 mod monitoring;
