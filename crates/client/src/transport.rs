@@ -5,6 +5,7 @@
 //! client certificates with a new connection, to which the requests move while the watches on the
 //! old one run on. A credential plugin is asked again when the server refuses what it gave last.
 
+use std::error::Error as StdError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,15 +13,19 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
 use kube::config::Config;
+use rustls::AlertDescription;
 use tokio::time::Instant;
 use tower::BoxError;
 
+use crate::error::causes;
 use crate::leaderelection::Fence;
 use connect::connect;
+use plugin_error::without_secrets;
 use token_file::TokenFile;
 
 mod connect;
 mod fenced_io;
+mod plugin_error;
 mod token_file;
 
 /// How long the files of a client certificate are taken to be unchanged.
@@ -42,8 +47,6 @@ struct Shared {
     fence: Option<Fence>,
     /// The files of the client certificate.
     files: Vec<PathBuf>,
-    /// Whether a credential plugin is configured.
-    has_plugin: bool,
     state: Mutex<State>,
 }
 
@@ -54,9 +57,35 @@ struct State {
     /// What the files held when they could not be used, so that this is told once.
     unusable: Option<Contents>,
     checked: Instant,
+    /// Whether a request has failed since the files were looked at.
     in_doubt: bool,
-    /// Whether somebody looks at the files at the moment.
+    /// The credential plugin, if there is one.
+    plugin: Option<PluginState>,
+    /// Whether somebody renews the credentials at the moment.
     checking: bool,
+}
+
+struct PluginState {
+    ran: Instant,
+    /// Whether the server has refused the credentials since it ran.
+    refused: bool,
+    /// Whether it has failed, so that this is told once.
+    fails: bool,
+}
+
+impl PluginState {
+    /// Of a plugin that has just given credentials.
+    fn new() -> Self {
+        Self {
+            ran: Instant::now(),
+            refused: false,
+            fails: false,
+        }
+    }
+
+    fn may_run(&self) -> bool {
+        self.ran.elapsed() >= PLUGIN_INTERVAL_MIN
+    }
 }
 
 type Contents = Vec<Option<Vec<u8>>>;
@@ -85,18 +114,18 @@ impl Transport {
             .collect();
         let contents = read(&files);
         let state = State {
-            client: connect(&config, fence.as_ref())?,
+            client: connect(&config, fence.as_ref()).map_err(without_secrets)?,
             contents,
             unusable: None,
             checked: Instant::now(),
             in_doubt: false,
+            plugin: info.exec.as_ref().map(|_| PluginState::new()),
             checking: false,
         };
         Ok(Self(Arc::new(Shared {
             token,
             fence,
             files,
-            has_plugin: info.exec.is_some(),
             config,
             state: Mutex::new(state),
         })))
@@ -112,7 +141,7 @@ impl Transport {
         if shared.is_due() {
             let shared = Arc::clone(shared);
             // Files and plugins take their time.
-            tokio::task::spawn_blocking(move || shared.look_at_files()).await?;
+            tokio::task::spawn_blocking(move || shared.renew_credentials()).await?;
         }
         let token = shared.token.as_ref().map(TokenFile::header);
         if let Some(token) = &token {
@@ -121,15 +150,20 @@ impl Transport {
         }
         let client = shared.state().client.clone();
         let result = client.send(request).await.map_err(|err| match err {
-            kube::Error::Service(source) => source,
-            other => BoxError::from(other),
+            kube::Error::Service(source) => without_secrets(source),
+            other => without_secrets(other.into()),
         });
-        let refused = match &result {
-            Ok(response) => response.status() == StatusCode::UNAUTHORIZED,
-            Err(_) => true,
-        };
-        if refused {
-            shared.state().in_doubt = true;
+        let is_unauthorized = result
+            .as_ref()
+            .is_ok_and(|response| response.status() == StatusCode::UNAUTHORIZED);
+        if is_unauthorized || result.is_err() {
+            let mut state = shared.state();
+            state.in_doubt = true;
+            if let Some(plugin) = &mut state.plugin {
+                plugin.refused |=
+                    is_unauthorized || result.as_ref().is_err_and(is_certificate_refused);
+            }
+            drop(state);
             if let (Some(file), Some(token)) = (&shared.token, &token) {
                 file.expire(token);
             }
@@ -143,18 +177,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the caller is to look at the files now. Others go on with what there is.
+    /// Whether the caller is to renew the credentials now. Others go on with what there is.
     fn is_due(&self) -> bool {
-        if self.files.is_empty() && !self.has_plugin {
-            return false;
-        }
         let mut state = self.state();
-        let interval = match (state.in_doubt, self.has_plugin) {
-            (true, true) => PLUGIN_INTERVAL_MIN,
-            (true, false) => CHECK_INTERVAL_IN_DOUBT,
-            (false, _) => CHECK_INTERVAL,
+        let interval = if state.in_doubt {
+            CHECK_INTERVAL_IN_DOUBT
+        } else {
+            CHECK_INTERVAL
         };
-        if state.checking || state.checked.elapsed() < interval {
+        let files_are_due = !self.files.is_empty() && state.checked.elapsed() >= interval;
+        let plugin = state.plugin.as_ref();
+        let plugin_is_due = plugin.is_some_and(|it| it.refused && it.may_run());
+        if state.checking || !(files_are_due || plugin_is_due) {
             return false;
         }
         state.checking = true;
@@ -163,31 +197,76 @@ impl Shared {
 
     /// Makes a new client if the files have changed, or if the server has refused what a plugin
     /// gave.
-    fn look_at_files(&self) {
+    fn renew_credentials(&self) {
         let contents = read(&self.files);
-        let is_needed = {
+        let (changed, is_needed) = {
             let state = self.state();
-            let changed = state.contents != contents && state.unusable.as_ref() != Some(&contents);
-            changed || (state.in_doubt && self.has_plugin)
+            let changed = state.contents != contents;
+            // A new client runs the plugin.
+            let plugin = state.plugin.as_ref();
+            let is_refused = plugin.is_some_and(|it| it.refused);
+            let may_run = plugin.is_none_or(PluginState::may_run);
+            (changed, (changed || is_refused) && may_run)
         };
         let connected = is_needed.then(|| connect(&self.config, self.fence.as_ref()));
         let mut state = self.state();
         (state.checked, state.in_doubt, state.checking) = (Instant::now(), false, false);
+        let Some(connected) = connected else {
+            return;
+        };
+        let connected = connected.map_err(without_secrets);
+        let is_failure = connected.is_err();
+        let mut failed_before = false;
+        if let Some(plugin) = &mut state.plugin {
+            failed_before = plugin.fails;
+            *plugin = PluginState {
+                fails: is_failure && !changed,
+                ..PluginState::new()
+            };
+        }
         match connected {
-            None => {}
-            Some(Ok(client)) => {
-                if state.contents != contents {
+            Ok(client) => {
+                if changed {
                     tracing::info!("client certificate has changed, connecting anew");
+                }
+                if failed_before {
+                    tracing::info!("the credential plugin gives credentials again");
                 }
                 (state.client, state.contents, state.unusable) = (client, contents, None);
             }
-            Some(Err(error)) => {
+            Err(error) if changed => {
                 // Files that change one after the other don't fit for a moment.
-                tracing::warn!(%error, "cannot use the changed client certificate, keeping the one before");
+                if state.unusable.as_ref() != Some(&contents) {
+                    tracing::warn!(%error, "cannot use the changed client certificate, keeping the one before");
+                }
                 state.unusable = Some(contents);
             }
+            Err(error) if !failed_before => {
+                tracing::warn!(%error, "cannot get credentials in the place of those that were refused");
+            }
+            Err(_) => {}
         }
     }
+}
+
+/// Whether the server ended the connection because of our certificate.
+fn is_certificate_refused(error: &BoxError) -> bool {
+    let first: &(dyn StdError + 'static) = error.as_ref();
+    causes(first).any(|cause| {
+        matches!(
+            cause.downcast_ref(),
+            Some(rustls::Error::AlertReceived(
+                AlertDescription::AccessDenied
+                    | AlertDescription::BadCertificate
+                    | AlertDescription::CertificateExpired
+                    | AlertDescription::CertificateRequired
+                    | AlertDescription::CertificateRevoked
+                    | AlertDescription::CertificateUnknown
+                    | AlertDescription::UnknownCA
+                    | AlertDescription::UnsupportedCertificate
+            ))
+        )
+    })
 }
 
 /// What the files hold, as far as they can be read.

@@ -49,8 +49,8 @@ const NO_ANSWER: &str = "<error>";
 /// The families about requests to API servers.
 ///
 /// Some are about what only Go's client has; they are there with the values that hold here: no
-/// client shares its connections with another one, so no transport is cached, and exec plugins
-/// are asked for tokens, never for certificates.
+/// client shares its connections with another one, so no transport is cached, and the client
+/// library, which runs exec plugins, doesn't tell of the certificates that these give.
 ///
 /// Upstream: `component-base/metrics/prometheus/restclient`.
 #[derive(Clone)]
