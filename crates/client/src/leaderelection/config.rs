@@ -108,7 +108,7 @@ impl LeaderElectionConfig {
         i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// How long one request of the election may take.
+    /// How long one call of the election may take, with all its waits and re-sends.
     ///
     /// Upstream: `NewFromKubeconfig` of the package `resourcelock`.
     pub fn request_timeout(&self) -> Duration {

@@ -96,6 +96,7 @@ impl LeaderElector {
         if lock.identity().is_empty() {
             return Err(ConfigError::NoIdentity);
         }
+        let lock = lock.with_call_timeout(config.request_timeout());
         let name = lock.at().name.clone();
         metrics.master_status(&name, false);
         let shared = Shared {

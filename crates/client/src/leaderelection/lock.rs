@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
+use super::config::LeaderElectionConfig;
 use super::record::LeaderElectionRecord;
 use crate::error::Error;
 use crate::recorder::{EventRecorder, EventType, ObjectReference};
@@ -39,15 +42,17 @@ pub struct LeaseLock {
     at: LeaseName,
     identity: String,
     recorder: Arc<dyn EventRecorder>,
+    /// How long each call may take, with all its waits and re-sends.
+    call_timeout: Duration,
     /// The lease as the server sent it last, member by member: an update sends it back with another
     /// spec, so that it carries its version and nothing of it is lost.
     received: Option<BTreeMap<String, Box<RawValue>>>,
 }
 
 impl LeaseLock {
-    /// A lock for a candidate of this identity. The client should have a timeout of
-    /// [`LeaderElectionConfig::request_timeout`](super::LeaderElectionConfig::request_timeout) and a
-    /// budget of its own, and no [`Fence`](super::Fence); events go to the recorder.
+    /// A lock for a candidate of this identity. The client should have a budget of its own, and no
+    /// [`Fence`](super::Fence); its calls are given up after
+    /// [`LeaderElectionConfig::request_timeout`], whatever it allows. Events go to the recorder.
     pub fn new(
         client: RestClient,
         at: LeaseName,
@@ -59,7 +64,16 @@ impl LeaseLock {
             at,
             identity,
             recorder,
+            call_timeout: LeaderElectionConfig::default().request_timeout(),
             received: None,
+        }
+    }
+
+    /// The same lock with another limit to each call.
+    pub(super) fn with_call_timeout(self, call_timeout: Duration) -> Self {
+        Self {
+            call_timeout,
+            ..self
         }
     }
 
@@ -78,7 +92,8 @@ impl LeaseLock {
     /// Upstream: `LeaseLock.Get`.
     pub(super) async fn get(&mut self) -> Result<LeaderElectionRecord, Error> {
         let LeaseName { namespace, name } = &self.at;
-        let text = self.client.get(&LEASES, namespace, name).await?;
+        let call = self.client.get(&LEASES, namespace, name);
+        let text = self.in_time("GET", call).await?;
         let members = self.parse("GET", &text)?;
         let record = match members.get("spec") {
             Some(spec) => LeaderElectionRecord::from_spec(spec.get()),
@@ -103,10 +118,8 @@ impl LeaseLock {
             }))
         });
         let body = body.map_err(|source| self.unreadable("POST", source))?;
-        let text = self
-            .client
-            .create(&LEASES, &self.at.namespace, body)
-            .await?;
+        let call = self.client.create(&LEASES, &self.at.namespace, body);
+        let text = self.in_time("POST", call).await?;
         self.received = Some(self.parse("POST", &text)?);
         Ok(())
     }
@@ -127,7 +140,8 @@ impl LeaseLock {
         });
         let body = body.map_err(|source| self.unreadable("PUT", source))?;
         let LeaseName { namespace, name } = &self.at;
-        let text = self.client.replace(&LEASES, namespace, name, body).await?;
+        let call = self.client.replace(&LEASES, namespace, name, body);
+        let text = self.in_time("PUT", call).await?;
         self.received = Some(self.parse("PUT", &text)?);
         Ok(())
     }
@@ -154,12 +168,31 @@ impl LeaseLock {
             .event(&lease, EventType::Normal, EVENT_REASON, &message);
     }
 
+    /// A call that is given up in time. A client limits each of its sends by itself, but not the
+    /// waits that a server asks for between them.
+    async fn in_time(
+        &self,
+        verb: &str,
+        call: impl Future<Output = Result<String, Error>>,
+    ) -> Result<String, Error> {
+        let after = self.call_timeout;
+        let given_up = |_| {
+            let action = self.action(verb);
+            Err(Error::Timeout { action, after })
+        };
+        timeout(after, call).await.unwrap_or_else(given_up)
+    }
+
+    fn action(&self, verb: &str) -> String {
+        format!("{verb} lease {}", self.at)
+    }
+
     fn parse(&self, verb: &str, text: &str) -> Result<BTreeMap<String, Box<RawValue>>, Error> {
         serde_json::from_str(text).map_err(|source| self.unreadable(verb, source))
     }
 
     fn unreadable(&self, verb: &str, source: serde_json::Error) -> Error {
-        let action = format!("{verb} lease {}", self.at);
+        let action = self.action(verb);
         Error::Decode { action, source }
     }
 }

@@ -193,3 +193,32 @@ async fn after_a_crash_the_next_one_waits_for_the_end_of_the_lease() {
     );
     assert_eq!(server.spec("leaseTransitions"), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_patience_is_asked_again_in_time() {
+    let server = Server::new();
+    server.fail(&[Fault::Postpone(600), Fault::Nothing, Fault::Postpone(600)]);
+    Candidate::new(&server, "a").run_for(15.0).await;
+    assert_eq!(
+        server.log(),
+        [
+            "0 GET 503",
+            "7 GET 404",
+            "7 POST a 503",
+            "14 GET 404",
+            "14 POST a 201",
+            "14 PUT a 200",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_wait_that_the_server_asks_for_is_waited() {
+    let server = Server::new();
+    server.fail(&[Fault::Postpone(3)]);
+    Candidate::new(&server, "a").run_for(3.5).await;
+    assert_eq!(
+        server.log(),
+        ["0 GET 503", "3 GET 404", "3 POST a 201", "3 PUT a 200"]
+    );
+}

@@ -31,6 +31,8 @@ pub(super) enum Fault {
     Nothing,
     /// It is refused with a code.
     Refuse(u16),
+    /// It is refused, and may be sent again after so many seconds.
+    Postpone(u16),
     /// It is carried out, but the connection is lost before the answer.
     LoseAnswer,
     /// The connection is lost at once.
@@ -117,7 +119,7 @@ impl Server {
         std::mem::take(&mut self.0.lock().unwrap().log)
     }
 
-    /// A client with the timeout of an election.
+    /// A client without a rate limit.
     pub(super) fn client(&self, options: ClientOptions) -> RestClient {
         let server = self.clone();
         let service = service_fn(move |request| {
@@ -126,7 +128,6 @@ impl Server {
         });
         let options = ClientOptions {
             qps: 0.0,
-            response_timeout: LeaderElectionConfig::default().request_timeout(),
             ..options
         };
         layered(service, &options)
@@ -142,6 +143,7 @@ impl Server {
             let (code, answer) = match fault {
                 Fault::Nothing | Fault::LoseAnswer => state.carry_out(&parts.method, &body),
                 Fault::Refuse(code) => (code, failure(code)),
+                Fault::Postpone(_) => (503, failure(503)),
                 Fault::Lose | Fault::Hang => (0, Value::Null),
             };
             let seconds = state.start.elapsed().as_secs_f64();
@@ -156,9 +158,13 @@ impl Server {
             Fault::Lose | Fault::LoseAnswer => {
                 Err(IoError::from(ErrorKind::ConnectionReset).into())
             }
-            Fault::Nothing | Fault::Refuse(_) => Ok(Response::builder()
-                .status(answer.0)
-                .body(answer.1.to_string().into_bytes().into())?),
+            Fault::Nothing | Fault::Refuse(_) | Fault::Postpone(_) => {
+                let mut response = Response::builder().status(answer.0);
+                if let Fault::Postpone(seconds) = fault {
+                    response = response.header("retry-after", seconds);
+                }
+                Ok(response.body(answer.1.to_string().into_bytes().into())?)
+            }
         }
     }
 }
