@@ -276,7 +276,9 @@ where
     } else {
         kube::Client::new(whole.layer(retry.layer(timed)), "default")
     };
-    RestClient::new(client).with_server_state(Arc::clone(&options.server_state))
+    RestClient::new(client)
+        .with_server_state(Arc::clone(&options.server_state))
+        .with_fence(options.fence.clone())
 }
 
 /// Asks the server for its version, to tell a wrong address or credentials at the start.

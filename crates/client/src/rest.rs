@@ -15,7 +15,7 @@ use kube::client::Body;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::error::causes;
-use crate::leaderelection::NotLeading;
+use crate::leaderelection::{Fence, NotLeading};
 use crate::server_state::{Right, ServerState};
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
@@ -38,6 +38,7 @@ pub struct RestClient {
     service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
     body_timeout: Duration,
     state: Arc<ServerState>,
+    fence: Option<Fence>,
 }
 
 /// One request before it is sent.
@@ -78,6 +79,7 @@ impl RestClient {
             service: BoxCloneSyncService::new(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
             state: Arc::default(),
+            fence: None,
         }
     }
 
@@ -86,6 +88,13 @@ impl RestClient {
     #[must_use]
     pub fn with_server_state(mut self, state: Arc<ServerState>) -> Self {
         self.state = state;
+        self
+    }
+
+    /// The same client, behind whose retries this fence stands.
+    #[must_use]
+    pub(crate) fn with_fence(mut self, fence: Option<Fence>) -> Self {
+        self.fence = fence;
         self
     }
 
@@ -229,7 +238,7 @@ impl RestClient {
         let (action, right) = (call.action(), call.right());
         let response = self.send(call).await?;
         let body = self.read_body(response, &action).await;
-        let body = body.inspect_err(|err| self.state.failed(&right, err))?;
+        let body = body.inspect_err(|err| self.failed(&right, err))?;
         String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
     }
 
@@ -258,9 +267,18 @@ impl RestClient {
         };
         match &sent {
             Ok(_) => self.state.succeeded(&right),
-            Err(err) => self.state.failed(&right, err),
+            Err(err) => self.failed(&right, err),
         }
         sent
+    }
+
+    /// Takes note of a failure, unless it may be the fence that cut the connection: HTTP/2 leaves
+    /// nothing of the cause.
+    fn failed(&self, right: &Right, err: &Error) {
+        let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
+        if !(is_closed && err.is_transport()) {
+            self.state.failed(right, err);
+        }
     }
 
     async fn send_untold(&self, call: Call<'_>) -> Result<Response<Body>, Error> {

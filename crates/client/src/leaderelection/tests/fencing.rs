@@ -11,6 +11,7 @@ use super::support::{Candidate, Fault, Server, SleepyClock, never};
 use crate::clock::MonotonicClock as _;
 use crate::config::{ClientOptions, layered};
 use crate::error::Error;
+use crate::fake::CapturedLog;
 use crate::leaderelection::Fence;
 use crate::resource::PODS;
 use crate::rest::RestClient;
@@ -153,4 +154,41 @@ async fn dropping_the_election_closes_the_fence() {
     let fence = candidate.elector.fence();
     candidate.run_for(1.0).await;
     assert!(fence.check().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_the_fence_cut_is_no_fault_of_the_server() {
+    let log = CapturedLog::at(tracing::Level::INFO);
+    let clock = Arc::new(SleepyClock::default());
+    let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
+    let open = || fence.open_until(clock.elapsed() + Duration::from_secs(10));
+    let cut = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        sleep(Duration::from_secs(5)).await;
+        // What HTTP/2 makes of the fence's refusal.
+        let error = std::io::Error::other("not sent: this process doesn't hold the lease any more");
+        Err(tower::BoxError::from(error))
+    });
+    let options = ClientOptions {
+        fence: Some(fence.clone()),
+        ..ClientOptions::default()
+    };
+    let client = layered(cut, &options);
+    open();
+    let pause = async {
+        sleep(Duration::from_secs(1)).await;
+        clock.sleep(Duration::from_secs(60));
+    };
+    let (written, ()) = tokio::join!(write(&client), pause);
+    // It may have been applied.
+    assert!(written.unwrap_err().is_transport());
+    assert!(read(&client).await.unwrap_err().is_transport());
+    assert_eq!(log.take(), [""; 0]);
+    open();
+    assert!(write(&client).await.unwrap_err().is_transport());
+    let lines = log.take();
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].starts_with("WARN API server unreachable"),
+        "{lines:?}"
+    );
 }
