@@ -102,7 +102,8 @@ impl EventRecorder for BroadcastRecorder {
 
 impl EventSink {
     /// Sends events until the token is cancelled or every recorder is gone. Events that wait at
-    /// cancellation are not sent. Random parts of delays and names follow from the seed.
+    /// cancellation are not sent: who has lost its lease for good cancels, as what can't be sent is
+    /// tried for minutes. Random parts of delays and names follow from the seed.
     pub async fn run(mut self, client: RestClient, seed: u64, cancelled: CancellationToken) {
         let mut rng = StdRng::seed_from_u64(seed);
         let work = async {
@@ -180,10 +181,8 @@ async fn send(client: &RestClient, event: &Event) -> Result<(), Error> {
 
 /// True if another try would end the same way.
 fn is_final(err: &Error) -> bool {
-    matches!(
-        err,
-        Error::Api(_) | Error::InvalidRequest(_) | Error::NotLeading { .. }
-    )
+    // A leader that renews late may send again.
+    matches!(err, Error::Api(_) | Error::InvalidRequest(_))
 }
 
 /// A version 4 UUID.

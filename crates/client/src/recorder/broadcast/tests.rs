@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::FakeClock;
-use crate::fake::{Action, FakeClientset, Verb};
+use crate::fake::{Action, CapturedLog, FakeClientset, Verb};
 
 fn set() -> ObjectReference {
     ObjectReference {
@@ -179,4 +179,33 @@ async fn a_name_that_is_no_dns_subdomain_becomes_a_uuid() {
     let name = actions[0].name.as_str();
     assert_eq!((name.len(), &name[14..15]), (36, "4"));
     assert_eq!(actions[0].namespace, "default");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_waits_while_a_leader_renews_late() {
+    let log = CapturedLog::at(tracing::Level::INFO);
+    let fake = FakeClientset::new();
+    let begin = tokio::time::Instant::now();
+    fake.react(Verb::Create, "events", move |_| {
+        if begin.elapsed() >= Duration::from_secs(11) {
+            return None;
+        }
+        let action = "POST /".to_owned();
+        Some(Err(Error::NotLeading { action }))
+    });
+    let actions = run(&fake, |recorder, _| {
+        recorder.event(&set(), EventType::Normal, "R", "m");
+    })
+    .await;
+    // At once, at a random moment of the first 10 s, and 10 s later.
+    assert_eq!(actions.len(), 3);
+    let (first, last) = (&actions[0], &actions[2]);
+    assert_eq!((first.json(), &first.name), (last.json(), &last.name));
+    let elapsed = begin.elapsed();
+    assert!(elapsed >= Duration::from_secs(11) && elapsed < Duration::from_secs(20));
+    assert!(
+        !log.take()
+            .iter()
+            .any(|line| line.contains("the server refused"))
+    );
 }
