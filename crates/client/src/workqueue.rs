@@ -153,7 +153,8 @@ impl<K: Clone + Ord> WorkQueue<K> {
 
     /// How long the keys in work have been so. Upstream: `updateUnfinishedWork`.
     pub fn unfinished(&self) -> Unfinished {
-        self.state().unfinished(Instant::now())
+        self.state()
+            .unfinished(Instant::now(), &*self.shared.metrics)
     }
 
     /// Tells the metrics how long the keys in work have been so, as often as they ask for, until

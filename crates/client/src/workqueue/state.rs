@@ -125,7 +125,9 @@ impl<K: Clone + Ord> State<K> {
             .map(|((deadline, _), _)| *deadline)
     }
 
-    pub(super) fn unfinished(&self, now: Instant) -> Unfinished {
+    pub(super) fn unfinished(&mut self, now: Instant, metrics: &dyn QueueMetrics) -> Unfinished {
+        // While all workers are busy nobody else may look at the queue.
+        self.promote(now, metrics);
         let times = self
             .processing
             .values()

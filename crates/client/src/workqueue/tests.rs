@@ -274,6 +274,48 @@ async fn unfinished_keys_are_reported_until_the_queue_ends() {
     assert_eq!(millis, [(0, 0), (800, 500), (800, 800)]);
 }
 
+/// Counts keys that wait, and looks at the queue twice a second.
+#[derive(Default)]
+struct Depth(AtomicUsize);
+
+impl QueueMetrics for Depth {
+    fn added(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn got(&self, _: Duration) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn refresh_period(&self) -> Option<Duration> {
+        Some(millis(500))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_become_due_are_counted_while_all_workers_are_busy() {
+    let depth = Arc::new(Depth::default());
+    let metrics: Arc<dyn QueueMetrics> = Arc::<Depth>::clone(&depth);
+    let queue = WorkQueue::new(RateLimiter::default(), metrics);
+    queue.add("a");
+    queue.get().await;
+    queue.add_after("b", millis(700));
+    queue.add_after("c", millis(1200));
+    let watch = async {
+        let mut depths = Vec::new();
+        for _ in 0..3 {
+            sleep(millis(600)).await;
+            depths.push(depth.0.load(Ordering::Relaxed));
+        }
+        depths
+    };
+    tokio::select! {
+        () = queue.report_unfinished() => panic!("the queue has not ended"),
+        // At 0.6 s, 1.2 s and 1.8 s.
+        depths = watch => assert_eq!(depths, [0, 1, 2]),
+    }
+}
+
 #[tokio::test]
 async fn metrics_that_ask_for_no_reports_get_none() {
     queue().report_unfinished().await;
