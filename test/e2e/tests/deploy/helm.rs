@@ -20,7 +20,11 @@ fn helm_renders_the_chart_alike() {
         let mut command = helm();
         command
             .args(["template", "statefulset", "--kube-version=1.36.2"])
-            .args(["--set=serviceMonitor.enabled=true", "--namespace", namespace])
+            .args([
+                "--set=serviceMonitor.enabled=true",
+                "--namespace",
+                namespace,
+            ])
             .arg("--values")
             .arg(chart.join(&values))
             .arg(&chart);
