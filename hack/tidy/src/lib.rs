@@ -13,6 +13,7 @@ pub mod features;
 pub mod layout;
 pub mod licenses;
 pub mod metadata;
+pub mod mutants;
 pub mod parity;
 pub mod paths;
 pub mod reachable;

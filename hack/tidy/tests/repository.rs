@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, licenses,
     metadata::{self, Metadata},
-    parity, paths, reachable,
+    mutants, parity, paths, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -40,6 +40,11 @@ fn the_folders_are_those_of_the_design() {
 #[test]
 fn dependencies_point_one_way() {
     assert_clean(&dependencies::check(&metadata(&repository())));
+}
+
+#[test]
+fn mistakes_made_on_purpose_fit_the_code() {
+    assert_clean(&mutants::check(&repository()));
 }
 
 #[test]
