@@ -4,18 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
 use kube::config::{AuthInfo, Config, InClusterError};
 use tower::util::option_layer;
-use tower::{BoxError, Layer, Service, service_fn};
+use tower::{BoxError, Layer, Service, ServiceExt as _, service_fn};
 
 use crate::error::Error;
 use crate::flowcontrol::RateLimitLayer;
 use crate::leaderelection::Fence;
 use crate::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
-use crate::rest::RestClient;
+use crate::rest::{RestClient, service_of};
 use crate::retry::RetryLayer;
 use crate::server_state::ServerState;
 use crate::timeout::TimeoutLayer;
@@ -258,14 +259,26 @@ pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, Co
     Ok(layered(service, options))
 }
 
-/// Puts the rate limit, the retries, the timeout and the fence of a client around a service, for example an
-/// API server in the same process. Needs a running tokio runtime.
-pub fn layered<S>(service: S, options: &ClientOptions) -> RestClient
+/// Puts the rate limit, the retries, the timeout and the fence of a client around a kube client of
+/// one's own; see [`layered`] for what of the options that one must have by itself. Needs a running
+/// tokio runtime.
+pub fn around(client: kube::Client, options: &ClientOptions) -> RestClient {
+    layered(service_of(client), options)
+}
+
+/// Puts the rate limit, the retries, the timeout and the fence of a client around any service, for
+/// example an API server in the same process. The service should resend nothing by itself, and says
+/// who asks: the user agent of the options is not looked at. Needs a running tokio runtime.
+pub fn layered<S, B>(service: S, options: &ClientOptions) -> RestClient
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = BoxError> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
     S::Future: Send,
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
 {
     let metrics = || Arc::clone(&options.metrics);
+    let service = service.map_err(Into::<BoxError>::into);
     let service = option_layer(options.fence.clone()).layer(service);
     let timed = TimeoutLayer::new(options.response_timeout, metrics()).layer(service);
     let retry = RetryLayer::new(metrics());

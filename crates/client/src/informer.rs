@@ -20,13 +20,17 @@ pub use metrics::{
     InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
 };
 
+pub use relist::Relister;
+
 use backoff::ListBackoff;
 use list::list_all;
+use relist::Lists;
 use report::Reporter;
 
 mod backoff;
 mod list;
 mod metrics;
+mod relist;
 mod report;
 
 /// How long a server keeps a watch open at least, in seconds; each watch adds a random part.
@@ -92,6 +96,7 @@ pub struct Informer<K> {
     indexer: Arc<Indexer<K>>,
     handlers: Vec<Arc<dyn EventHandler<K>>>,
     synced: watch::Sender<bool>,
+    lists: Lists,
     rng: StdRng,
     backoff: ListBackoff,
     reporter: Reporter,
@@ -137,6 +142,7 @@ impl<K: CachedObject> Informer<K> {
             indexer: Arc::new(Indexer::new()),
             handlers: Vec::new(),
             synced: watch::Sender::new(false),
+            lists: Lists::default(),
             rng,
             backoff: ListBackoff::default(),
             reporter: Reporter::new(resource.group_resource()),
@@ -166,6 +172,11 @@ impl<K: CachedObject> Informer<K> {
         self.synced.subscribe()
     }
 
+    /// What makes this informer list again.
+    pub fn relister(&self) -> Relister {
+        self.lists.relister()
+    }
+
     /// Lists and watches until the token is cancelled.
     pub async fn run(mut self, cancelled: CancellationToken) {
         cancelled
@@ -178,7 +189,11 @@ impl<K: CachedObject> Informer<K> {
             match self.list().await {
                 Ok(resource_version) => {
                     self.reporter.recovered();
-                    self.watch(resource_version).await;
+                    let lists = self.lists.clone();
+                    let watch = self.watch(resource_version);
+                    if lists.run_until_wanted(watch).await.is_none() {
+                        continue;
+                    }
                 }
                 Err(err) => self.reporter.failed("list", &err),
             }
@@ -194,6 +209,7 @@ impl<K: CachedObject> Informer<K> {
 
     /// Puts the cache in the state of a fresh list. Returns the version of the list.
     async fn list(&mut self) -> Result<String, Error> {
+        let wanted = self.lists.wanted();
         let list = list_all::<K>(&self.client, &self.resource, self.page_size).await?;
         let start = Instant::now();
         let initial = !*self.synced.borrow();
@@ -213,6 +229,7 @@ impl<K: CachedObject> Informer<K> {
             tracing::debug!(resource = %self.resource.group_resource(), objects, "cache is filled");
             self.synced.send_replace(true);
         }
+        self.lists.made(wanted);
         Ok(list.resource_version)
     }
 

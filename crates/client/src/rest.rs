@@ -53,17 +53,10 @@ struct Call<'a> {
 }
 
 impl RestClient {
-    /// A client that sends through a kube client.
+    /// A client that sends through a kube client, as that one is. [`crate::config::around`] puts
+    /// limits, retries, a timeout and a fence around it.
     pub fn new(client: kube::Client) -> Self {
-        Self::from_service(tower::service_fn(move |request| {
-            let client = client.clone();
-            async move {
-                client.send(request).await.map_err(|err| match err {
-                    kube::Error::Service(source) => source,
-                    other => Box::new(other),
-                })
-            }
-        }))
+        Self::from_service(service_of(client))
     }
 
     /// A client that sends through any service, such as an API server in this process. Unlike
@@ -343,6 +336,24 @@ impl<'a> Call<'a> {
 /// For so long a request may be on its way, sent again as often as the server asks for it, until it
 /// is told that it is: longer than the server has for each answer.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
+
+/// A kube client as a service whose errors are those of its own service.
+pub(crate) fn service_of(
+    client: kube::Client,
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
++ Clone
++ Send
++ Sync {
+    tower::service_fn(move |request| {
+        let client = client.clone();
+        async move {
+            client.send(request).await.map_err(|err| match err {
+                kube::Error::Service(source) => source,
+                other => Box::new(other),
+            })
+        }
+    })
+}
 
 /// The media type of every body but a patch.
 const JSON: &str = "application/json";

@@ -101,8 +101,8 @@ pub trait CacheVersions: Send + Sync {
     fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
 }
 
-/// The controller's caches.
-#[derive(Clone)]
+/// The controller's caches; empty by default.
+#[derive(Clone, Default)]
 pub struct Caches {
     /// Pods.
     pub pods: Arc<Indexer<Pod>>,

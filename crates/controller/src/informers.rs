@@ -1,6 +1,6 @@
 //! The four caches, which other controllers of the process may share.
 
-use statefulset_client::informer::{Informer, InformerConfig};
+use statefulset_client::informer::{Informer, InformerConfig, Relister};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
@@ -9,12 +9,16 @@ use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics::ControllerMetrics;
 use crate::stateful_set_controller::ControllerConfig;
+use crate::tasks::join_all;
 
-/// What the controller watches, in all namespaces. Before they are handed to a controller, others
-/// add handlers of their own and keep the indexers, so that everything is watched and kept once.
+/// What the controller watches, in all namespaces. Before they run, others add handlers of their own
+/// and keep the indexers, so that everything is watched and kept once. Whoever makes them runs them.
 ///
 /// Upstream: the informers that `NewStatefulSetController` is given.
 pub struct Informers {
@@ -29,7 +33,7 @@ pub struct Informers {
 }
 
 impl Informers {
-    /// Informers that list and watch nothing until a controller runs with them.
+    /// Informers that list and watch nothing until they run.
     pub fn new(config: &ControllerConfig, metrics: &ControllerMetrics) -> Self {
         let client = || config.informer_client.clone();
         let settings = |stream: u64| InformerConfig {
@@ -49,6 +53,47 @@ impl Informers {
         }
     }
 
+    /// Lists and watches until `cancelled`. A controller that uses them should end before, so that
+    /// no sync sees its caches stand still.
+    ///
+    /// # Panics
+    ///
+    /// An informer or a handler panicked.
+    ///
+    /// Upstream: `SharedInformerFactory.Start`.
+    pub async fn run(self, cancelled: CancellationToken) {
+        join_all(&mut self.start(&cancelled)).await;
+    }
+
+    pub(crate) fn start(self, cancelled: &CancellationToken) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(self.sets.run(cancelled.clone()));
+        tasks.spawn(self.pods.run(cancelled.clone()));
+        tasks.spawn(self.claims.run(cancelled.clone()));
+        tasks.spawn(self.revisions.run(cancelled.clone()));
+        tasks
+    }
+
+    /// Tells whether they have filled their caches.
+    pub(crate) fn has_synced(&self) -> HasSynced {
+        HasSynced([
+            self.sets.has_synced(),
+            self.pods.has_synced(),
+            self.claims.has_synced(),
+            self.revisions.has_synced(),
+        ])
+    }
+
+    /// What makes them list again.
+    pub(crate) fn relisters(&self) -> [Relister; 4] {
+        [
+            self.sets.relister(),
+            self.pods.relister(),
+            self.claims.relister(),
+            self.revisions.relister(),
+        ]
+    }
+
     /// What they fill.
     pub fn caches(&self) -> Caches {
         Caches {
@@ -57,5 +102,18 @@ impl Informers {
             sets: self.sets.indexer(),
             revisions: self.revisions.indexer(),
         }
+    }
+}
+
+/// Tells whether the caches of a controller are filled, such as for a readiness probe.
+///
+/// Upstream: `cache.InformerSynced`.
+#[derive(Debug, Clone)]
+pub struct HasSynced([watch::Receiver<bool>; 4]);
+
+impl HasSynced {
+    /// Whether all caches have been filled; once they have, they stay so.
+    pub fn get(&self) -> bool {
+        self.0.iter().all(|filled| *filled.borrow())
     }
 }

@@ -14,13 +14,14 @@ mod resolve;
 mod stateful_set_controller;
 mod sync;
 mod sync_log;
+mod tasks;
 #[cfg(test)]
 mod upstream;
 
 pub use error::Error;
-pub use informers::Informers;
+pub use informers::{HasSynced, Informers};
 pub use stateful_set_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, HasSynced, StatefulSetController,
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
 };
 pub use sync::{SetSyncer, Synced, SyncerParts};
 

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::backoff::{Jitter, SeededJitter};
+use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::informer::Relister;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::handlers::{PodHandler, SetHandler};
-use crate::informers::Informers;
+use crate::informers::{HasSynced, Informers};
 use crate::metrics::ControllerMetrics;
 use crate::sync::{SetSyncer, SyncerParts};
+use crate::tasks::{join_all, panics_passed_on};
 
 /// How many sets are synced at once by default.
 pub const CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT: NonZeroUsize = NonZeroUsize::new(5).unwrap();
@@ -54,23 +55,13 @@ pub struct ControllerConfig {
 ///
 /// Upstream: `StatefulSetController`.
 pub struct StatefulSetController {
-    informers: Informers,
+    /// Those that end with the controller; none where somebody else runs them.
+    informers: Option<Informers>,
+    relisters: [Relister; 4],
+    synced: HasSynced,
     queue: WorkQueue<ObjectKey>,
     syncer: Arc<SetSyncer>,
     concurrent_syncs: NonZeroUsize,
-}
-
-/// Tells whether the caches of a controller are filled, such as for a readiness probe.
-///
-/// Upstream: `cache.InformerSynced`.
-#[derive(Debug, Clone)]
-pub struct HasSynced([watch::Receiver<bool>; 4]);
-
-impl HasSynced {
-    /// Whether all caches have been filled; once they have, they stay so.
-    pub fn get(&self) -> bool {
-        self.0.iter().all(|filled| *filled.borrow())
-    }
 }
 
 impl StatefulSetController {
@@ -83,17 +74,19 @@ impl StatefulSetController {
 
     /// The same, and lets `metrics` count.
     pub fn with_metrics(config: ControllerConfig, metrics: ControllerMetrics) -> Self {
-        let informers = Informers::new(&config, &metrics);
-        Self::with_informers(config, metrics, informers)
+        let mut informers = Informers::new(&config, &metrics);
+        let mut controller = Self::with_informers(config, metrics, &mut informers);
+        controller.informers = Some(informers);
+        controller
     }
 
-    /// The same with informers that others may share: those of [`Informers::new`], with handlers
-    /// added and indexers kept as others like. The controller runs them, and ends them when it
-    /// ends.
+    /// The same over informers that others may share, and that the caller runs
+    /// ([`Informers::run`]): before the controller runs, as the controllers of other leases may
+    /// want it, or together with it. Sets wait in the queue until the controller runs.
     pub fn with_informers(
         config: ControllerConfig,
         metrics: ControllerMetrics,
-        mut informers: Informers,
+        informers: &mut Informers,
     ) -> Self {
         let caches = informers.caches();
         let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
@@ -104,59 +97,49 @@ impl StatefulSetController {
             queue: queue.clone(),
             sets: informers.sets.indexer(),
         }));
-        let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(config.seed));
         let mut parts = SyncerParts::new(
             caches,
             &config.client,
             config.recorder,
             config.clock,
-            &jitter,
+            Arc::new(SeededJitter::new(config.seed)),
             config.feature_gates,
         );
         parts.metrics = metrics.sets;
-        let concurrent_syncs = config.concurrent_syncs;
-        let syncer = Arc::new(SetSyncer::new(parts));
         Self {
-            informers,
+            informers: None,
+            relisters: informers.relisters(),
+            synced: informers.has_synced(),
             queue,
-            syncer,
-            concurrent_syncs,
+            syncer: Arc::new(SetSyncer::new(parts)),
+            concurrent_syncs: config.concurrent_syncs,
         }
     }
 
     /// Tells whether the caches are filled, also while the controller runs.
     pub fn has_synced(&self) -> HasSynced {
-        HasSynced([
-            self.informers.sets.has_synced(),
-            self.informers.pods.has_synced(),
-            self.informers.claims.has_synced(),
-            self.informers.revisions.has_synced(),
-        ])
+        self.synced.clone()
     }
 
-    /// Runs until `cancelled`: fills the caches, then syncs. On cancellation the syncs in progress
-    /// are finished, and the sets that still wait are dropped.
+    /// Runs until `cancelled`: waits for the caches to be filled, then syncs. On cancellation the
+    /// syncs in progress are finished, and the sets that still wait are dropped.
+    ///
+    /// Caches that were filled before are filled anew, so that no sync decides on one that is older
+    /// than what another leader has done until now.
     ///
     /// # Panics
     ///
-    /// A worker or an informer panicked.
+    /// A worker panicked, or an informer that is not somebody else's.
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
-        let HasSynced(mut synced) = self.has_synced();
-        let Informers {
-            sets,
-            pods,
-            claims,
-            revisions,
-        } = self.informers;
+        // Asked for before anything is started, so that the first lists will do.
+        let [sets, pods, claims, revisions] = self.relisters.each_ref().map(Relister::relist);
+        let filled = async { tokio::join!(sets, pods, claims, revisions) };
         // Informers end after the workers, so that no sync sees its caches stand still.
         let stop_informers = CancellationToken::new();
-        let mut informers = JoinSet::new();
-        informers.spawn(sets.run(stop_informers.clone()));
-        informers.spawn(pods.run(stop_informers.clone()));
-        informers.spawn(claims.run(stop_informers.clone()));
-        informers.spawn(revisions.run(stop_informers.clone()));
+        let start = |informers: Informers| informers.start(&stop_informers);
+        let mut informers = self.informers.map(start).unwrap_or_default();
 
         // Ends with this function.
         let mut reports = JoinSet::new();
@@ -164,7 +147,7 @@ impl StatefulSetController {
         reports.spawn(async move { queue.report_unfinished().await });
 
         let mut workers = JoinSet::new();
-        let filled = cancelled.run_until_cancelled(wait_for_caches(&mut synced));
+        let filled = cancelled.run_until_cancelled(filled);
         if panics_passed_on(&mut informers, filled).await.is_some() {
             tracing::info!(
                 workers = self.concurrent_syncs,
@@ -182,44 +165,6 @@ impl StatefulSetController {
         join_all(&mut workers).await;
         stop_informers.cancel();
         join_all(&mut informers).await;
-    }
-}
-
-/// Waits for `future`, or for a task that panics: a controller that has lost a worker or a cache
-/// must not go on as if it had them, so its panic becomes this one's.
-async fn panics_passed_on<T>(tasks: &mut JoinSet<()>, future: impl Future<Output = T>) -> T {
-    let watch = async {
-        join_all(tasks).await;
-        std::future::pending().await
-    };
-    tokio::select! {
-        biased;
-        output = future => output,
-        never = watch => never,
-    }
-}
-
-/// Waits until all tasks have ended.
-///
-/// # Panics
-///
-/// One of them did.
-async fn join_all(tasks: &mut JoinSet<()>) {
-    while let Some(ended) = tasks.join_next().await {
-        if let Err(error) = ended
-            && error.is_panic()
-        {
-            std::panic::resume_unwind(error.into_panic());
-        }
-    }
-}
-
-async fn wait_for_caches(synced: &mut [watch::Receiver<bool>]) {
-    for receiver in synced {
-        if receiver.wait_for(|filled| *filled).await.is_err() {
-            // The informer has panicked, which is passed on by whoever watches it.
-            std::future::pending::<()>().await;
-        }
     }
 }
 

@@ -80,7 +80,7 @@ impl SyncerParts {
         client: &RestClient,
         recorder: Arc<dyn EventRecorder>,
         clock: Arc<dyn Clock>,
-        jitter: &Arc<dyn Jitter>,
+        jitter: Arc<dyn Jitter>,
         gates: FeatureGates,
     ) -> Self {
         let consistency: Arc<dyn ConsistencyStore> =
@@ -90,21 +90,20 @@ impl SyncerParts {
                 Arc::new(NoopConsistencyStore)
             };
         let written = || Arc::clone(&consistency);
-        let jitter = || Arc::clone(jitter);
         let objects = RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
-        let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, jitter())
+        let pods = RealStatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter))
             .with_lower_case_events(gates.events_begin_in_lower_case());
         let status = RealStatusUpdater::new(
             client.clone(),
             Arc::clone(&caches.sets),
             written(),
-            jitter(),
+            Arc::clone(&jitter),
         );
         let history = RealHistory::new(
             client.clone(),
             Arc::clone(&caches.revisions),
             written(),
-            jitter(),
+            jitter,
         );
         let set_control = DefaultStatefulSetControl::new(
             Arc::new(pods),

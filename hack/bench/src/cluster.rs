@@ -12,7 +12,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use statefulset_client::backoff::{Jitter, NoJitter};
+use statefulset_client::backoff::NoJitter;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::FakeClientset;
 use statefulset_client::feature_gates::FeatureGates;
@@ -215,13 +215,12 @@ impl World {
             .last_transition_time
             .unwrap_or(Timestamp::UNIX_EPOCH)
             + LATER;
-        let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
         let parts = SyncerParts::new(
             caches,
             &api.rest_client(),
             Arc::new(FakeRecorder::new()),
             Arc::new(FakeClock::new(moment)),
-            &jitter,
+            Arc::new(NoJitter),
             FeatureGates::default(),
         );
         let (syncer, pod) = (SetSyncer::new(parts), first.key());

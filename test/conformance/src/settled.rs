@@ -9,7 +9,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use statefulset_client::backoff::{Jitter, NoJitter};
+use statefulset_client::backoff::NoJitter;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
@@ -96,7 +96,6 @@ async fn start_on(cluster: &Cluster, gates: FeatureGates) -> anyhow::Result<Vec<
     };
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(later(&caches.pods)));
-    let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
     let client = api.rest_client();
     let sets = Arc::clone(&caches.sets);
     let parts = SyncerParts::new(
@@ -104,7 +103,7 @@ async fn start_on(cluster: &Cluster, gates: FeatureGates) -> anyhow::Result<Vec<
         &client,
         Arc::<FakeRecorder>::clone(&recorder),
         clock,
-        &jitter,
+        Arc::new(NoJitter),
         gates,
     );
     let syncer = SetSyncer::new(parts);

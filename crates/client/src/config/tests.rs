@@ -401,6 +401,38 @@ async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
     assert_eq!(counts.take(), ["GET Some(200)"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_kube_client_of_ones_own_gets_what_ours_have() {
+    let asked = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let asking = Arc::clone(&asked);
+    let service = service_fn(move |_: Request<Body>| {
+        let busy = asking.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+        async move {
+            let response = Response::builder().status(if busy { 429 } else { 200 });
+            response
+                .header("Retry-After", "1")
+                .body(Body::from(b"{}".to_vec()))
+        }
+    });
+    let clock = Arc::new(crate::clock::TokioClock::new());
+    let options = ClientOptions {
+        qps: 0.1,
+        burst: 1,
+        fence: Some(Fence::new(clock)),
+        ..ClientOptions::default()
+    };
+    let client = around(kube::Client::new(service, "default"), &options);
+    let start = tokio::time::Instant::now();
+    assert_eq!(client.get_path("/version").await.unwrap(), "{}");
+    // Sent again, as the server says, when the budget allows it.
+    assert_eq!(start.elapsed(), Duration::from_secs(10));
+    let written = client.create(&crate::resource::PODS, "ns", "{}".to_owned());
+    let error = written.await.unwrap_err();
+    assert!(matches!(error, Error::NotLeading { .. }), "{error}");
+    let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(asked, 2, "what the fence holds back isn't sent");
+}
+
 #[tokio::test]
 async fn a_file_of_authorities_is_named_to_be_read_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@ use crate::resource::PODS;
 use super::*;
 use script::{Answer, ScriptedApi, Step, event, list, object, page};
 
+mod relisting;
 mod script;
 
 /// Notes what it hears, and checks that the cache already knows it.

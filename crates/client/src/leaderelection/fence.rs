@@ -20,6 +20,9 @@ pub struct NotLeading;
 /// when the renew deadline has passed since the start of its last successful renewal, whether the
 /// elector has noticed or not. Clones are the same fence.
 ///
+/// An election of another kind makes a fence of its own ([`Fence::new`]) and opens it anew with
+/// each renewal.
+///
 /// As a [`Layer`] it belongs right around what sends: below waits for rate limits and below
 /// retries, so that a request which had to wait is looked at again. The connections of this crate's
 /// [`Transport`] look once more, when they hand bytes to the system.
@@ -35,7 +38,7 @@ pub struct Fence {
 
 impl Fence {
     /// A closed fence that goes by this clock.
-    pub(crate) fn new(clock: Arc<dyn MonotonicClock>) -> Self {
+    pub fn new(clock: Arc<dyn MonotonicClock>) -> Self {
         Self {
             clock,
             deadline: Arc::default(),
@@ -51,11 +54,15 @@ impl Fence {
         }
     }
 
-    pub(crate) fn open_until(&self, deadline: Duration) {
+    /// Lets writes begin until the fence's clock shows `deadline`: for a renewal the clock's time
+    /// *before* its request was sent, and as much of the lease as no rival can have before it is
+    /// over.
+    pub fn open_until(&self, deadline: Duration) {
         self.set(Some(deadline));
     }
 
-    pub(super) fn close(&self) {
+    /// Lets no write begin from now on.
+    pub fn close(&self) {
         self.set(None);
     }
 

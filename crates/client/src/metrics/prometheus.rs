@@ -23,11 +23,30 @@ mod workqueue;
 mod tests;
 
 /// Adds a family to a registry, if it could be made.
-fn register<C>(registry: &Registry, collector: Result<C, Error>) -> Result<C, Error>
+///
+/// # Errors
+///
+/// It could not be made, or the registry has a family of its name; the error says which.
+pub fn register<C>(registry: &Registry, collector: Result<C, Error>) -> Result<C, Error>
 where
     C: Collector + Clone + 'static,
 {
     let collector = collector?;
-    registry.register(Box::new(collector.clone()))?;
+    registry
+        .register(Box::new(collector.clone()))
+        .map_err(|error| named(&collector, error))?;
     Ok(collector)
+}
+
+/// The error of a registry that has a family of the name, which by itself doesn't say which.
+fn named(collector: &impl Collector, error: Error) -> Error {
+    if !matches!(error, Error::AlreadyReg | Error::Msg(_)) {
+        return error;
+    }
+    let descriptions = collector.desc();
+    let names: Vec<&str> = descriptions.iter().map(|desc| &*desc.fq_name).collect();
+    Error::Msg(format!(
+        "cannot register {}: the registry has a family of this name already",
+        names.join(" and ")
+    ))
 }

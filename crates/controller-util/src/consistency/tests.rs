@@ -72,12 +72,7 @@ fn a_deleted_pod_must_be_seen_gone_or_terminating() {
 
 #[test]
 fn the_caches_tell_their_versions_and_which_pods_run() {
-    let caches = Caches {
-        pods: Arc::default(),
-        claims: Arc::default(),
-        sets: Arc::default(),
-        revisions: Arc::default(),
-    };
+    let caches = Caches::default();
     caches.pods.bookmark("11");
     caches.claims.bookmark("12");
     caches.sets.bookmark("13");

@@ -7,7 +7,7 @@ use kube_apimachinery::object_key::ObjectKey;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Error, IntCounterVec, Opts, Registry};
-use statefulset_client::metrics::prometheus::{InformerFamilies, WorkqueueFamilies};
+use statefulset_client::metrics::prometheus::{InformerFamilies, WorkqueueFamilies, register};
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
@@ -55,7 +55,10 @@ impl ControllerMetrics {
     ///
     /// # Errors
     ///
-    /// The registry has one of the families already.
+    /// The registry has one of the families already; the error says which. Where the queues or
+    /// informers of other controllers are counted under the same names, their families are shared:
+    /// make a value of this type of what [`WorkqueueFamilies`], [`InformerFamilies`] and
+    /// [`SetFamilies`] hand out.
     ///
     /// # Examples
     ///
@@ -100,19 +103,19 @@ impl SetFamilies {
     ///
     /// The registry has one of them already.
     pub fn register(registry: &Registry, show_stale_sync_skips: bool) -> Result<Self, Error> {
-        let gauges = Gauges::new()?;
-        registry.register(Box::new(gauges.clone()))?;
+        let gauges = register(registry, Gauges::new())?;
         let options = Opts::new(
             "statefulset_controller_stale_sync_skips_total",
             "[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.",
         );
-        let stale_sync_skips = IntCounterVec::new(options, &["group", "resource"])?;
-        if show_stale_sync_skips {
-            registry.register(Box::new(stale_sync_skips.clone()))?;
-        }
+        let stale_sync_skips = IntCounterVec::new(options, &["group", "resource"]);
         Ok(Self {
             gauges,
-            stale_sync_skips,
+            stale_sync_skips: if show_stale_sync_skips {
+                register(registry, stale_sync_skips)?
+            } else {
+                stale_sync_skips?
+            },
         })
     }
 }

@@ -30,12 +30,7 @@ fn worker(
     outcome: impl Fn() -> SyncOutcome + Send + Sync + 'static,
     consistency: impl FnOnce(&Caches) -> Arc<dyn ConsistencyStore>,
 ) -> Worker {
-    let caches = Caches {
-        pods: Arc::default(),
-        claims: Arc::default(),
-        sets: Arc::default(),
-        revisions: Arc::default(),
-    };
+    let caches = Caches::default();
     caches
         .sets
         .add(upstream::set(3).min_ready_seconds(9).build());

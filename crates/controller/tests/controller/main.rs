@@ -5,23 +5,21 @@
 
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod sharing;
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
-use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::informer::EventHandler;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::{ControllerConfig, Informers, StatefulSetController};
-use statefulset_controller_util::pod::Pod;
+use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -101,6 +99,14 @@ impl Setup {
         items.iter().map(name).collect()
     }
 
+    /// Tells the controller to stop, and waits until it has.
+    async fn end(&mut self) {
+        self.cancelled.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+    }
+
     /// Lets the controller come to rest.
     async fn rest(&self) {
         tokio::time::sleep(Duration::from_secs(10)).await;
@@ -117,47 +123,6 @@ async fn sets_that_were_there_before_and_sets_that_come_later_get_their_pods() {
     setup.create_set("db", 1).await;
     setup.rest().await;
     assert_eq!(setup.pods().await, ["db-0", "web-0", "web-1"]);
-}
-
-/// Notes the pods that come.
-#[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
-
-impl EventHandler<Pod> for Seen {
-    fn on_add(&self, pod: &Arc<Pod>, _: bool) {
-        self.0.lock().unwrap().push(pod.key().to_string());
-    }
-
-    fn on_update(&self, _: &Arc<Pod>, _: &Arc<Pod>) {}
-
-    fn on_delete(&self, _: &Arc<Pod>, _: bool) {}
-}
-
-#[tokio::test(start_paused = true)]
-async fn others_share_its_informers() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
-    let (config, metrics) = (
-        setup.config(FeatureGates::default()),
-        ControllerMetrics::default(),
-    );
-    let mut informers = Informers::new(&config, &metrics);
-    let seen = Arc::new(Seen::default());
-    informers.pods.add_handler(Arc::<Seen>::clone(&seen));
-    let pods = informers.pods.indexer();
-    setup.run_this(StatefulSetController::with_informers(
-        config, metrics, informers,
-    ));
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
-    assert_eq!(pods.len(), 2);
-    let mut seen = seen.0.lock().unwrap().clone();
-    seen.sort();
-    assert_eq!(seen, ["default/web-0", "default/web-1"]);
-    let lists = setup.plane.server().audit().matching(|entry| {
-        entry.resource == "pods" && entry.user_agent != "test" && entry.verb == Verb::List
-    });
-    assert_eq!(lists.len(), 1, "pods are listed once for everybody");
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,10 +142,7 @@ async fn a_controller_that_is_told_to_stop_ends_and_does_no_more() {
     let mut setup = Setup::new().await;
     setup.run();
     setup.rest().await;
-    setup.cancelled.cancel();
-    while let Some(ended) = setup.tasks.join_next().await {
-        ended.unwrap();
-    }
+    setup.end().await;
     setup.create_set("web", 2).await;
     setup.rest().await;
     assert_eq!(setup.pods().await, Vec::<String>::new());
@@ -192,8 +154,6 @@ async fn a_controller_that_is_told_to_stop_before_its_caches_are_filled_ends_too
     setup.create_set("web", 2).await;
     setup.cancelled.cancel();
     setup.run();
-    while let Some(ended) = setup.tasks.join_next().await {
-        ended.unwrap();
-    }
+    setup.end().await;
     assert_eq!(setup.pods().await, Vec::<String>::new());
 }

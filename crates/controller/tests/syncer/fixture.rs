@@ -8,7 +8,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::indexer::{CachedObject as _, Indexer};
+use statefulset_client::indexer::CachedObject as _;
 use statefulset_controller::metrics::{NoopSetMetrics, SetMetrics};
 use statefulset_controller::{Error, SetSyncer, Synced, SyncerParts};
 use statefulset_controller_util::consistency::{Caches, ConsistencyStore, NoopConsistencyStore};
@@ -50,12 +50,7 @@ pub(crate) struct Fixture {
 impl Default for Fixture {
     fn default() -> Self {
         Self {
-            caches: Caches {
-                pods: Arc::new(Indexer::new()),
-                claims: Arc::new(Indexer::new()),
-                sets: Arc::new(Indexer::new()),
-                revisions: Arc::new(Indexer::new()),
-            },
+            caches: Caches::default(),
             clock: Arc::new(FakeClock::default()),
             log: Log::default(),
             live: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use statefulset_client::backoff::{Jitter, SeededJitter};
+use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{Action, FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
@@ -47,13 +47,12 @@ async fn a_new_set_gets_a_revision_its_first_pod_and_a_status() {
     let fixture = Fixture::default();
     fixture.caches.sets.add(StatefulSet::decode(SET).unwrap());
     let recorder = Arc::new(FakeRecorder::new());
-    let jitter: Arc<dyn Jitter> = Arc::new(SeededJitter::new(1));
     let syncer = SetSyncer::new(SyncerParts::new(
         fixture.caches.clone(),
         &api.rest_client(),
         Arc::clone(&recorder) as _,
         Arc::new(FakeClock::default()),
-        &jitter,
+        Arc::new(SeededJitter::new(1)),
         FeatureGates::default(),
     ));
 

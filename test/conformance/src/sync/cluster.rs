@@ -8,7 +8,7 @@ use anyhow::Context;
 use kube_apimachinery::object_key::ObjectKey;
 use serde::Deserialize;
 use serde_json::Value;
-use statefulset_client::backoff::{Jitter, NoJitter};
+use statefulset_client::backoff::NoJitter;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{FakeClientset, Verb};
 use statefulset_client::indexer::{CachedObject, Indexer};
@@ -55,13 +55,12 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
     let client = api.rest_client();
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(case.now));
-    let jitter: Arc<dyn Jitter> = Arc::new(NoJitter);
     let mut parts = SyncerParts::new(
         caches,
         &client,
         Arc::<FakeRecorder>::clone(&recorder),
         clock,
-        &jitter,
+        Arc::new(NoJitter),
         case.gates()?,
     );
     parts.reader = Arc::new(live_reads.rest_client());
@@ -117,12 +116,7 @@ fn load(case: &Case, api: &FakeClientset) -> anyhow::Result<Caches> {
     struct Kind {
         kind: String,
     }
-    let caches = Caches {
-        pods: Arc::new(Indexer::new()),
-        claims: Arc::new(Indexer::new()),
-        sets: Arc::new(Indexer::new()),
-        revisions: Arc::new(Indexer::new()),
-    };
+    let caches = Caches::default();
     for object in &case.objects {
         let text = object.get();
         let kind: Kind = serde_json::from_str(text)?;

@@ -78,6 +78,11 @@ impl ScriptedApi {
         }
     }
 
+    /// The script goes on so.
+    pub(super) fn then(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.answers.lock().unwrap().extend(answers);
+    }
+
     /// The targets of the requests so far; watches as `watch from <version>`.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()

@@ -230,9 +230,29 @@ fn a_cache_shows_the_end_of_its_version() {
 }
 
 #[test]
-fn a_registry_takes_each_family_once() {
+fn a_registry_takes_each_family_once_and_says_which_it_has() {
     let registry = Registry::new();
     WorkqueueFamilies::register(&registry).unwrap();
-    assert!(WorkqueueFamilies::register(&registry).is_err());
+    let error = WorkqueueFamilies::register(&registry).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "Error: cannot register workqueue_depth: the registry has a family of this name already"
+    );
     assert!(RestClientFamilies::register(&registry).is_ok());
+
+    // Somebody else's, with other labels, and with one that is always the same.
+    for constant in [false, true] {
+        let registry = Registry::new();
+        let mut others = Opts::new("informer_queued_items", "Somebody else's.");
+        if constant {
+            others = others.const_label("program", "other");
+        }
+        register(&registry, IntGaugeVec::new(others, &["cache"])).unwrap();
+        let error = InformerFamilies::register(&registry, "manager");
+        assert_eq!(
+            error.err().unwrap().to_string(),
+            "Error: cannot register informer_queued_items: the registry has a family of this name \
+             already"
+        );
+    }
 }

@@ -1,0 +1,154 @@
+//! Informers that others share, and that run longer than the controller.
+
+use std::sync::{Arc, Mutex};
+
+use http::Method;
+use kube_test_control_plane::faults::{RequestMatcher, View, ViewRule};
+use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::indexer::Indexer;
+use statefulset_client::informer::EventHandler;
+use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::{Informers, StatefulSetController};
+use statefulset_controller_util::pod::Pod;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{PODS, Setup};
+
+/// Another controller of the process: notes the pods that come and go.
+#[derive(Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl Seen {
+    /// What was noted since, in order of the text.
+    fn take(&self) -> Vec<String> {
+        let mut seen = std::mem::take(&mut *self.0.lock().unwrap());
+        seen.sort();
+        seen
+    }
+}
+
+impl EventHandler<Pod> for Seen {
+    fn on_add(&self, pod: &Arc<Pod>, _: bool) {
+        self.0.lock().unwrap().push(format!("+{}", pod.name));
+    }
+
+    fn on_update(&self, _: &Arc<Pod>, _: &Arc<Pod>) {}
+
+    fn on_delete(&self, pod: &Arc<Pod>, _: bool) {
+        self.0.lock().unwrap().push(format!("-{}", pod.name));
+    }
+}
+
+/// Informers that run, and what uses them.
+struct Shared {
+    seen: Arc<Seen>,
+    pods: Arc<Indexer<Pod>>,
+    controller: StatefulSetController,
+    /// The informers, until this is dropped.
+    _informers: JoinSet<()>,
+}
+
+impl Shared {
+    fn new(setup: &Setup) -> Self {
+        let config = setup.config(FeatureGates::default());
+        let metrics = ControllerMetrics::default();
+        let mut informers = Informers::new(&config, &metrics);
+        let seen = Arc::new(Seen::default());
+        informers.pods.add_handler(Arc::<Seen>::clone(&seen));
+        let pods = informers.pods.indexer();
+        let controller = StatefulSetController::with_informers(config, metrics, &mut informers);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(informers.run(CancellationToken::new()));
+        Self {
+            seen,
+            pods,
+            controller,
+            _informers: tasks,
+        }
+    }
+}
+
+/// How often somebody else than the test has done this with pods.
+fn count(setup: &Setup, verb: Verb) -> usize {
+    let audit = setup.plane.server().audit();
+    let matching = audit.matching(|entry| {
+        entry.resource == "pods" && entry.user_agent != "test" && entry.verb == verb
+    });
+    matching.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_share_its_informers_before_and_after_it_runs() {
+    let mut setup = Setup::new().await;
+    let stranger = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    setup.ask(Method::POST, PODS, &stranger).await;
+    setup.create_set("web", 2).await;
+    let Shared {
+        seen,
+        pods,
+        controller,
+        _informers,
+    } = Shared::new(&setup);
+    let synced = controller.has_synced();
+    assert!(!synced.get());
+    setup.rest().await;
+    assert!(synced.get());
+    assert_eq!(seen.take(), ["+stranger"]);
+    assert_eq!(setup.pods().await, ["stranger"], "no worker runs yet");
+    assert_eq!(count(&setup, Verb::List), 1);
+
+    setup.run_this(controller);
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["stranger", "web-0", "web-1"]);
+    assert_eq!(seen.take(), ["+web-0", "+web-1"]);
+    assert_eq!(pods.len(), 3);
+    assert_eq!(
+        (count(&setup, Verb::List), count(&setup, Verb::Watch)),
+        (2, 2),
+        "pods are listed and watched once for everybody, and listed anew when it begins"
+    );
+
+    setup.end().await;
+    let path = format!("{PODS}/web-1");
+    setup.ask(Method::DELETE, &path, &json!({})).await;
+    setup.rest().await;
+    assert_eq!(seen.take(), ["-web-1"]);
+    assert_eq!(setup.pods().await, ["stranger", "web-0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_leader_did_is_seen_before_anything_is_decided() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 2).await;
+    let shared = Shared::new(&setup);
+    setup.rest().await;
+    // From now on watches show nothing new.
+    let list = setup.ask(Method::GET, PODS, &Value::Null).await;
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let frozen = View::FrozenAt(version.parse().unwrap());
+    let faults = setup.plane.server().faults();
+    faults.add_view(ViewRule::new(RequestMatcher::any(), frozen));
+
+    setup.run();
+    setup.rest().await;
+    setup.end().await;
+    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    assert!(shared.pods.is_empty());
+    assert_eq!(count(&setup, Verb::Create), 2);
+
+    setup.cancelled = CancellationToken::new();
+    setup.run_this(shared.controller);
+    setup.rest().await;
+    assert_eq!(shared.pods.len(), 2);
+    assert_eq!(
+        count(&setup, Verb::Create),
+        2,
+        "no pod is created that the leader before has created"
+    );
+}
