@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
@@ -269,13 +268,11 @@ pub fn around(client: kube::Client, options: &ClientOptions) -> RestClient {
 /// Puts the rate limit, the retries, the timeout and the fence of a client around any service, for
 /// example an API server in the same process. The service should resend nothing by itself, and says
 /// who asks: the user agent of the options is not looked at. Needs a running tokio runtime.
-pub fn layered<S, B>(service: S, options: &ClientOptions) -> RestClient
+pub fn layered<S>(service: S, options: &ClientOptions) -> RestClient
 where
-    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
     S::Error: Into<BoxError>,
     S::Future: Send,
-    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
-    B::Error: Into<BoxError>,
 {
     let metrics = || Arc::clone(&options.metrics);
     let service = service.map_err(Into::<BoxError>::into);
