@@ -7,7 +7,8 @@ use std::time::Duration;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
-use kube::config::{AuthInfo, Config, InClusterError};
+pub use kube::config::Config;
+use kube::config::{AuthInfo, InClusterError};
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt as _, service_fn};
 
@@ -19,7 +20,7 @@ use crate::rest::{RestClient, service_of};
 use crate::retry::RetryLayer;
 use crate::server_state::ServerState;
 use crate::timeout::TimeoutLayer;
-use crate::transport::Transport;
+use crate::transport::{ServiceAccountToken, Transport};
 
 pub use proxy::ProxyConfig;
 
@@ -244,12 +245,32 @@ fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
 
 /// Makes a client with its own connections and its own budget. Needs a running tokio runtime.
 pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, ConfigError> {
+    client_over(config, options, Transport::new)
+}
+
+/// The same for a client that is a service account: it goes to the server of the configuration,
+/// and has none of its credentials.
+pub fn client_of_service_account(
+    config: &Config,
+    token: ServiceAccountToken,
+    options: &ClientOptions,
+) -> Result<RestClient, ConfigError> {
+    client_over(config, options, |config, fence| {
+        Transport::of_service_account(config, fence, token)
+    })
+}
+
+fn client_over(
+    config: &Config,
+    options: &ClientOptions,
+    connect: impl FnOnce(Config, Option<Fence>) -> Result<Transport, BoxError>,
+) -> Result<RestClient, ConfigError> {
     let mut config = config.clone();
     let user_agent = HeaderValue::from_str(&options.user_agent)
         .map_err(|_| ConfigError::BadUserAgent(options.user_agent.clone()))?;
     config.headers.push((header::USER_AGENT, user_agent));
     let server = config.cluster_url.clone();
-    let transport = Transport::new(config, options.fence.clone())
+    let transport = connect(config, options.fence.clone())
         .map_err(|source| ConfigError::Connection { server, source })?;
     let service = service_fn(move |request| {
         let transport = transport.clone();

@@ -49,6 +49,15 @@ pub enum Error {
         /// What was to be asked.
         action: String,
     },
+    /// A request that was not sent, for there are no credentials to send with it (yet).
+    #[error("{action}: {source}")]
+    NoCredentials {
+        /// What was to be asked.
+        action: String,
+        /// Why there are none.
+        #[source]
+        source: Box<dyn StdError + Send + Sync>,
+    },
     /// The request cannot be made at all, so it was not sent.
     #[error("{0}")]
     InvalidRequest(String),
@@ -123,10 +132,14 @@ impl Error {
     }
 
     /// True if this is no matter of the one request, so that
-    /// [`ServerState`](crate::server_state::ServerState) tells of it and nobody else needs to: the
-    /// server can't be reached, doesn't accept the credentials, or has not granted the right.
+    /// [`ServerState`](crate::server_state::ServerState), or who gets the credentials, tells of it
+    /// and nobody else needs to: the server can't be reached, doesn't accept the credentials, or has
+    /// not granted the right.
     pub fn is_told_by_server_state(&self) -> bool {
-        self.is_transport() || self.is_unauthorized() || self.is_missing_right()
+        self.is_transport()
+            || self.is_unauthorized()
+            || self.is_missing_right()
+            || matches!(self, Self::NoCredentials { .. })
     }
 
     /// True if the connection failed for its certificates or its encryption.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A namespaced API resource.
+/// An API resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// The API group; empty for the core group.
@@ -27,6 +27,10 @@ pub const CONTROLLER_REVISIONS: Resource =
     Resource::apps("controllerrevisions", "ControllerRevision");
 /// Core events, the ones that `kubectl describe` shows.
 pub const EVENTS: Resource = Resource::core("events", "Event");
+/// Service accounts.
+pub const SERVICE_ACCOUNTS: Resource = Resource::core("serviceaccounts", "ServiceAccount");
+/// Namespaces; they themselves are in none.
+pub const NAMESPACES: Resource = Resource::core("namespaces", "Namespace");
 /// Leases, for leader election.
 pub const LEASES: Resource = Resource {
     group: "coordination.k8s.io",

@@ -17,6 +17,7 @@ use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 use crate::error::causes;
 use crate::leaderelection::{Fence, NotLeading};
 use crate::server_state::{Right, ServerState};
+use crate::transport::NoToken;
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
@@ -121,6 +122,23 @@ impl RestClient {
         self.text(Call {
             body,
             ..Call::new(Method::POST, resource, "", target)
+        })
+        .await
+    }
+
+    /// Posts to a subresource of an object, such as `token`, and returns the answer.
+    pub async fn create_subresource(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        subresource: &str,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, &format!("/{subresource}"))?;
+        self.text(Call {
+            body,
+            ..Call::new(Method::POST, resource, name, target)
         })
         .await
     }
@@ -363,6 +381,9 @@ fn transport(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
     let first: &(dyn StdError + 'static) = source.as_ref();
     if causes(first).any(<dyn StdError>::is::<NotLeading>) {
         return Error::NotLeading { action };
+    }
+    if causes(first).any(<dyn StdError>::is::<NoToken>) {
+        return Error::NoCredentials { action, source };
     }
     let timeout = causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>());
     match timeout.map(|timeout| timeout.after) {

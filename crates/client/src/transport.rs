@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use kube::client::Body;
-use kube::config::Config;
+use kube::config::{AuthInfo, Config};
 use rustls::AlertDescription;
 use tokio::time::Instant;
 use tower::BoxError;
@@ -22,11 +22,16 @@ use crate::leaderelection::Fence;
 use connect::connect;
 use plugin_error::without_secrets;
 use token_file::TokenFile;
+use token_source::TokenSource;
+
+pub use service_account_token::{NoToken, ServiceAccountName, ServiceAccountToken};
 
 mod connect;
 mod fenced_io;
 mod plugin_error;
+mod service_account_token;
 mod token_file;
+mod token_source;
 
 /// How long the files of a client certificate are taken to be unchanged.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -42,7 +47,7 @@ pub struct Transport(Arc<Shared>);
 struct Shared {
     /// What connections are made from, without the token file.
     config: Config,
-    token: Option<TokenFile>,
+    token: Option<TokenSource>,
     /// What keeps the connections of a process that doesn't lead from sending.
     fence: Option<Fence>,
     /// The files of the client certificate.
@@ -106,6 +111,33 @@ impl Transport {
         if token.is_some() {
             config.auth_info.token = None;
         }
+        Self::with_token(config, fence, token.map(TokenSource::File))
+    }
+
+    /// Connections to the server of the configuration, for a service account: of its credentials
+    /// none is used.
+    ///
+    /// # Errors
+    ///
+    /// Certificates or the proxy are of no use.
+    ///
+    /// Upstream: `rest.AnonymousClientConfig`.
+    pub fn of_service_account(
+        mut config: Config,
+        fence: Option<Fence>,
+        token: ServiceAccountToken,
+    ) -> Result<Self, BoxError> {
+        config.auth_info = AuthInfo::default();
+        let token = TokenSource::ServiceAccount(Box::new(token));
+        Self::with_token(config, fence, Some(token))
+    }
+
+    /// Takes the token from the source, and all else from the configuration.
+    fn with_token(
+        config: Config,
+        fence: Option<Fence>,
+        token: Option<TokenSource>,
+    ) -> Result<Self, BoxError> {
         let info = &config.auth_info;
         let files: Vec<PathBuf> = [&info.client_certificate, &info.client_key]
             .into_iter()
@@ -143,7 +175,10 @@ impl Transport {
             // Files and plugins take their time.
             tokio::task::spawn_blocking(move || shared.renew_credentials()).await?;
         }
-        let token = shared.token.as_ref().map(TokenFile::header);
+        let token = match &shared.token {
+            Some(source) => Some(source.header().await?),
+            None => None,
+        };
         if let Some(token) = &token {
             let headers = request.headers_mut();
             headers.insert(http::header::AUTHORIZATION, token.clone());
@@ -164,8 +199,8 @@ impl Transport {
                     is_unauthorized || result.as_ref().is_err_and(is_certificate_refused);
             }
             drop(state);
-            if let (Some(file), Some(token)) = (&shared.token, &token) {
-                file.expire(token);
+            if let (Some(source), Some(token)) = (&shared.token, &token) {
+                source.doubt(token, is_unauthorized);
             }
         }
         result

@@ -27,7 +27,9 @@ impl Right {
         });
         let first = segments.next();
         let namespace = match first {
-            Some("namespaces") => segments.next().unwrap_or_default(),
+            Some("namespaces") if resource.resource != "namespaces" => {
+                segments.next().unwrap_or_default()
+            }
             _ => "",
         };
         if !namespace.is_empty() {
@@ -94,7 +96,7 @@ impl fmt::Display for Right {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::{EVENTS, PODS, STATEFUL_SETS};
+    use crate::resource::{EVENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
     #[test]
     fn requests_name_their_rights() {
@@ -141,6 +143,24 @@ mod tests {
                 EVENTS.group_resource(),
                 "/api/v1/namespaces/ns/events/e",
                 "patch events in the namespace \"ns\"",
+            ),
+            (
+                Method::POST,
+                SERVICE_ACCOUNTS.group_resource(),
+                "/api/v1/namespaces/ns/serviceaccounts/web/token",
+                "create serviceaccounts/token in the namespace \"ns\"",
+            ),
+            (
+                Method::GET,
+                NAMESPACES.group_resource(),
+                "/api/v1/namespaces/ns",
+                "get namespaces in all namespaces",
+            ),
+            (
+                Method::POST,
+                NAMESPACES.group_resource(),
+                "/api/v1/namespaces",
+                "create namespaces in all namespaces",
             ),
         ] {
             assert_eq!(Right::of(&method, &resource, target).to_string(), expected);

@@ -7,9 +7,14 @@ use http::Uri;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tower::service_fn;
 
 use super::*;
+use crate::clock::FakeClock;
+use crate::error::Error;
 use crate::fake::CapturedLog;
+use crate::resource::PODS;
+use crate::rest::RestClient;
 
 /// Answers 401 to all but one token, until dropped. Returns the address.
 async fn server_that_accepts(token: &'static str) -> (Uri, JoinSet<()>) {
@@ -252,6 +257,67 @@ fn alerts_about_our_certificate_are_refusals() {
     ] {
         assert!(!is_certificate_refused(&other), "{other}");
     }
+}
+
+/// A token of a service account, from a server that gives these one after the other, and then none.
+fn account_token(tokens: &'static [&'static str]) -> ServiceAccountToken {
+    let tokens = Mutex::new(tokens.iter());
+    let service = service_fn(move |request: Request<Body>| {
+        let is_asked_for = request.method() == http::Method::POST;
+        let token = is_asked_for
+            .then(|| tokens.lock().unwrap().next())
+            .flatten();
+        let code = if is_asked_for && token.is_none() {
+            500
+        } else {
+            200
+        };
+        let token = token.copied().unwrap_or_default();
+        let text = format!(
+            r#"{{"status":{{"token":"{token}","expirationTimestamp":"1970-01-01T01:00:00Z"}}}}"#
+        );
+        let response = Response::builder().status(code);
+        let response = response.body(Body::from(text.into_bytes()));
+        std::future::ready(response.map_err(BoxError::from))
+    });
+    let name = ServiceAccountName {
+        namespace: "ns".to_owned(),
+        name: "web".to_owned(),
+    };
+    let client = RestClient::new(kube::Client::new(service, "default"));
+    ServiceAccountToken::new(client, name, Arc::new(FakeClock::default()))
+}
+
+#[tokio::test]
+async fn a_service_account_uses_its_own_token_and_another_one_when_that_is_refused() {
+    let (uri, _server) = server_that_accepts("two").await;
+    let mut config = Config::new(uri);
+    config.auth_info.token_file = Some("/nonexistent/token".to_owned());
+    config.auth_info.token = Some("two".into());
+    config.auth_info.client_certificate = Some("/nonexistent/certificate".to_owned());
+    let token = account_token(&["one", "two"]);
+    let transport = Transport::of_service_account(config, None, token).unwrap();
+    assert_eq!(ask(&transport).await, 401);
+    assert_eq!(ask(&transport).await, 200);
+    assert_eq!(ask(&transport).await, 200, "kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_token_is_not_sent_and_was_certainly_not_applied() {
+    let config = Config::new(Uri::from_static("http://127.0.0.1:1"));
+    let transport = Transport::of_service_account(config, None, account_token(&[])).unwrap();
+    let service = service_fn(move |request| {
+        let transport = transport.clone();
+        async move { transport.send(request).await }
+    });
+    let client = RestClient::new(kube::Client::new(service, "default"));
+    let error = client.get(&PODS, "ns", "web-0").await.unwrap_err();
+    assert!(matches!(error, Error::NoCredentials { .. }), "{error:?}");
+    assert!(error.is_told_by_server_state() && !error.is_transport());
+    let text = error.to_string();
+    let start = "GET /api/v1/namespaces/ns/pods/web-0: cannot get a token of the service account \
+                 ns/web: ";
+    assert!(text.starts_with(start), "{text}");
 }
 
 #[tokio::test]

@@ -1,0 +1,244 @@
+//! A bearer token of a service account, made by the API server at the request of a client that has
+//! the right to ask for it.
+//!
+//! No task renews it: the first request that finds it due does so, while others go on with the one
+//! that there is.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::time::{Instant, sleep};
+
+use crate::backoff::{Backoff, NoJitter};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::leaderelection::NotLeading;
+use crate::rest::RestClient;
+use request::{Token, request_token};
+
+mod request;
+
+/// How often the server is asked before a request fails for want of a token.
+/// Upstream: `tokenSourceImpl.Token`.
+const TRIES: Backoff = Backoff {
+    tries: 4,
+    first: Duration::from_millis(500),
+    factor: 2.0,
+    jitter: 0.0,
+};
+/// A token is renewed when less than this part of its life is left.
+/// Upstream: `defaultLeewayPercent`.
+const LEEWAY: f64 = 0.2;
+/// A token is taken to live at least so long: where it seems to live shorter, our clock differs
+/// from the server's.
+const LIFETIME_MIN: Duration = Duration::from_secs(600);
+/// How long the token at hand is used before another try to renew it.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
+
+/// A service account. Prints as `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceAccountName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl ServiceAccountName {
+    /// The user that it is to the API server. Upstream: `serviceaccount.MakeUsername`.
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
+
+impl fmt::Display for ServiceAccountName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Why there is no token of a service account.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoToken {
+    /// Asking for one is a write, which this process must not make now.
+    #[error("{0}")]
+    NotLeading(#[source] NotLeading),
+    /// The server gave none.
+    #[error("cannot get a token of the service account {account}: {reason}")]
+    Failed {
+        /// The account.
+        account: ServiceAccountName,
+        /// What the last try ended with.
+        reason: String,
+    },
+}
+
+/// A token of a service account, kept until it is due and made anew then. The account is created if
+/// it doesn't exist, and so is its namespace.
+///
+/// Where it can't be renewed the one before goes on to be used until the server refuses it. What is
+/// wrong is told once, when it begins and when it ends.
+///
+/// Upstream: `tokenSourceImpl` of `controller-manager/pkg/clientbuilder`, `cachingTokenSource`.
+pub struct ServiceAccountToken {
+    client: RestClient,
+    account: ServiceAccountName,
+    clock: Arc<dyn Clock>,
+    /// Who holds it asks the server.
+    turn: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: Option<Kept>,
+    /// How often asking has failed so far, and how it did last.
+    failures: u64,
+    failure: Option<NoToken>,
+    /// Whether a line has told that there is no new token.
+    is_told: bool,
+}
+
+#[derive(Clone)]
+struct Kept {
+    header: HeaderValue,
+    /// When it is to be renewed.
+    due: Instant,
+}
+
+impl ServiceAccountToken {
+    /// The token of an account, which the client asks for: it needs the rights to get and create
+    /// `serviceaccounts` and to create `serviceaccounts/token`. Asking is a write: where writes
+    /// need a lease, the client has the [`Fence`](crate::leaderelection::Fence) that they have.
+    pub fn new(client: RestClient, account: ServiceAccountName, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            client,
+            account,
+            clock,
+            turn: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// The token as the value of a header.
+    pub(super) async fn header(&self) -> Result<HeaderValue, NoToken> {
+        let (kept, failures) = {
+            let state = self.state();
+            (state.kept.clone(), state.failures)
+        };
+        let _turn = match kept {
+            Some(kept) if Instant::now() < kept.due => return Ok(kept.header),
+            Some(kept) => match self.turn.try_lock() {
+                Ok(turn) => turn,
+                Err(_) => return Ok(kept.header),
+            },
+            None => self.turn.lock().await,
+        };
+        if let Some(outcome) = self.outcome_of_others(failures) {
+            return outcome;
+        }
+        let asked = self.ask().await;
+        self.take(asked)
+    }
+
+    /// Notes that the server doesn't accept this token: the next request gets a new one.
+    ///
+    /// Upstream: `ResetTokenOlderThan`.
+    pub(super) fn drop_refused(&self, header: &HeaderValue) {
+        let mut state = self.state();
+        if state
+            .kept
+            .as_ref()
+            .is_some_and(|kept| kept.header == header)
+        {
+            state.kept = None;
+        }
+    }
+
+    /// What came of it if somebody else had a turn in the meantime.
+    fn outcome_of_others(&self, failures_before: u64) -> Option<Result<HeaderValue, NoToken>> {
+        let state = self.state();
+        match &state.kept {
+            Some(kept) if Instant::now() < kept.due => Some(Ok(kept.header.clone())),
+            None if state.failures > failures_before => state.failure.clone().map(Err),
+            _ => None,
+        }
+    }
+
+    /// Asks until the server gives a token, or the tries are used up.
+    async fn ask(&self) -> Result<Token, Error> {
+        let mut delays = TRIES.delays(&NoJitter);
+        loop {
+            let error = match request_token(&self.client, &self.account).await {
+                Ok(token) => return Ok(token),
+                Err(error) => error,
+            };
+            let may_go_on = !matches!(error, Error::NotLeading { .. });
+            match delays.next().filter(|_| may_go_on) {
+                Some(delay) => sleep(delay).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Keeps the new token, or goes on with the one before.
+    fn take(&self, asked: Result<Token, Error>) -> Result<HeaderValue, NoToken> {
+        let mut state = self.state();
+        let error = match asked {
+            Ok(token) => {
+                let lifetime = token.expires.duration_since(self.clock.now());
+                let lifetime = Duration::try_from(lifetime).unwrap_or_default();
+                let lifetime = lifetime.max(LIFETIME_MIN);
+                state.kept = Some(Kept {
+                    header: token.header.clone(),
+                    due: Instant::now() + lifetime.mul_f64(1.0 - LEEWAY),
+                });
+                if std::mem::take(&mut state.is_told) {
+                    tracing::info!(parent: None, account = %self.account, "the service account has a new token");
+                }
+                return Ok(token.header);
+            }
+            Err(error) => error,
+        };
+        self.tell(&mut state, &error);
+        if let Some(kept) = &mut state.kept {
+            kept.due = Instant::now() + RENEWAL_PAUSE;
+            return Ok(kept.header.clone());
+        }
+        let failure = match error {
+            Error::NotLeading { .. } => NoToken::NotLeading(NotLeading),
+            error => NoToken::Failed {
+                account: self.account.clone(),
+                reason: error.to_string(),
+            },
+        };
+        state.failures += 1;
+        state.failure = Some(failure.clone());
+        Err(failure)
+    }
+
+    /// Tells once what no one else tells.
+    fn tell(&self, state: &mut State, error: &Error) {
+        let is_told_elsewhere =
+            error.is_told_by_server_state() || matches!(error, Error::NotLeading { .. });
+        if state.is_told || is_told_elsewhere {
+            return;
+        }
+        state.is_told = true;
+        let account = &self.account;
+        if state.kept.is_some() {
+            tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the one before");
+        } else {
+            tracing::warn!(parent: None, %account, %error, "cannot get a token of the service account, trying again");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
