@@ -249,13 +249,16 @@ pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, Co
 }
 
 /// The same for a client that is a service account: it goes to the server of the configuration,
-/// and has none of its credentials.
+/// and has none of its credentials. Tokens are for secure servers alone.
 pub fn client_of_service_account(
     config: &Config,
     token: ServiceAccountToken,
     options: &ClientOptions,
 ) -> Result<RestClient, ConfigError> {
     client_over(config, options, |config, fence| {
+        if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
+            return Err("tokens of service accounts are sent to https addresses alone".into());
+        }
         Transport::of_service_account(config, fence, token)
     })
 }

@@ -43,6 +43,9 @@ pub(crate) fn configz(options: &Options) -> Value {
                 "enableContentionProfiling": options.debugging.contention_profiling,
             },
         },
+        "KubeCloudShared": {
+            "UseServiceAccountCredentials": options.use_service_account_credentials,
+        },
         "StatefulSetController": {
             "ConcurrentStatefulSetSyncs": options.concurrent_syncs.get(),
         },
@@ -61,6 +64,7 @@ mod tests {
             "--leader-elect=false",
             "--concurrent-statefulset-syncs=7",
             "--kube-api-qps=2.5",
+            "--use-service-account-credentials",
         ];
         let Invocation::Run(flags) = parse(arguments.iter()).unwrap() else {
             panic!("these are flags to run with");
@@ -85,6 +89,7 @@ mod tests {
                 },
                 "Debugging": {"enableProfiling": true, "enableContentionProfiling": false},
             },
+            "KubeCloudShared": {"UseServiceAccountCredentials": true},
             "StatefulSetController": {"ConcurrentStatefulSetSyncs": 7},
         }});
         assert_eq!(configz(&options), expected);

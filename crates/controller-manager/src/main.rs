@@ -9,6 +9,7 @@
 //! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
 //! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
+mod clients;
 mod configz;
 mod controllers;
 mod error_line;

@@ -5,7 +5,7 @@ mod versions;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, anyhow};
 use statefulset_client::config::{ProxyConfig, Source};
 use statefulset_client::feature_gates::FeatureGates;
 
@@ -30,6 +30,8 @@ const BURST_OF_ZERO: u32 = 10;
 pub(crate) struct Options {
     /// Where the API server is, and who we are.
     pub(crate) source: Source,
+    /// Whether the controller writes as its service account, and not with the credentials given.
+    pub(crate) use_service_account_credentials: bool,
     /// How many sets are synced at once.
     pub(crate) concurrent_syncs: NonZeroUsize,
     /// Requests a second of each client on average; negative for no limit.
@@ -87,11 +89,6 @@ impl Options {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
         let mut warnings = Vec::from_iter(controllers::check(&generic.controllers)?);
-        ensure!(
-            !generic.use_service_account_credentials,
-            "--use-service-account-credentials=true is not supported: run with the credentials of \
-             the service account kube-system/statefulset-controller, and remove the flag"
-        );
         flags.leader_election.validate()?;
         flags.secure_serving.validate()?;
         flags.authentication.validate()?;
@@ -108,6 +105,7 @@ impl Options {
                 master: Some(flags.misc.master).filter(|master| !master.is_empty()),
                 proxy: ProxyConfig::default(),
             },
+            use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,
             qps: if generic.kube_api_qps == 0.0 {
                 QPS_OF_ZERO

@@ -12,6 +12,9 @@ use statefulset_client::resource::{
 use statefulset_client::rest::{ListOptions, RestClient};
 use tokio::time::{sleep, timeout};
 
+pub(crate) use account::check_account;
+
+mod account;
 #[cfg(test)]
 mod tests;
 
@@ -96,12 +99,12 @@ async fn look(client: &RestClient, server: &Uri) -> Look {
     Look::NotYet(error)
 }
 
-/// Checks that everything that the informers read may be read.
+/// Checks that everything that the informers read may be read; the role is the one that allows it.
 ///
 /// # Errors
 ///
 /// Something may not, or can't.
-pub(crate) async fn check_rights(client: &RestClient) -> anyhow::Result<()> {
+pub(crate) async fn check_rights(client: &RestClient, role: &str) -> anyhow::Result<()> {
     let mut forbidden = Vec::new();
     let mut first_answer = None;
     for resource in LISTED {
@@ -122,8 +125,8 @@ pub(crate) async fn check_rights(client: &RestClient) -> anyhow::Result<()> {
     }
     if let Some(answer) = first_answer {
         bail!(
-            "not allowed to list {} in all namespaces: {answer}; bind the ClusterRole \
-             system:controller:statefulset-controller, or one with the same rules, to this user",
+            "not allowed to list {} in all namespaces: {answer}; bind the ClusterRole {role}, or \
+             one with the same rules, to this user",
             forbidden.join(", ")
         );
     }

@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use statefulset_client::backoff::{Jitter as _, SeededJitter};
 use statefulset_client::clock::{Clock, SystemClock};
-use statefulset_client::config::{self, ClientOptions};
-use statefulset_client::metrics::ClientMetrics;
+use statefulset_client::config;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_client::server_state::ServerState;
@@ -17,11 +16,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::PROGRAM;
-use crate::leader_election::{self, Election, ElectionSeeds};
+use crate::clients::{CONTROLLER, Clients, service_account, user_agent};
+use crate::leader_election::{Election, ElectionSeeds};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
-use crate::preflight::{check_rights, wait_for_api_server};
+use crate::preflight::{check_account, check_rights, wait_for_api_server};
 use crate::secure_port::{SecurePort, Served, Shown};
 
 /// The release whose behaviour the program has.
@@ -30,8 +29,6 @@ const RELEASE: Release = Release {
     minor: 36,
     patch: 2,
 };
-/// What events name as their source.
-const COMPONENT: &str = "statefulset-controller";
 /// How long the events that wait may take to be sent at the end.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
@@ -81,34 +78,22 @@ pub(crate) async fn run(
     let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
     let metrics = Arc::new(metrics);
     let server_state = Arc::new(ServerState::default());
-    let client_options = |part| ClientOptions {
-        server_state: Arc::clone(&server_state),
-        ..client_options(&options, part, metrics.client(&server))
-    };
+    let counts = metrics.client(&server);
+    let clients = Clients::new(&config, &options, counts, Arc::clone(&server_state));
     let election = if options.leader_election.leader_elect {
-        let client = ClientOptions {
-            response_timeout: options.leader_election.config().request_timeout(),
-            ..client_options(leader_election::CLIENT_NAME)
-        };
         Some(Election::new(
             &options.leader_election,
             options.feature_gates,
-            config::client(&config, &client)?,
+            clients.leader_election()?,
             seeds.election,
             Arc::clone(&metrics.leader_election),
         )?)
     } else {
         None
     };
-    // Each client has its own budget, so that a flood of lists doesn't hold up writes.
-    let informer_client = client_options("shared-informers");
-    let informer_client = config::client(&config, &informer_client)?;
+    let informer_client = clients.informers()?;
     let fence = election.as_ref().map(Election::fence);
-    let client = ClientOptions {
-        fence,
-        ..client_options(COMPONENT)
-    };
-    let client = config::client(&config, &client)?;
+    let client = clients.controller(fence.as_ref(), &clock)?;
     let preflight = async {
         // It says by itself what it finds.
         let silent = Arc::new(ServerState::silent());
@@ -124,7 +109,13 @@ pub(crate) async fn run(
             Arc::clone(&server_state),
         );
         let port = port.await?;
-        check_rights(&client).await?;
+        match service_account(&options) {
+            Some(account) => {
+                check_rights(&client, "system:kube-controller-manager").await?;
+                check_account(&client, &account).await?;
+            }
+            None => check_rights(&client, "system:controller:statefulset-controller").await?,
+        }
         anyhow::Ok(port)
     };
     let port = match stop.run_until_cancelled(preflight).await {
@@ -166,7 +157,7 @@ async fn work(
     port: &Served,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
+    let (recorder, sink) = BroadcastRecorder::new(CONTROLLER, Arc::clone(&clock));
     let stop_events = CancellationToken::new();
     let mut events = JoinSet::new();
     events.spawn(sink.run(client.clone(), seeds.events, stop_events.clone()));
@@ -228,25 +219,4 @@ async fn run_controller(
 /// Upstream: `wait.Jitter` with `ControllerStartJitter`.
 fn jittered(duration: Duration, seed: u64) -> Duration {
     duration.mul_f64(1.0 + SeededJitter::new(seed).fraction())
-}
-
-/// How a client of this program behaves; the part of the program is the end of its name.
-fn client_options(options: &Options, part: &str, metrics: Arc<dyn ClientMetrics>) -> ClientOptions {
-    ClientOptions {
-        qps: options.qps,
-        burst: options.burst,
-        user_agent: user_agent(part),
-        metrics,
-        ..ClientOptions::default()
-    }
-}
-
-/// What a client calls itself, in the form that client-go uses.
-fn user_agent(part: &str) -> String {
-    let (version, os, arch) = (
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::OS,
-        std::env::consts::ARCH,
-    );
-    format!("{PROGRAM}/{version} ({os}/{arch}) {part}")
 }

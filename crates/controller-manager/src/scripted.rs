@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::rest::RestClient;
@@ -13,10 +14,20 @@ pub(crate) type Said = Result<(u16, String), &'static str>;
 
 /// A client of a server that says what the script says to a path.
 pub(crate) fn client(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> RestClient {
+    asked_client(move |path, _| script(path))
+}
+
+/// A client of a server that says what the script says to a path and a body.
+pub(crate) fn asked_client(
+    script: impl Fn(&str, &str) -> Said + Send + Sync + 'static,
+) -> RestClient {
     let script = Arc::new(script);
     let service = service_fn(move |request: Request<Body>| {
-        let answer = script(request.uri().path());
+        let script = Arc::clone(&script);
         async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            let answer = script(parts.uri.path(), &String::from_utf8_lossy(&body));
             let (code, body) = answer.map_err(BoxError::from)?;
             let response = Response::builder()
                 .status(code)

@@ -7,8 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use tempfile::NamedTempFile;
 
 use super::*;
+use crate::clock::FakeClock;
 use crate::fake::CapturedLog;
 use crate::rest::WatchOptions;
+use crate::transport::ServiceAccountName;
 
 fn file(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();
@@ -451,4 +453,29 @@ async fn a_file_of_authorities_is_named_to_be_read_again() {
     assert_eq!(config.root_cert.unwrap().len(), 1);
     assert_eq!(config.root_cert_file, Some(folder.path().join("ca.crt")));
     assert_eq!(config.proxy_url.unwrap(), "socks5://127.0.0.1:1080/");
+}
+
+#[tokio::test]
+async fn a_service_account_is_none_to_a_server_without_encryption() {
+    let account = || {
+        let service =
+            service_fn(async |_: Request<Body>| Err::<Response<Body>, BoxError>("unused".into()));
+        let name = ServiceAccountName {
+            namespace: "ns".to_owned(),
+            name: "web".to_owned(),
+        };
+        let client = RestClient::new(kube::Client::new(service, "default"));
+        ServiceAccountToken::new(client, name, Arc::new(FakeClock::default()))
+    };
+    let options = ClientOptions::default();
+    let made = |server: &'static str| {
+        let config = Config::new(Uri::from_static(server));
+        client_of_service_account(&config, account(), &options).map(drop)
+    };
+    assert_eq!(
+        made("http://127.0.0.1:8001").unwrap_err().to_string(),
+        "cannot set up the connection to http://127.0.0.1:8001/: tokens of service accounts are \
+         sent to https addresses alone"
+    );
+    made("https://127.0.0.1:6443").unwrap();
 }

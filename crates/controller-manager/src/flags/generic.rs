@@ -43,8 +43,9 @@ pub(crate) struct GenericFlags {
     #[arg(long, value_name = "strings", default_value = "*", value_parser = values::strings)]
     pub(crate) controllers: Strings,
 
-    /// Must be false: the program uses the credentials that it is given, best those of the service
-    /// account kube-system/statefulset-controller
+    /// Whether the controller writes as the service account kube-system/statefulset-controller,
+    /// whose tokens it asks for with the credentials that it is given; caches and leader election
+    /// use these themselves
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) use_service_account_credentials: bool,
 }

@@ -21,6 +21,7 @@ fn default_options() -> Options {
     let flags = flags(&["--leader-elect=false"]).unwrap();
     Options {
         source: Source::default(),
+        use_service_account_credentials: false,
         concurrent_syncs: NonZeroUsize::new(5).unwrap(),
         qps: 20.0,
         burst: 30,
@@ -49,7 +50,7 @@ fn arguments_resolve_to_options() {
         change(&mut options);
         options
     };
-    let table: [(&[&str], Options); 12] = [
+    let table: [(&[&str], Options); 13] = [
         (&[], default_options()),
         (
             &["--kubeconfig=a/b", "--master", "https://h"],
@@ -60,6 +61,10 @@ fn arguments_resolve_to_options() {
                     ..Source::default()
                 };
             }),
+        ),
+        (
+            &["--use-service-account-credentials"],
+            with(|options| options.use_service_account_credentials = true),
         ),
         (&["--kube-api-qps=0.5"], with(|options| options.qps = 0.5)),
         (
@@ -176,11 +181,6 @@ fn each_mistake_is_told_in_one_line() {
             ["--controllers=*,-statefulset", off],
             "--controllers=*,-statefulset leaves nothing to run: \
              this program has only \"statefulset-controller\"",
-        ),
-        (
-            ["--use-service-account-credentials", off],
-            "--use-service-account-credentials=true is not supported: run with the credentials \
-             of the service account kube-system/statefulset-controller, and remove the flag",
         ),
         (
             ["--leader-elect-resource-lock=endpoints", "--leader-elect"],

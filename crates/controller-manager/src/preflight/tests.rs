@@ -83,10 +83,10 @@ async fn missing_rights_are_told_with_what_to_grant() {
         _ => Ok((200, "{}".to_owned())),
     });
     assert_eq!(
-        error_line(&check_rights(&client).await.unwrap_err()),
+        error_line(&check_rights(&client, "jobs").await.unwrap_err()),
         "not allowed to list pods, controllerrevisions.apps in all namespaces: pods is forbidden: \
-         User \"jane\" cannot list it; bind the ClusterRole \
-         system:controller:statefulset-controller, or one with the same rules, to this user"
+         User \"jane\" cannot list it; bind the ClusterRole jobs, or one with the same rules, to \
+         this user"
     );
 }
 
@@ -96,7 +96,7 @@ async fn a_resource_that_cannot_be_listed_is_named() {
         "/apis/apps/v1/statefulsets" => Ok(failure(404, "NotFound", "the server knows no such")),
         _ => Ok((200, "{}".to_owned())),
     });
-    let error = check_rights(&client).await.unwrap_err();
+    let error = check_rights(&client, "jobs").await.unwrap_err();
     assert_eq!(
         error_line(&error),
         "list statefulsets.apps: the server knows no such"

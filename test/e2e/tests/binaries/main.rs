@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod account_credentials;
 mod crashes;
 mod deploy;
 mod harness;

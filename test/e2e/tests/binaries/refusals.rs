@@ -107,6 +107,20 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
             "bind the ClusterRole system:controller:statefulset-controller",
         ],
     );
+    let account = json!({"metadata": {"name": "statefulset-controller"}});
+    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    plane.api.post(accounts, &account);
+    let account = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
+    let mut arguments = controller_arguments(&account).to_vec();
+    arguments.push("--use-service-account-credentials".to_owned());
+    assert_refused(
+        programs,
+        &arguments,
+        &[
+            "not allowed to get serviceaccounts, create serviceaccounts/token",
+            "bind the ClusterRole system:kube-controller-manager",
+        ],
+    );
     let other_authority = plane.kubeconfig_with(|kubeconfig| {
         let cluster = kubeconfig["clusters"][0]["cluster"].as_object_mut();
         cluster.unwrap().remove("certificate-authority-data");

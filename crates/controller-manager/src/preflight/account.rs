@@ -1,0 +1,140 @@
+//! Whether the program can be the service account that `--use-service-account-credentials` names,
+//! and whether that may do the controller's work.
+//!
+//! No token is asked for yet: whoever waits for the lease has no use for one.
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, SERVICE_ACCOUNTS, STATEFUL_SETS,
+};
+use statefulset_client::rest::RestClient;
+use statefulset_client::transport::ServiceAccountName;
+
+/// Where one asks about oneself.
+const SELF_REVIEWS: Resource = review("selfsubjectaccessreviews", "SelfSubjectAccessReview");
+/// Where one asks about others.
+const REVIEWS: Resource = review("subjectaccessreviews", "SubjectAccessReview");
+/// Of what the controller writes, one right of each resource stands for all.
+const WRITES: [(&str, Resource, &str); 4] = [
+    ("create", PODS, ""),
+    ("create", PERSISTENT_VOLUME_CLAIMS, ""),
+    ("create", CONTROLLER_REVISIONS, ""),
+    ("update", STATEFUL_SETS, "status"),
+];
+
+const fn review(plural: &'static str, kind: &'static str) -> Resource {
+    Resource {
+        group: "authorization.k8s.io",
+        version: "v1",
+        plural,
+        kind,
+    }
+}
+
+/// Checks that tokens of the account may be had, and warns if the account may not do the work.
+///
+/// # Errors
+///
+/// Tokens may not be had, or the server can't be asked.
+pub(crate) async fn check_account(
+    client: &RestClient,
+    account: &ServiceAccountName,
+) -> anyhow::Result<()> {
+    let ServiceAccountName { namespace, name } = account;
+    let mut needed = vec![("create", SERVICE_ACCOUNTS, "token")];
+    match client.get(&SERVICE_ACCOUNTS, namespace, name).await {
+        Ok(_) => {}
+        Err(error) if error.is_not_found() => needed.insert(0, ("create", SERVICE_ACCOUNTS, "")),
+        Err(error) if error.is_forbidden() => needed.insert(0, ("get", SERVICE_ACCOUNTS, "")),
+        Err(error) => {
+            return Err(error).with_context(|| format!("get the service account {account}"));
+        }
+    }
+    let spec = json!({"resourceAttributes": {"namespace": namespace, "name": name}});
+    let missing = denied(client, &SELF_REVIEWS, &spec, &needed).await;
+    if !missing.is_empty() {
+        bail!(
+            "--use-service-account-credentials: not allowed to {missing} in the namespace \
+             {namespace:?}; bind the ClusterRole system:kube-controller-manager, or one with the \
+             same rules, to this user, or remove the flag"
+        );
+    }
+    let spec = json!({
+        "user": account.user(),
+        "groups": [
+            "system:serviceaccounts",
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated",
+        ],
+        "resourceAttributes": {},
+    });
+    let missing = denied(client, &REVIEWS, &spec, &WRITES).await;
+    if !missing.is_empty() {
+        // Requests tell it too, once there are any.
+        tracing::warn!(
+            %account, %missing,
+            "the service account lacks rights; bind the ClusterRole \
+             system:controller:statefulset-controller to it"
+        );
+    }
+    Ok(())
+}
+
+/// Those of the rights (verb, resource, subresource) that reviews of this form deny, as text.
+async fn denied(
+    client: &RestClient,
+    reviews: &Resource,
+    spec: &Value,
+    rights: &[(&str, Resource, &str)],
+) -> String {
+    let mut denied = Vec::new();
+    for (verb, resource, subresource) in rights {
+        let mut spec = spec.clone();
+        let attributes = &mut spec["resourceAttributes"];
+        attributes["verb"] = json!(verb);
+        attributes["group"] = json!(resource.group);
+        attributes["version"] = json!(resource.version);
+        attributes["resource"] = json!(resource.plural);
+        attributes["subresource"] = json!(subresource);
+        if is_denied(client, reviews, &spec).await {
+            let separator = if subresource.is_empty() { "" } else { "/" };
+            let resource = resource.group_resource();
+            denied.push(format!("{verb} {resource}{separator}{subresource}"));
+        }
+    }
+    denied.join(", ")
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    status: AnswerStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AnswerStatus {
+    allowed: bool,
+}
+
+/// Whether a review says no. Where there is no answer, requests will show who may do what.
+async fn is_denied(client: &RestClient, reviews: &Resource, spec: &Value) -> bool {
+    let review = json!({
+        "apiVersion": reviews.api_version(), "kind": reviews.kind, "spec": spec,
+    });
+    match client.create(reviews, "", review.to_string()).await {
+        Ok(text) => {
+            let answer = serde_json::from_str::<Answer>(&text);
+            answer.is_ok_and(|answer| !answer.status.allowed)
+        }
+        Err(error) => {
+            tracing::debug!(%error, %review, "cannot ask who may do what");
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What is found about the service account, and how it is told.
+
+use std::sync::{Arc, Mutex};
+
+use statefulset_client::fake::CapturedLog;
+use tracing::Level;
+
+use super::*;
+use crate::error_line::error_line;
+use crate::scripted::{asked_client, failure};
+
+const ACCOUNT: &str = "/api/v1/namespaces/kube-system/serviceaccounts/statefulset-controller";
+
+fn account() -> ServiceAccountName {
+    ServiceAccountName {
+        namespace: "kube-system".to_owned(),
+        name: "statefulset-controller".to_owned(),
+    }
+}
+
+/// Checks on a server that answers with this code for the account, and denies these rights, each
+/// `verb resource/subresource`, to whoever is asked about. Returns the reviews.
+async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), String>, Vec<Value>) {
+    let reviews = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&reviews);
+    let client = asked_client(move |path, body| {
+        if path == ACCOUNT {
+            return match code {
+                200 => Ok((200, "{}".to_owned())),
+                404 => Ok(failure(404, "NotFound", "not found")),
+                403 => Ok(failure(403, "Forbidden", "no")),
+                _ => Ok(failure(code, "InternalError", "etcd failed")),
+            };
+        }
+        let review: Value = serde_json::from_str(body).unwrap();
+        let text = |member: &str| {
+            let attributes = &review["spec"]["resourceAttributes"];
+            attributes[member].as_str().unwrap().to_owned()
+        };
+        let (verb, resource) = (text("verb"), text("resource"));
+        let right = format!("{verb} {resource}/{}", text("subresource"));
+        log.lock().unwrap().push(review);
+        let allowed = !denies.contains(&right.as_str());
+        Ok((201, json!({"status": {"allowed": allowed}}).to_string()))
+    });
+    let result = check_account(&client, &account()).await;
+    let reviews = std::mem::take(&mut *reviews.lock().unwrap());
+    (result.map_err(|error| error_line(&error)), reviews)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_may_ask_for_tokens_is_asked_no_further() {
+    let log = CapturedLog::at(Level::INFO);
+    let (result, reviews) =
+        checked(200, &["create serviceaccounts/", "get serviceaccounts/"]).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(log.take(), [""; 0]);
+    assert_eq!(
+        reviews[0],
+        json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {
+                "namespace": "kube-system", "name": "statefulset-controller", "verb": "create",
+                "group": "", "version": "v1", "resource": "serviceaccounts", "subresource": "token",
+            }},
+        })
+    );
+    assert_eq!(
+        reviews[4],
+        json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": "system:serviceaccount:kube-system:statefulset-controller",
+                "groups": [
+                    "system:serviceaccounts", "system:serviceaccounts:kube-system",
+                    "system:authenticated",
+                ],
+                "resourceAttributes": {
+                    "verb": "update", "group": "apps", "version": "v1",
+                    "resource": "statefulsets", "subresource": "status",
+                },
+            },
+        })
+    );
+    assert_eq!(reviews.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_may_not_ask_for_tokens_is_told_what_to_grant() {
+    let start = "--use-service-account-credentials: not allowed to ";
+    let end = " in the namespace \"kube-system\"; bind the ClusterRole \
+               system:kube-controller-manager, or one with the same rules, to this user, or remove \
+               the flag";
+    for (code, missing) in [
+        (200, "create serviceaccounts/token"),
+        (403, "get serviceaccounts, create serviceaccounts/token"),
+        (404, "create serviceaccounts, create serviceaccounts/token"),
+    ] {
+        let all = &[
+            "get serviceaccounts/",
+            "create serviceaccounts/",
+            "create serviceaccounts/token",
+        ];
+        let (result, _) = checked(code, all).await;
+        assert_eq!(result, Err(format!("{start}{missing}{end}")), "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_that_is_missing_is_no_fault() {
+    assert_eq!(checked(404, &[]).await.0, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_is_told() {
+    assert_eq!(
+        checked(500, &[]).await.0.unwrap_err(),
+        "get the service account kube-system/statefulset-controller: etcd failed"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_without_the_rights_of_the_controller_is_warned_of() {
+    let log = CapturedLog::at(Level::INFO);
+    let (result, _) = checked(200, &["create pods/", "update statefulsets/status"]).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(
+        log.take(),
+        [
+            "WARN the service account lacks rights; bind the ClusterRole \
+             system:controller:statefulset-controller to it \
+             account=kube-system/statefulset-controller \
+             missing=create pods, update statefulsets.apps/status"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_no_questions_about_rights_is_believed_to_grant_them() {
+    let log = CapturedLog::at(Level::INFO);
+    let client = asked_client(|path, _| match path {
+        ACCOUNT => Ok((200, "{}".to_owned())),
+        _ => Ok(failure(403, "Forbidden", "no")),
+    });
+    check_account(&client, &account()).await.unwrap();
+    assert_eq!(log.take(), [""; 0]);
+}
