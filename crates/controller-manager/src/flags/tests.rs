@@ -454,7 +454,7 @@ fn each_flag_of_a_stock_manifest_is_taken_or_refused_with_a_reason() {
         ("--service-account-private-key-file=/etc/sa.key", false),
         ("--service-cluster-ip-range=10.96.0.0/12", false),
         ("--terminated-pod-gc-threshold=100", false),
-        ("--use-service-account-credentials=true", false),
+        ("--use-service-account-credentials=true", true),
     ] {
         let resolved = parsed(&[argument]).and_then(|invocation| match invocation {
             Invocation::Run(flags) => Options::resolve(*flags),
@@ -464,7 +464,7 @@ fn each_flag_of_a_stock_manifest_is_taken_or_refused_with_a_reason() {
             Ok(_) => assert!(taken, "{argument}"),
             Err(error) => {
                 let error = error.to_string();
-                let reasoned = error.ends_with("remove the flag");
+                let reasoned = error.ends_with("; remove the flag");
                 assert!(!taken && reasoned, "{argument}: {error}");
             }
         }
