@@ -107,9 +107,6 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
             "bind the ClusterRole system:controller:statefulset-controller",
         ],
     );
-    let account = json!({"metadata": {"name": "statefulset-controller"}});
-    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
-    plane.api.post(accounts, &account);
     let account = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
     let mut arguments = controller_arguments(&account).to_vec();
     arguments.push("--use-service-account-credentials".to_owned());
