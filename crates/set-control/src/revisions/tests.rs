@@ -151,6 +151,21 @@ async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt
     assert!(!matches(&set, &newer));
 }
 
+#[test]
+fn a_match_is_remembered_for_the_template_that_it_was_found_for() {
+    let setup = setup();
+    let set = web("1").build();
+    let revision = builders::revision(&set, "web-a", 1, &older("1")).build();
+    let matches = |image: &str| {
+        // As an API server has it that has changed a stored template: the generation stays.
+        let template = RevisionData::new(&web(image).build().spec.template);
+        setup.semantic.matches(&set, &template, &revision)
+    };
+    assert!(matches("1"));
+    assert!(!matches("2"));
+    assert!(matches("1"));
+}
+
 #[tokio::test]
 async fn the_current_revision_is_the_recorded_one_or_the_update() {
     let setup = setup();
