@@ -2,8 +2,9 @@
 //!
 //! As with client-go, a connection speaks HTTP/2 where the server does, and is found dead by pings.
 //! Credentials are taken from their files again when these change: tokens with the next request,
-//! client certificates with a new connection, to which the requests move while the watches on the
-//! old one run on. A credential plugin is asked again when the server refuses what it gave last.
+//! client certificates and the server's authorities with a new connection, to which the requests
+//! move while the watches on the old one run on. A credential plugin is asked again when the server
+//! refuses what it gave last.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ mod service_account_token;
 mod token_file;
 mod token_source;
 
-/// How long the files of a client certificate are taken to be unchanged.
+/// How long the files of certificates are taken to be unchanged.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The same after the server has refused the credentials or the connection.
 const CHECK_INTERVAL_IN_DOUBT: Duration = Duration::from_secs(1);
@@ -50,7 +51,7 @@ struct Shared {
     token: Option<TokenSource>,
     /// What keeps the connections of a process that doesn't lead from sending.
     fence: Option<Fence>,
-    /// The files of the client certificate.
+    /// The files of the client certificate and of the server's authorities.
     files: Vec<PathBuf>,
     state: Mutex<State>,
 }
@@ -143,6 +144,7 @@ impl Transport {
             .into_iter()
             .flatten()
             .map(PathBuf::from)
+            .chain(config.root_cert_file.clone())
             .collect();
         let contents = read(&files);
         let state = State {
@@ -262,7 +264,7 @@ impl Shared {
         match connected {
             Ok(client) => {
                 if changed {
-                    tracing::info!("client certificate has changed, connecting anew");
+                    tracing::info!("certificates of the kubeconfig have changed, connecting anew");
                 }
                 if failed_before {
                     tracing::info!("the credential plugin gives credentials again");
@@ -272,7 +274,7 @@ impl Shared {
             Err(error) if changed => {
                 // Files that change one after the other don't fit for a moment.
                 if state.unusable.as_ref() != Some(&contents) {
-                    tracing::warn!(%error, "cannot use the changed client certificate, keeping the one before");
+                    tracing::warn!(%error, "cannot use the changed certificates of the kubeconfig, keeping those before");
                 }
                 state.unusable = Some(contents);
             }

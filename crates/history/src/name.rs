@@ -47,6 +47,15 @@ mod tests {
     }
 
     #[test]
+    fn a_hash_above_int32_is_written_without_a_sign() {
+        // As a signed number it would be -2128831035.
+        let hash = fnv1_32(b"", FNV1_32_OFFSET);
+        assert!(i32::try_from(hash).is_err());
+        assert_eq!(safe_encode_string("2166136261"), "65bb57b6b5");
+        assert_eq!(hash_controller_revision("", None), "65bb57b6b5");
+    }
+
+    #[test]
     fn long_parents_are_cut() {
         assert_eq!(
             controller_revision_name(&"x".repeat(300), "hash").len(),

@@ -1,9 +1,10 @@
 //! Sends events to the API server, in the background and without ever holding up the controller.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rand::{Rng as _, RngCore as _, SeedableRng as _, rngs::StdRng};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,8 @@ pub struct BroadcastRecorder {
     queue: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
     story: Arc<Story>,
+    /// The moment that the last event is called after, in nanoseconds.
+    named: Arc<Mutex<i128>>,
 }
 
 /// The other end of a [`BroadcastRecorder`]: correlates the events and sends them.
@@ -61,9 +64,18 @@ impl BroadcastRecorder {
                 queue: sender,
                 dropped,
                 story: Arc::default(),
+                named: Arc::default(),
             },
             sink,
         )
+    }
+
+    /// The moment, or the next after the last that an event is called after: a clock may stand, and
+    /// the second of two events of a name is lost.
+    fn moment_for_a_name(&self, now: Timestamp) -> i128 {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        *named = now.as_nanosecond().max(*named + 1);
+        *named
     }
 
     /// How many events were dropped because the queue was full.
@@ -83,7 +95,7 @@ impl EventRecorder for BroadcastRecorder {
         self.story.tell(regarding, event_type, reason, message);
         let now = self.clock.now();
         let event = Event {
-            name: event_name(&regarding.name, now),
+            name: event_name(&regarding.name, self.moment_for_a_name(now)),
             regarding: Arc::new(regarding.clone()),
             component: Arc::clone(&self.component),
             severity: event_type,

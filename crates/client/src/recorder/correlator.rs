@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{EventType, ObjectReference, event::Event, event::event_name, spam_filter::SpamFilter};
+use super::{EventType, ObjectReference, event::Event, spam_filter::SpamFilter};
 use crate::lru::LruCache;
 
 /// How many entries each memory of the correlator holds.
@@ -116,7 +116,6 @@ impl Correlator {
             return (event, dedup_key);
         }
         let combined = Event {
-            name: event_name(&event.regarding.name, now),
             message: format!("{COMBINED_PREFIX}{}", event.message),
             first_timestamp: now,
             last_timestamp: now,

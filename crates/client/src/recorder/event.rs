@@ -88,11 +88,11 @@ impl Event {
     }
 }
 
-/// The name of an event that is recorded at this moment about an object of this name.
+/// The name of an event about an object of this name that is called after a moment, in nanoseconds.
 ///
 /// Upstream: `util.GenerateEventName`; the caller sees to names that are no DNS subdomain.
-pub(super) fn event_name(object_name: &str, now: Timestamp) -> String {
-    format!("{object_name}.{:x}", now.as_nanosecond())
+pub(super) fn event_name(object_name: &str, moment: i128) -> String {
+    format!("{object_name}.{moment:x}")
 }
 
 /// True for what the API takes as the name of an event.

@@ -238,9 +238,9 @@ async fn a_certificate_that_could_not_be_loaded_is_tried_again() {
     assert_eq!(
         log.take(),
         [
-            "WARN cannot use the changed client certificate, keeping the one before error=the \
+            "WARN cannot use the changed certificates of the kubeconfig, keeping those before error=the \
              credential plugin gave no credentials that can be used",
-            "INFO client certificate has changed, connecting anew",
+            "INFO certificates of the kubeconfig have changed, connecting anew",
         ]
     );
 }

@@ -1,18 +1,24 @@
 //! Certificates and tokens that change while connections are open, over real connections.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Request;
+use http::{Request, Response};
 use kube::client::Body;
 use kube_test_control_plane::TestControlPlane;
-use kube_test_control_plane::auth::Identity;
+use kube_test_control_plane::auth::{Identity, Tokens};
 use serde_json::{Value, json};
 use statefulset_client::config::{ClientOptions, Source, load};
 use statefulset_client::resource::Resource;
 use statefulset_client::transport::Transport;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower::BoxError;
 
 /// Answers who asks.
 const SELF_SUBJECT_REVIEWS: Resource = Resource {
@@ -21,6 +27,58 @@ const SELF_SUBJECT_REVIEWS: Resource = Resource {
     plural: "selfsubjectreviews",
     kind: "SelfSubjectReview",
 };
+
+/// A port behind which one server or another is, as when a server gets a new certificate.
+struct Way {
+    address: SocketAddr,
+    server: watch::Sender<SocketAddr>,
+    _leading: JoinSet<()>,
+}
+
+impl Way {
+    async fn to(plane: &TestControlPlane) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (server, mut led) = watch::channel(address_of(plane));
+        let mut leading = JoinSet::new();
+        leading.spawn(async move {
+            let mut open = JoinSet::new();
+            loop {
+                tokio::select! {
+                    accepted = listener.accept() => {
+                        let server = *led.borrow();
+                        open.spawn(lead(accepted.unwrap().0, server));
+                    }
+                    changed = led.changed() => {
+                        changed.unwrap();
+                        open.shutdown().await;
+                    }
+                }
+            }
+        });
+        Self {
+            address,
+            server,
+            _leading: leading,
+        }
+    }
+
+    /// Breaks what is open, and leads to another server from now on.
+    fn lead_to(&self, plane: &TestControlPlane) {
+        self.server.send_replace(address_of(plane));
+    }
+}
+
+async fn lead(mut client: TcpStream, server: SocketAddr) {
+    let mut server = TcpStream::connect(server).await.unwrap();
+    // Either of the two may end it.
+    let _ = copy_bidirectional(&mut client, &mut server).await;
+}
+
+fn address_of(plane: &TestControlPlane) -> SocketAddr {
+    let url = plane.url().unwrap();
+    url.strip_prefix("https://").unwrap().parse().unwrap()
+}
 
 async fn plane() -> TestControlPlane {
     let address = "127.0.0.1:0".parse().unwrap();
@@ -63,14 +121,19 @@ async fn connect(folder: &Path) -> Transport {
     Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
 
-/// The protocol of the answer, and who the server says that we are.
-async fn who(transport: &Transport) -> (http::Version, String) {
+/// Asks the server who we are.
+async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
     let review =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": SELF_SUBJECT_REVIEWS.kind});
     let request = Request::post(SELF_SUBJECT_REVIEWS.collection_path(""))
         .header("content-type", "application/json")
         .body(Body::from(review.to_string().into_bytes()));
-    let response = transport.send(request.unwrap()).await.unwrap();
+    transport.send(request.unwrap()).await
+}
+
+/// The protocol of the answer, and who the server says that we are.
+async fn who(transport: &Transport) -> (http::Version, String) {
+    let response = ask_who(transport).await.unwrap();
     let version = response.version();
     let body = response.into_body().collect_bytes().await.unwrap();
     let review: Value = serde_json::from_slice(&body).unwrap();
@@ -113,6 +176,46 @@ async fn a_client_certificate_that_changes_is_used_without_a_restart() {
     assert_eq!(
         who(&transport).await,
         (http::Version::HTTP_2, "joan".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn an_authority_that_changes_with_the_servers_certificate_is_used_without_a_restart() {
+    let mut tokens = Tokens::default();
+    tokens.insert("token-of-jane", Identity::user("jane"));
+    let server = async || {
+        let plane = TestControlPlane::builder().tokens(tokens.clone());
+        plane.listen("127.0.0.1:0".parse().unwrap()).start().await
+    };
+    let (old, new) = (server().await, server().await);
+    let way = Way::to(&old).await;
+    let folder = tempfile::tempdir().unwrap();
+    // The authority of a server, in the file that stays the same.
+    let trust = |plane: &TestControlPlane| {
+        let mut kubeconfig = plane
+            .kubeconfig_with_token("jane", "token-of-jane")
+            .unwrap();
+        let cluster = &mut kubeconfig["clusters"][0]["cluster"];
+        to_file(folder.path(), cluster, "certificate-authority");
+        cluster["server"] = json!(format!("https://{}", way.address));
+        kubeconfig
+    };
+    let kubeconfig = trust(&old).to_string();
+    std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+    let transport = connect(folder.path()).await;
+    assert_eq!(who(&transport).await.1, "jane");
+
+    way.lead_to(&new);
+    // The first may still be on the connection that breaks.
+    let first = ask_who(&transport).await.unwrap_err();
+    let error = ask_who(&transport).await.err().unwrap_or(first);
+    let text = format!("{error:?}");
+    assert!(text.contains("InvalidCertificate"), "{text}");
+    trust(&new);
+    pass(Duration::from_secs(2)).await;
+    assert_eq!(
+        who(&transport).await,
+        (http::Version::HTTP_2, "jane".to_owned())
     );
 }
 

@@ -40,6 +40,27 @@ async fn run(
 }
 
 #[tokio::test(start_paused = true)]
+async fn events_of_one_moment_have_names_of_their_own() {
+    let fake = FakeClientset::new();
+    let actions = run(&fake, |recorder, clock| {
+        for pod in 0..3 {
+            let message = format!("create Pod web-{pod}");
+            recorder.event(&set(), EventType::Normal, "SuccessfulCreate", &message);
+        }
+        // Clocks are put back, too.
+        clock.set(clock.now() - Duration::from_secs(1));
+        recorder.event(&set(), EventType::Normal, "SuccessfulDelete", "delete Pod");
+    })
+    .await;
+    let names = actions.iter().map(|action| {
+        assert_eq!(action.verb, Verb::Create);
+        action.json()["metadata"]["name"].to_string()
+    });
+    let names: std::collections::BTreeSet<String> = names.collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_is_posted_as_core_v1() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, _| {

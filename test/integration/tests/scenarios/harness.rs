@@ -1,0 +1,228 @@
+//! A cluster whose nodes run pods, the controller, and what users do with sets.
+
+use std::time::Duration;
+
+use http::Method;
+use integration::World;
+use integration::manifests;
+use integration::space::Space;
+use integration::stateful_sets::{name, uid};
+use kube_test_control_plane::actors::{
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, PodBehaviour,
+};
+use kube_test_control_plane::audit::{AuditEntry, AuditLog, AuditMark, Settle};
+use kube_test_control_plane::faults::{Faults, RequestMatcher};
+use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
+use statefulset_client::fake::CapturedLog;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
+use tracing::Level;
+
+/// How long a pod takes to start, again to become ready, and again to stop.
+const STEP: Duration = Duration::from_secs(1);
+/// How long a set may take to be complete: longer than the queue's longest delays.
+const PATIENCE: Duration = Duration::from_secs(2 * 3600);
+/// A cluster in which nothing was written for so long has settled.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// A cluster, the controller with its log, and a namespace.
+pub(crate) struct Stage {
+    pub(crate) space: Space,
+    world: World,
+    log: CapturedLog,
+}
+
+/// What the controller asks.
+pub(crate) fn controller() -> RequestMatcher {
+    RequestMatcher::any().user("system:serviceaccount:kube-system:statefulset-controller")
+}
+
+/// A set of this many pods with one claim each, of this image.
+pub(crate) fn web(replicas: u32, image: &str) -> Value {
+    let mut set = manifests::web(replicas);
+    set["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
+    set
+}
+
+/// The uid of the object's controller; empty if it has none.
+pub(crate) fn owner(object: &Value) -> &str {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let controller = owners
+        .into_iter()
+        .flatten()
+        .find(|it| it["controller"] == true);
+    controller.map_or("", |owner| owner["uid"].as_str().unwrap_or_default())
+}
+
+/// Name and uid of each.
+pub(crate) fn identities(objects: &[Value]) -> Vec<(String, String)> {
+    let both = |object: &Value| (name(object).to_owned(), uid(object).to_owned());
+    objects.iter().map(both).collect()
+}
+
+/// The names of all.
+pub(crate) fn names(objects: &[Value]) -> Vec<&str> {
+    objects.iter().map(name).collect()
+}
+
+impl Stage {
+    pub(crate) async fn start() -> Self {
+        Self::with_collector_after(Duration::ZERO).await
+    }
+
+    /// The same with a garbage collector that takes so long.
+    pub(crate) async fn with_collector_after(delay: Duration) -> Self {
+        let log = CapturedLog::at(Level::WARN);
+        let pods = PodBehaviour {
+            start_delay: STEP.into(),
+            ready_delay: STEP.into(),
+            stop_delay: STEP.into(),
+            ..PodBehaviour::default()
+        };
+        let actors = ActorsConfig {
+            kubelet: Some(KubeletConfig::new(pods)),
+            garbage_collector: Some(GarbageCollectorConfig { delay }),
+            ..ActorsConfig::all()
+        };
+        let world = World::with_nodes(actors, FeatureGates::default()).await;
+        let space = world.namespace("scenario").await;
+        Self { space, world, log }
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        self.world.plane().server().faults()
+    }
+
+    fn audit(&self) -> &AuditLog {
+        self.world.plane().server().audit()
+    }
+
+    /// The moment now.
+    pub(crate) fn mark(&self) -> AuditMark {
+        self.audit().mark()
+    }
+
+    /// Waits until nothing is written but events.
+    pub(crate) async fn settle(&self) {
+        let events = RequestMatcher::any().resource("events").include_actors();
+        let settle = Settle::quiet_for(QUIET).ignore(events);
+        let settled = self.audit().settle(&settle).await;
+        settled.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Creates a set and waits until it is complete and nothing is written any more; its uid.
+    pub(crate) async fn bring_up(&self, set: &Value) -> String {
+        let set = self.space.create(&STATEFUL_SETS, set).await;
+        self.until_complete(name(&set)).await;
+        self.settle().await;
+        uid(&set).to_owned()
+    }
+
+    /// Waits until all pods of a set are available, and of its newest revision.
+    pub(crate) async fn until_complete(&self, set: &str) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let set = self.space.get(&STATEFUL_SETS, set).await;
+            let status = &set["status"];
+            let counted = ["replicas", "availableReplicas", "updatedReplicas"];
+            let wanted = &set["spec"]["replicas"];
+            if counted.iter().all(|member| status[member] == *wanted)
+                && status["observedGeneration"] == set["metadata"]["generation"]
+            {
+                return;
+            }
+            let log = self.log.lines();
+            let in_time = tokio::time::Instant::now() < deadline;
+            assert!(in_time, "not complete: {status}\n{log:#?}");
+            tokio::time::sleep(STEP).await;
+        }
+    }
+
+    /// Deletes a set in this way, and doesn't wait for what comes of it.
+    pub(crate) async fn delete_set(&self, set: &str, policy: &str) {
+        let path = STATEFUL_SETS.object_path(self.space.name(), set);
+        let options = json!({"propagationPolicy": policy});
+        let asked = self
+            .space
+            .ask(Method::DELETE, &path, "application/json", &options);
+        asked.await.unwrap_or_else(|refused| panic!("{refused}"));
+    }
+
+    pub(crate) async fn list(&self, resource: &Resource) -> Vec<Value> {
+        self.space.list(resource, "").await
+    }
+
+    pub(crate) async fn pods(&self) -> Vec<Value> {
+        self.list(&PODS).await
+    }
+
+    pub(crate) async fn claims(&self) -> Vec<Value> {
+        self.list(&PERSISTENT_VOLUME_CLAIMS).await
+    }
+
+    pub(crate) async fn revisions(&self) -> Vec<Value> {
+        self.list(&CONTROLLER_REVISIONS).await
+    }
+
+    /// The messages of the warnings about a set.
+    pub(crate) async fn warnings(&self) -> Vec<String> {
+        let events = self.list(&EVENTS).await.into_iter();
+        let warnings = events.filter(|event| event["type"] == "Warning");
+        let text = |member: &Value| member.as_str().unwrap_or_default().to_owned();
+        let line = |event: Value| text(&event["reason"]) + ": " + &text(&event["message"]);
+        warnings.map(line).collect()
+    }
+
+    /// What the controller warned of since the last call.
+    pub(crate) fn take_log(&self) -> Vec<String> {
+        self.log.take()
+    }
+
+    /// What the controller asked to be written since a mark, whatever came of it.
+    fn asked(&self, mark: AuditMark, matcher: &RequestMatcher) -> Vec<AuditEntry> {
+        let writes = self.audit().writes_since(mark, matcher);
+        writes.unwrap_or_else(|forgotten| panic!("{forgotten}"))
+    }
+
+    /// What the controller did to pods since a mark, such as `delete web-1`.
+    pub(crate) fn pod_writes(&self, mark: AuditMark) -> Vec<String> {
+        let pods = controller().resource("pods").subresource("");
+        let mut writes = self.asked(mark, &pods);
+        writes.retain(|entry| (200..300).contains(&entry.code));
+        let line = |entry: &AuditEntry| format!("{} {}", entry.verb.name(), entry.name);
+        writes.iter().map(line).collect()
+    }
+
+    /// Checks that the controller tries for an hour what can't succeed, but ever more rarely, and
+    /// changes nothing.
+    pub(crate) async fn tries_in_vain(&self) {
+        let mark = self.mark();
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        let mut tries = self.asked(mark, &controller());
+        tries.retain(|entry| entry.resource != "events");
+        let lines: Vec<String> = tries.iter().map(AuditEntry::summary).collect();
+        assert!((1..=10).contains(&lines.len()), "{lines:#?}");
+        let failed = tries.iter().all(|entry| entry.code >= 400);
+        assert!(failed, "{lines:#?}");
+    }
+
+    /// Checks that the controller writes nothing from a mark on, for an hour.
+    pub(crate) async fn rests_after(&self, mark: AuditMark) {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        let written = self.audit().expect_no_writes(mark, &controller());
+        written.unwrap_or_else(|finding| panic!("{finding}"));
+    }
+
+    /// Checks that no two pods of a name ran at a time.
+    pub(crate) fn expect_no_violations(&self) {
+        self.world.plane().invariants().expect_none();
+    }
+}
+
+/// A controller's request to write this.
+pub(crate) fn write(verb: Verb, resource: &str) -> RequestMatcher {
+    controller().verb(verb).resource(resource)
+}

@@ -1,0 +1,6 @@
+//! What happens to sets when users, other controllers and the garbage collector act in between.
+
+mod harness;
+mod names;
+mod ownership;
+mod successors;

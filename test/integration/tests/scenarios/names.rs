@@ -1,0 +1,103 @@
+//! Names that decide whose a pod is, and names that are of no use.
+
+use integration::stateful_sets::{name, uid};
+use serde_json::{Value, json};
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
+
+use crate::harness::{Stage, identities, names, owner, web};
+
+/// The orphan of a name that the set would select.
+fn orphan(name: &str) -> Value {
+    let template = &web(1, "web:1")["spec"]["template"];
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": template["metadata"], "spec": template["spec"],
+    });
+    pod["metadata"]["name"] = name.into();
+    pod["spec"]["containers"][0]["volumeMounts"] = json!([]);
+    pod
+}
+
+fn without_claims(set_name: &str, replicas: u32) -> Value {
+    let mut set = web(replicas, "web:1");
+    set["metadata"]["name"] = set_name.into();
+    set["spec"]["volumeClaimTemplates"] = json!([]);
+    set["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] = json!([]);
+    set
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
+    let stage = Stage::start().await;
+    let found = stage.space.create(&PODS, &orphan("web-1")).await;
+    let other = stage.bring_up(&without_claims("other", 2)).await;
+    assert_eq!(owner(&stage.space.get(&PODS, "web-1").await), "");
+    let web = stage.bring_up(&without_claims("web", 2)).await;
+    let pods = stage.pods().await;
+    assert_eq!(names(&pods), ["other-0", "other-1", "web-0", "web-1"]);
+    let owners: Vec<&str> = pods.iter().map(owner).collect();
+    assert_eq!(owners, [&*other, &other, &web, &web]);
+    // It has no revision that anybody knows, so it was replaced as an old one is.
+    assert_ne!(uid(&pods[3]), uid(&found));
+    stage.expect_no_violations();
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_whose_names_only_look_like_a_members_are_left_as_they_are() {
+    let stage = Stage::start().await;
+    let decoys = ["web-01", "web--1", "web-99999999999", "web-1-debug"];
+    for decoy in decoys {
+        stage.space.create(&PODS, &orphan(decoy)).await;
+    }
+    stage.settle().await;
+    let mut before = stage.pods().await;
+    let mark = stage.mark();
+    stage.bring_up(&without_claims("web", 3)).await;
+    stage.space.scale_only("web", 1).await;
+    stage.until_complete("web").await;
+    stage.space.scale_only("web", 2).await;
+    stage.until_complete("web").await;
+    stage.delete_set("web", "Background").await;
+    stage.settle().await;
+    let steps = [
+        "create web-0",
+        "create web-1",
+        "create web-2",
+        "delete web-2",
+        "delete web-1",
+        "create web-1",
+    ];
+    assert_eq!(stage.pod_writes(mark), steps);
+    let mut after = stage.pods().await;
+    for pods in [&mut before, &mut after] {
+        pods.sort_by_key(|pod| name(pod).to_owned());
+    }
+    assert_eq!(identities(&after), identities(&before));
+    assert!(after.iter().all(|pod| owner(pod).is_empty()));
+    assert_eq!(stage.take_log(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_whose_name_is_too_long_for_the_labels_of_its_pods_says_so_and_keeps_one_revision() {
+    let stage = Stage::start().await;
+    let long = "w".repeat(58);
+    let set = without_claims(&long, 2);
+    stage.space.create(&STATEFUL_SETS, &set).await;
+    stage.settle().await;
+    let warnings = stage.warnings().await;
+    let told = format!("FailedCreate: Create Pod {long}-0 in StatefulSet {long} failed error: ");
+    assert!(
+        warnings.len() == 1 && warnings[0].starts_with(&told),
+        "{warnings:#?}"
+    );
+    assert!(
+        warnings[0].contains("must be no more than 63"),
+        "{warnings:#?}"
+    );
+    let log = stage.take_log();
+    assert_eq!(log.len(), 1, "{log:#?}");
+    stage.tries_in_vain().await;
+    assert_eq!(stage.take_log(), [""; 0]);
+    assert_eq!(stage.revisions().await.len(), 1);
+    assert_eq!(stage.pods().await.len(), 0);
+}

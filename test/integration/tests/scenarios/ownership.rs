@@ -1,0 +1,185 @@
+//! Pods and revisions that lose their set, and sets that find orphans.
+
+use std::time::Duration;
+
+use integration::space::Patch;
+use integration::stateful_sets::{name, uid};
+use kube_test_control_plane::faults::GatePoint;
+use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
+use statefulset_client::resource::{PODS, STATEFUL_SETS};
+use tokio::time::sleep;
+
+use crate::harness::{Stage, controller, identities, names, owner, web, write};
+
+/// Longer than the garbage collector takes.
+const COLLECTED: Duration = Duration::from_secs(10);
+
+/// Brings a set up and deletes it, so that all that it had is there without it.
+async fn orphans(stage: &Stage, set: &Value) {
+    stage.bring_up(set).await;
+    stage.delete_set(name(set), "Orphan").await;
+    stage.settle().await;
+    assert_unowned(stage).await;
+}
+
+/// Checks that pods and revisions are there, and belong to nobody.
+async fn assert_unowned(stage: &Stage) {
+    let (pods, revisions) = (stage.pods().await, stage.revisions().await);
+    assert!(!pods.is_empty() && !revisions.is_empty());
+    for object in pods.iter().chain(&revisions) {
+        assert_eq!(owner(object), "", "{object:#}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
+    let stage = Stage::start().await;
+    let set = web(2, "web:1");
+    orphans(&stage, &set).await;
+    let before = identities(&stage.pods().await);
+    // The last look at the set before anything is adopted.
+    let look = stage
+        .faults()
+        .gate(controller().verb(Verb::Get).resource("statefulsets"));
+    stage.space.create(&STATEFUL_SETS, &set).await;
+    look.arrived(1).await;
+    stage.delete_set("web", "Orphan").await;
+    sleep(COLLECTED).await;
+    let mark = stage.mark();
+    look.open();
+    stage.settle().await;
+    assert_eq!(stage.pod_writes(mark), [""; 0]);
+    assert_eq!(identities(&stage.pods().await), before);
+    assert_unowned(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_survives() {
+    let stage = Stage::start().await;
+    let set = web(1, "web:1");
+    orphans(&stage, &set).await;
+    let before = identities(&stage.pods().await);
+    let adopted = stage
+        .faults()
+        .gate_at(GatePoint::AfterCommit, write(Verb::Patch, "pods"));
+    let second = stage.space.create(&STATEFUL_SETS, &set).await;
+    adopted.arrived(1).await;
+    assert_eq!(owner(&stage.pods().await[0]), uid(&second));
+    // The collector lets go what belongs to the set, before the controller learns of its adoption.
+    stage.delete_set("web", "Orphan").await;
+    sleep(COLLECTED).await;
+    assert_unowned(&stage).await;
+    adopted.open();
+    stage.settle().await;
+    assert_eq!(identities(&stage.pods().await), before);
+    assert_unowned(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_are_adopted_by_a_set_with_another_template_and_replaced_one_by_one() {
+    let stage = Stage::start().await;
+    orphans(&stage, &web(3, "web:1")).await;
+    let (old_pods, claims) = (stage.pods().await, stage.claims().await);
+    // Somebody changes one of them meanwhile.
+    let label = json!({"metadata": {"labels": {"apps.kubernetes.io/pod-index": "7"}}});
+    let patched = stage.space.patch(&PODS, "web-1", "", Patch::Merge, &label);
+    patched.await;
+    let mark = stage.mark();
+    let set = stage.bring_up(&web(3, "web:2")).await;
+    let steps = [
+        "patch web-0",
+        "patch web-1",
+        "patch web-2",
+        "delete web-2",
+        "create web-2",
+        "delete web-1",
+        "create web-1",
+        "delete web-0",
+        "create web-0",
+    ];
+    assert_eq!(stage.pod_writes(mark), steps);
+    for (pod, old) in stage.pods().await.iter().zip(&old_pods) {
+        assert_eq!((owner(pod), name(pod)), (&*set, name(old)));
+        assert_ne!(uid(pod), uid(old));
+        let index = name(pod).strip_prefix("web-");
+        let label = pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"].as_str();
+        assert_eq!(label, index, "{pod:#}");
+    }
+    assert_eq!(identities(&stage.claims().await), identities(&claims));
+    let mut numbers = Vec::new();
+    for revision in stage.revisions().await {
+        assert_eq!(owner(&revision), set);
+        numbers.push(revision["revision"].as_i64());
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, [Some(1), Some(2)]);
+    stage.expect_no_violations();
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_until_deleted() {
+    let stage = Stage::start().await;
+    let mut set = web(2, "web:1");
+    orphans(&stage, &set).await;
+    let before = identities(&stage.pods().await);
+    let templates = &mut set["spec"]["volumeClaimTemplates"];
+    let mut further = templates[0].clone();
+    further["metadata"]["name"] = json!("logs");
+    templates.as_array_mut().expect("a list").push(further);
+    stage.take_log();
+    stage.space.create(&STATEFUL_SETS, &set).await;
+    stage.settle().await;
+    // A pod's volumes can't be changed.
+    assert_eq!(identities(&stage.pods().await), before);
+    let warnings = stage.warnings().await;
+    let told = "FailedUpdate: Update Pod web-0 in StatefulSet web failed error: ";
+    assert!(
+        warnings.iter().any(|it| it.starts_with(told)),
+        "{warnings:#?}"
+    );
+    let log = stage.take_log();
+    assert!(log.len() == 1 && log[0].contains("web-0"), "{log:#?}");
+    stage.tries_in_vain().await;
+    assert_eq!(stage.take_log(), [""; 0]);
+
+    for pod in ["web-0", "web-1"] {
+        stage.space.delete(&PODS, pod, None).await;
+        stage.settle().await;
+    }
+    stage.until_complete("web").await;
+    assert_eq!(
+        names(&stage.claims().await),
+        ["data-web-0", "data-web-1", "logs-web-0", "logs-web-1"]
+    );
+    stage.expect_no_violations();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_relabelled_is_let_go_and_its_place_is_told_of_while_it_is_taken() {
+    let stage = Stage::start().await;
+    let set = stage.bring_up(&web(2, "web:1")).await;
+    let before = identities(&stage.pods().await);
+    stage.take_log();
+    let label = async |app: &str| {
+        let labels = json!({"metadata": {"labels": {"app": app}}});
+        let patched = stage.space.patch(&PODS, "web-1", "", Patch::Merge, &labels);
+        patched.await
+    };
+    label("other").await;
+    stage.settle().await;
+    assert_eq!(owner(&stage.space.get(&PODS, "web-1").await), "");
+    let log = stage.take_log();
+    assert!(
+        log.len() == 1 && log[0].contains(r#"pods "web-1" already exists"#),
+        "{log:#?}"
+    );
+    stage.tries_in_vain().await;
+    assert_eq!(stage.take_log(), [""; 0]);
+    assert_eq!(identities(&stage.pods().await), before);
+
+    label("web").await;
+    stage.until_complete("web").await;
+    assert_eq!(owner(&stage.space.get(&PODS, "web-1").await), set);
+    assert_eq!(identities(&stage.pods().await), before);
+}

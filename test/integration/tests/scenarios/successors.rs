@@ -1,0 +1,118 @@
+//! Sets that are deleted and at once created again, while what the earlier one had is still there,
+//! and sets whose history holds the same thing twice.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use integration::space::Patch;
+use integration::stateful_sets::{name, uid};
+use serde_json::json;
+use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
+
+use crate::harness::{Stage, identities, owner, web};
+
+/// Checks that all revisions belong to the set, and that those which are named are there.
+async fn assert_own_revisions(stage: &Stage, set: &str) {
+    let revisions = stage.revisions().await;
+    for revision in &revisions {
+        assert_eq!(owner(revision), set, "{revision:#}");
+    }
+    let there: BTreeSet<&str> = revisions.iter().map(name).collect();
+    let status = stage.space.get(&STATEFUL_SETS, "web").await["status"].clone();
+    let labels = stage.pods().await;
+    let labels = labels
+        .iter()
+        .map(|pod| &pod["metadata"]["labels"]["controller-revision-hash"]);
+    for named in labels.chain([&status["currentRevision"], &status["updateRevision"]]) {
+        let named = named.as_str().expect("a name");
+        assert!(there.contains(named), "{named} is not in {there:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_collected() {
+    for (retention, image) in [
+        ("Retain", "web:1"),
+        ("Delete", "web:1"),
+        ("Retain", "web:2"),
+        ("Delete", "web:2"),
+    ] {
+        let stage = Stage::with_collector_after(Duration::from_secs(20)).await;
+        let with_retention = |image: &str| {
+            let mut set = web(3, image);
+            set["spec"]["persistentVolumeClaimRetentionPolicy"] =
+                json!({"whenDeleted": retention, "whenScaled": "Retain"});
+            set
+        };
+        let first = stage.bring_up(&with_retention("web:1")).await;
+        let (pods, claims) = (stage.pods().await, stage.claims().await);
+        stage.delete_set("web", "Background").await;
+        let second = stage
+            .space
+            .create(&STATEFUL_SETS, &with_retention(image))
+            .await;
+        let second = uid(&second);
+        assert_ne!(first, second);
+        // The old pods are nobody's to take, and stand in the way.
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        assert_eq!(identities(&stage.pods().await), identities(&pods));
+
+        stage.until_complete("web").await;
+        stage.settle().await;
+        for pod in stage.pods().await {
+            assert_eq!(owner(&pod), second, "{retention}");
+        }
+        let kept = identities(&stage.claims().await);
+        if retention == "Retain" {
+            assert_eq!(kept, identities(&claims));
+        } else {
+            let old = identities(&claims);
+            assert!(
+                kept.len() == 3 && kept.iter().all(|it| !old.contains(it)),
+                "{kept:?}"
+            );
+        }
+        assert_own_revisions(&stage, second).await;
+        stage.expect_no_violations();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_revisions_with_the_same_data_the_newest_is_taken_for_good() {
+    let stage = Stage::start().await;
+    let set = stage.bring_up(&web(2, "web:1")).await;
+    let mut twin = stage.revisions().await.remove(0);
+    let metadata = twin["metadata"].as_object_mut().expect("an object");
+    metadata.retain(|member, _| ["labels", "ownerReferences"].contains(&member.as_str()));
+    twin["metadata"]["name"] = json!("web-twin");
+    stage.space.create(&CONTROLLER_REVISIONS, &twin).await;
+    let mark = stage.mark();
+    // Revisions wake nobody up.
+    let note = json!({"metadata": {"annotations": {"note": "look"}}});
+    let patched = stage
+        .space
+        .patch(&STATEFUL_SETS, "web", "", Patch::Merge, &note);
+    patched.await;
+    stage.settle().await;
+    stage.until_complete("web").await;
+    let steps = [
+        "delete web-1",
+        "create web-1",
+        "delete web-0",
+        "create web-0",
+    ];
+    assert_eq!(stage.pod_writes(mark), steps);
+    let status = stage.space.get(&STATEFUL_SETS, "web").await["status"].clone();
+    assert_eq!(status["updateRevision"], "web-twin");
+    assert_eq!(status["currentRevision"], "web-twin");
+    assert_eq!(stage.revisions().await.len(), 2);
+    assert_own_revisions(&stage, &set).await;
+
+    let mark = stage.mark();
+    let note = json!({"metadata": {"annotations": {"note": "look again"}}});
+    let patched = stage
+        .space
+        .patch(&STATEFUL_SETS, "web", "", Patch::Merge, &note);
+    patched.await;
+    stage.rests_after(mark).await;
+}
