@@ -269,12 +269,12 @@ impl RestClient {
     async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let right = call.right();
         let mut sending = pin!(self.send_untold(call));
-        let sent = match tokio::time::timeout(UNANSWERED_MAX, &mut sending).await {
-            Ok(sent) => sent,
-            Err(_) => {
-                self.state.unanswered(&right, UNANSWERED_MAX);
-                sending.await
-            }
+        let answered = tokio::time::timeout(UNANSWERED_MAX, &mut sending).await;
+        let sent = if let Ok(sent) = answered {
+            sent
+        } else {
+            self.state.unanswered(&right, UNANSWERED_MAX);
+            sending.await
         };
         match &sent {
             Ok(_) => self.state.succeeded(&right),
