@@ -12,7 +12,7 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use api::{Answer, FakeApi};
-use program::{Finished, run, start};
+use program::{Finished, run, start, start_with};
 
 const OFF: &str = "--leader-elect=false";
 
@@ -95,6 +95,18 @@ fn outside_of_a_cluster_the_server_must_be_named() {
         "{stderr}"
     );
     assert_eq!((code, stderr.lines().count()), (Some(1), 1));
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_used_but_never_told() {
+    let proxy = [("HTTPS_PROXY", "ftp://jane:secret@proxy.test")];
+    let finished = start_with(&[OFF, "--master=https://192.0.2.1"], None, &proxy).wait();
+    assert_eq!(
+        finished.stderr,
+        "Error: cannot use the proxy of the environment: unsupported scheme \"ftp\", must be http, \
+         https, or socks5; check HTTPS_PROXY\n"
+    );
+    assert_eq!(finished.code, Some(1));
 }
 
 #[test]

@@ -31,10 +31,20 @@ pub(crate) fn run(arguments: &[&str]) -> Finished {
 /// Starts the program, outside of any cluster, in a folder. It has a port of its own only where the
 /// arguments say so, as many run at a time.
 pub(crate) fn start(arguments: &[&str], folder: Option<&Path>) -> Program {
+    start_with(arguments, folder, &[])
+}
+
+/// The same with variables of its environment.
+pub(crate) fn start_with(
+    arguments: &[&str],
+    folder: Option<&Path>,
+    variables: &[(&str, &str)],
+) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_statefulset-controller-manager"));
     command
         .args(arguments)
-        .env_remove("KUBERNETES_SERVICE_HOST");
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .envs(variables.iter().copied());
     if !arguments.iter().any(|it| it.starts_with("--secure-port")) {
         command.arg("--secure-port=0");
     }
