@@ -106,6 +106,14 @@ fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
     assert!(plane.api.list(Kind::Pod).0.is_empty());
 }
 
+/// Checks that the log tells of the start, the wait for the lease and the first three pods in few
+/// lines.
+fn assert_short(log: &[String]) {
+    let complete = |line: &String| line.contains("set is in its wanted state");
+    let lines = log.iter().position(complete).unwrap() + 1;
+    assert!(lines <= 20, "{:#?}", &log[..lines]);
+}
+
 /// Installs an overlay, runs the controller as its Deployment does beside a lease that is held, and
 /// then has it bring a set up, roll it and take it down.
 fn works(overlay: &str) {
@@ -139,7 +147,7 @@ fn works(overlay: &str) {
     flags.push(format!("--secure-port={port}"));
     let mut history = History::begin(&plane.api);
     let lease = hold_lease(&plane, namespace, name);
-    let mut set = set_with_claims("web", 2);
+    let mut set = set_with_claims("web", 3);
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
     plane.api.create(Kind::Set, &set);
@@ -163,7 +171,9 @@ fn works(overlay: &str) {
     let holder = lease["spec"]["holderIdentity"].as_str();
     assert!(holder.is_some_and(|holder| !holder.is_empty()), "{lease}");
     controller.signal(Signal::TERM);
-    assert_eq!(controller.wait().code, Some(0));
+    let finished = controller.wait();
+    assert_eq!(finished.code, Some(0));
+    assert_short(&finished.stderr);
     let user = format!("system:serviceaccount:{namespace}:{name}");
     assert_eq!(refused(&audit, &user), [""; 0]);
 }
