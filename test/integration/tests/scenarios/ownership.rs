@@ -34,24 +34,30 @@ async fn assert_unowned(stage: &Stage) {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
-    let stage = Stage::start().await;
-    let set = web(2, "web:1");
-    orphans(&stage, &set).await;
-    let before = identities(&stage.pods().await);
-    // The last look at the set before anything is adopted.
-    let look = stage
-        .faults()
-        .gate(controller().verb(Verb::Get).resource("statefulsets"));
-    stage.space.create(&STATEFUL_SETS, &set).await;
-    look.arrived(1).await;
-    stage.delete_set("web", "Orphan").await;
-    sleep(COLLECTED).await;
-    let mark = stage.mark();
-    look.open();
-    stage.settle().await;
-    assert_eq!(stage.pod_writes(mark), [""; 0]);
-    assert_eq!(identities(&stage.pods().await), before);
-    assert_unowned(&stage).await;
+    // The set is looked at before revisions are adopted, and again before pods are.
+    for looks in 0..2 {
+        let stage = Stage::start().await;
+        let set = web(2, "web:1");
+        orphans(&stage, &set).await;
+        let before = identities(&stage.pods().await);
+        let look = controller().verb(Verb::Get).resource("statefulsets");
+        let look = stage.faults().gate(look);
+        for _ in 0..looks {
+            look.release();
+        }
+        stage.space.create(&STATEFUL_SETS, &set).await;
+        look.arrived(1).await;
+        let adopted = stage.revisions().await;
+        assert_eq!(adopted.iter().any(|it| !owner(it).is_empty()), looks > 0);
+        stage.delete_set("web", "Orphan").await;
+        sleep(COLLECTED).await;
+        let mark = stage.mark();
+        look.open();
+        stage.settle().await;
+        assert_eq!(stage.pod_writes(mark), [""; 0]);
+        assert_eq!(identities(&stage.pods().await), before);
+        assert_unowned(&stage).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
