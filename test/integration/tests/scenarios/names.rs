@@ -39,6 +39,25 @@ async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
     assert_eq!(owners, [&*other, &other, &web, &web]);
     // It has no revision that anybody knows, so it was replaced as an old one is.
     assert_ne!(uid(&pods[3]), uid(&found));
+
+    // Both are there when the next ones come: one that is more than its set wants, and a stranger.
+    let (before, mark) = (identities(&pods), stage.mark());
+    stage.take_log();
+    for name in ["web-2", "webless"] {
+        stage.space.create(&PODS, &orphan(name)).await;
+    }
+    stage.settle().await;
+    assert_eq!(stage.pod_writes(mark), ["patch web-2", "delete web-2"]);
+    let after = stage.pods().await;
+    let (stranger, rest) = after.split_last().expect("there are pods");
+    assert_eq!((name(stranger), owner(stranger)), ("webless", ""));
+    assert_eq!(identities(rest), before);
+    let log = stage.take_log();
+    let told = "ERROR more than one StatefulSet is selecting pods with the same labels ";
+    assert!(
+        !log.is_empty() && log.iter().all(|line| line.starts_with(told)),
+        "{log:#?}"
+    );
     stage.expect_no_violations();
 }
 
