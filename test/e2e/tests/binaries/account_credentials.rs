@@ -9,11 +9,12 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
-use crate::harness::{History, Kind, Plane, Signal, programs, set, set_with_claims};
+use crate::harness::{History, Kind, Plane, Process, Signal, programs, set, set_with_claims};
 
 const MANAGER: &str = "system:kube-controller-manager";
 const ACCOUNT: &str = "system:serviceaccount:kube-system:statefulset-controller";
 const ACCOUNT_PATH: &str = "/api/v1/namespaces/kube-system/serviceaccounts/statefulset-controller";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 /// The lease of this program's own, as the manifests name it.
 const LEASE: &str = "statefulset-controller-manager";
 
@@ -82,10 +83,10 @@ fn assert_has_all(requests: &BTreeSet<String>, user: &str, expected: &[&str]) {
     }
 }
 
-#[test]
-fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
-    let folder = tempfile::tempdir().unwrap();
-    let (audit, authority) = (folder.path().join("audit"), folder.path().join("ca"));
+/// A control plane that writes its audit log here, and the controller with the credentials of
+/// kube-controller-manager's user.
+fn start(folder: &Path, audit: &Path) -> (Plane, Process) {
+    let authority = folder.join("ca");
     let user = credentials(&authority, MANAGER);
     let flags = [
         "--start-delay=20ms",
@@ -98,15 +99,29 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
     let plane = Plane::start_with(&programs(), &flags);
     grant_lease(&plane);
     let kubeconfig = plane.kubeconfig_of(&user);
-    let flags = [
+    let controller = plane.controller_with(&[
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--leader-elect-resource-name={LEASE}"),
         "--use-service-account-credentials=true".to_owned(),
         "--secure-port=0".to_owned(),
-    ];
-    let mut history = History::begin(&plane.api);
-    let controller = plane.controller_with(&flags);
+        "-v=2".to_owned(),
+    ]);
+    (plane, controller)
+}
 
+fn delete(plane: &Plane, path: &str) {
+    plane.api.with_client(async |client| {
+        let request = http::Request::delete(path).body(Vec::new()).unwrap();
+        client.request_text(request).await.unwrap();
+    });
+}
+
+#[test]
+fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = folder.path().join("audit");
+    let (plane, controller) = start(folder.path(), &audit);
+    let mut history = History::begin(&plane.api);
     plane.api.create(Kind::Set, &set_with_claims("web", 2));
     history.until("the set to be complete", |history| {
         history.is_complete("web")
@@ -119,12 +134,7 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
     });
 
     // An account that is made anew accepts no token of the one before.
-    plane.api.with_client(async |client| {
-        let request = http::Request::delete(ACCOUNT_PATH)
-            .body(Vec::new())
-            .unwrap();
-        client.request_text(request).await.unwrap();
-    });
+    delete(&plane, ACCOUNT_PATH);
     plane.api.create(Kind::Set, &set("later", 2));
     history.until("the later set to be complete", |history| {
         history.is_complete("later")
@@ -167,4 +177,40 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
         })
         .collect();
     assert!(others.is_empty(), "{others:#?}");
+}
+
+#[test]
+fn a_right_that_is_taken_away_is_told_once_and_work_goes_on_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plane, mut controller) = start(folder.path(), &folder.path().join("audit"));
+    controller.logged("ready: caches are filled");
+    let mut history = History::begin(&plane.api);
+    plane.api.create(Kind::Set, &set("web", 1));
+    history.until("the set to be complete", |history| {
+        history.is_complete("web")
+    });
+
+    let path = format!("{BINDINGS}/{MANAGER}");
+    let mut binding = plane.api.get(&path);
+    delete(&plane, &path);
+    delete(&plane, ACCOUNT_PATH);
+    plane.api.create(Kind::Set, &set("later", 2));
+    let line = controller.logged("right is missing, trying again");
+    assert!(line.contains("serviceaccounts"), "{line}");
+
+    let metadata = binding["metadata"].as_object_mut().unwrap();
+    metadata.retain(|member, _| member == "name");
+    plane.api.post(BINDINGS, &binding);
+    controller.logged("right is granted");
+    history.until("the later set to be complete", |history| {
+        history.is_complete("later")
+    });
+    controller.signal(Signal::TERM);
+    let finished = controller.wait();
+    assert_eq!(finished.code, Some(0), "{finished:#?}");
+    let told = finished.stderr.iter();
+    let told: Vec<_> = told
+        .filter(|line| line.contains("serviceaccounts"))
+        .collect();
+    assert_eq!(told.len(), 2, "{told:#?}");
 }
