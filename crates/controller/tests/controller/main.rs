@@ -5,6 +5,7 @@
 
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod panics;
 mod sharing;
 
 use std::num::NonZeroUsize;

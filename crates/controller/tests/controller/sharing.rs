@@ -47,8 +47,8 @@ struct Shared {
     seen: Arc<Seen>,
     pods: Arc<Indexer<Pod>>,
     controller: StatefulSetController,
-    /// The informers, until this is dropped.
-    _informers: JoinSet<()>,
+    /// Runs the informers, until it is dropped.
+    informers: JoinSet<()>,
 }
 
 impl Shared {
@@ -66,7 +66,7 @@ impl Shared {
             seen,
             pods,
             controller,
-            _informers: tasks,
+            informers: tasks,
         }
     }
 }
@@ -93,7 +93,7 @@ async fn others_share_its_informers_before_and_after_it_runs() {
         seen,
         pods,
         controller,
-        _informers,
+        informers: _informers,
     } = Shared::new(&setup);
     let synced = controller.has_synced();
     assert!(!synced.get());
