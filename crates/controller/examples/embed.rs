@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::{BootClock, Clock, SystemClock};
-use statefulset_client::config::{self, ClientOptions, Source};
+use statefulset_client::config::{self, ClientOptions, ProxyConfig, Source};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::leaderelection::{
     ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName,
@@ -35,6 +35,7 @@ async fn main() -> anyhow::Result<()> {
     let kubeconfig = std::env::args_os().nth(1).map(Into::into);
     let config = config::load(&Source {
         kubeconfig,
+        proxy: ProxyConfig::from_environment(|name| std::env::var(name).ok()),
         ..Source::default()
     })
     .await?;
