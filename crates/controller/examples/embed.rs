@@ -22,7 +22,7 @@ use statefulset_client::leaderelection::{
     ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName,
     NoopLeaderElectionMetrics,
 };
-use statefulset_client::recorder::BroadcastRecorder;
+use statefulset_client::recorder::{BroadcastRecorder, NoopRecorder};
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
 };
@@ -53,13 +53,6 @@ async fn main() -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let seed = RandomState::new().hash_one("any seed that differs between processes will do");
 
-    // Events go into a queue; the sink sends them in the background.
-    let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
-    let recorder = Arc::new(recorder);
-    let stop_events = CancellationToken::new();
-    let mut events = JoinSet::new();
-    events.spawn(sink.run(lease_client.clone(), seed, stop_events.clone()));
-
     let at = LeaseName {
         namespace: "default".to_owned(),
         name: "embed".to_owned(),
@@ -68,12 +61,8 @@ async fn main() -> anyhow::Result<()> {
     let elector = LeaderElector::new(
         LeaderElectionConfig::default(),
         ElectorParts {
-            lock: LeaseLock::new(
-                lease_client,
-                at,
-                identity,
-                Arc::<BroadcastRecorder>::clone(&recorder),
-            ),
+            // Events about the lease would be sent by a recorder of its own.
+            lock: LeaseLock::new(lease_client, at, identity, Arc::new(NoopRecorder)),
             clock: Arc::clone(&clock),
             monotonic: Arc::new(BootClock),
             jitter: Arc::new(SeededJitter::new(seed)),
@@ -85,10 +74,17 @@ async fn main() -> anyhow::Result<()> {
         fence: Some(elector.fence()),
         ..options
     };
+    let client = config::client(&config, &fenced)?;
+
+    // Events go into a queue; the sink sends them in the background.
+    let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
+    let mut events = JoinSet::new();
+    events.spawn(sink.run(client.clone(), seed, CancellationToken::new()));
+
     let controller = StatefulSetController::new(ControllerConfig {
         informer_client,
-        client: config::client(&config, &fenced)?,
-        recorder,
+        client,
+        recorder: Arc::new(recorder),
         clock,
         feature_gates: FeatureGates::default(),
         concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
@@ -105,16 +101,12 @@ async fn main() -> anyhow::Result<()> {
         interrupted.cancel();
         waited
     });
-    let work = controller.run(stop.clone());
+    let work = async {
+        controller.run(stop.clone()).await;
+        // The recorder went with the controller, so the sink ends when it has sent what waits.
+        let _ = tokio::time::timeout(Duration::from_secs(3), events.join_next()).await;
+    };
     let ended = Box::pin(elector.run(&stop, work)).await;
-
-    // The recorder went with the controller, so the sink ends when it has sent what waits.
-    if tokio::time::timeout(Duration::from_secs(3), events.join_next())
-        .await
-        .is_err()
-    {
-        stop_events.cancel();
-    }
     match ended {
         Ended::Lost(lost) => bail!("the lease is lost: {lost}"),
         Ended::NeverLed | Ended::Finished(()) => Ok(()),
