@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
 use tower::service_fn;
+use tracing::Level;
 
 use super::*;
+use crate::fake::CapturedLog;
 use crate::resource::{CONTROLLER_REVISIONS, PODS, STATEFUL_SETS};
 
 /// A client whose service answers everything the same way and notes `METHOD target content-type`.
@@ -170,4 +172,25 @@ async fn a_broken_watch_event_is_an_error_and_ends_the_stream() {
     let events: Vec<_> = stream.collect().await;
     assert_eq!(events.len(), 1);
     assert!(events[0].is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_an_answer_is_told_of_after_a_minute_and_goes_on() {
+    let log = CapturedLog::at(Level::INFO);
+    let client = RestClient::from_service(service_fn(|_| async {
+        tokio::time::sleep(Duration::from_secs(90)).await;
+        Ok(Response::new(Body::from(b"{}".to_vec())))
+    }));
+    client.list(&PODS, &ListOptions::default()).await.unwrap();
+    assert_eq!(
+        log.take(),
+        [
+            "WARN API server fails to answer, trying again; see its log request=list pods in all \
+             namespaces error=only told to wait, or nothing at all, for 60 s",
+            "INFO API server answers again after=30 s",
+        ]
+    );
+    // What becomes of a write is told by whoever wanted it.
+    client.create(&PODS, "ns", "{}".to_owned()).await.unwrap();
+    assert_eq!(log.take(), [""; 0]);
 }
