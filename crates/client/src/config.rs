@@ -174,7 +174,7 @@ fn one_line(err: &dyn std::error::Error) -> String {
 pub async fn load(source: &Source) -> Result<Config, ConfigError> {
     let master = source.master.as_deref().map(parse_master).transpose()?;
     let mut config = match (&source.kubeconfig, master) {
-        (Some(path), master) => kubeconfig::read(path, master)?,
+        (Some(path), _) => kubeconfig::read(path, source.master.as_deref())?,
         (None, Some(master)) => Config::new(master),
         (None, None) => Config::incluster_env().map_err(|source| ConfigError::NotInCluster {
             source: Box::new(source),

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use hyper_util::client::legacy;
 use kube::client::Body;
 use kube::config::{AuthInfo, Config};
 use rustls::AlertDescription;
@@ -181,6 +182,10 @@ impl Transport {
             Some(source) => Some(source.header().await?),
             None => None,
         };
+        // Getting the credentials may have taken its time.
+        if let Some(fence) = &shared.fence {
+            fence.check()?;
+        }
         if let Some(token) = &token {
             let headers = request.headers_mut();
             headers.insert(http::header::AUTHORIZATION, token.clone());
@@ -197,8 +202,7 @@ impl Transport {
             let mut state = shared.state();
             state.in_doubt = true;
             if let Some(plugin) = &mut state.plugin {
-                plugin.refused |=
-                    is_unauthorized || result.as_ref().is_err_and(is_certificate_refused);
+                plugin.refused |= is_unauthorized || result.as_ref().is_err_and(may_be_refused);
             }
             drop(state);
             if let (Some(source), Some(token)) = (&shared.token, &token) {
@@ -286,10 +290,20 @@ impl Shared {
     }
 }
 
-/// Whether the server ended the connection because of our certificate.
-fn is_certificate_refused(error: &BoxError) -> bool {
+/// Whether the server may have ended the connection because of our certificate. If it says so after
+/// the handshake, as TLS 1.3 has it, HTTP/2 keeps no more of it than that the connection broke.
+fn may_be_refused(error: &BoxError) -> bool {
     let first: &(dyn StdError + 'static) = error.as_ref();
-    causes(first).any(|cause| {
+    let is_unreachable = causes(first).any(|cause| {
+        let error = cause.downcast_ref::<legacy::Error>();
+        error.is_some_and(legacy::Error::is_connect)
+    });
+    !is_unreachable || is_certificate_refused(first)
+}
+
+/// Whether the server says that it refuses our certificate.
+fn is_certificate_refused(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|cause| {
         matches!(
             cause.downcast_ref(),
             Some(rustls::Error::AlertReceived(

@@ -46,13 +46,10 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// The one that has nothing to do but to keep the lease.
+    /// The one that has nothing to do but to keep the lease. How long its calls may take is the
+    /// election's matter.
     pub(crate) fn leader_election(&self) -> Result<RestClient, ConfigError> {
-        let options = ClientOptions {
-            response_timeout: self.options.leader_election.config().request_timeout(),
-            ..self.options_of(leader_election::CLIENT_NAME)
-        };
-        client(self.config, &options)
+        client(self.config, &self.options_of(leader_election::CLIENT_NAME))
     }
 
     /// The one that fills the caches.

@@ -8,7 +8,7 @@ const OWN: [&str; 2] = ["statefulset-controller", "statefulset"];
 /// The other controllers of the reference, and the older names of those that have one.
 ///
 /// Upstream: `NewControllerDescriptors`, `ControllersDisabledByDefault`.
-const OTHERS: [&str; 88] = [
+const OTHERS: [&str; 89] = [
     "attachdetach",
     "bootstrap-signer-controller",
     "bootstrapsigner",
@@ -97,6 +97,7 @@ const OTHERS: [&str; 88] = [
     "ttl-after-finished-controller",
     "ttl-controller",
     "validatingadmissionpolicy-status-controller",
+    "volumeattributesclass-protection-controller",
 ];
 
 /// Checks that the list names nothing unknown and leaves this controller on. The first entry that

@@ -145,6 +145,7 @@ impl SecurePort {
             user_agent,
             proxy: options.source.proxy.clone(),
             client_metrics: Box::new(move |server| metrics.client(server)),
+            source: options.source.clone(),
             server_state,
             clock: self.clock,
             jitter: Arc::new(SeededJitter::new(seed)),

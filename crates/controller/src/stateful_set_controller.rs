@@ -127,12 +127,15 @@ impl StatefulSetController {
     /// Caches that were filled before are filled anew, so that no sync decides on one that is older
     /// than what another leader has done until now.
     ///
+    /// Informers that somebody else runs must not end before: without them it ends too, and says so.
+    ///
     /// # Panics
     ///
     /// A worker panicked, or an informer that is not somebody else's.
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
+        let cancelled = cancelled.child_token();
         // Asked for before anything is started, so that the first lists will do.
         let [sets, pods, claims, revisions] = self.relisters.each_ref().map(Relister::relist);
         let filled = async { tokio::join!(sets, pods, claims, revisions) };
@@ -145,6 +148,9 @@ impl StatefulSetController {
         let mut reports = JoinSet::new();
         let queue = self.queue.clone();
         reports.spawn(async move { queue.report_unfinished().await });
+        if informers.is_empty() {
+            reports.spawn(cancel_without(self.relisters.clone(), cancelled.clone()));
+        }
 
         let mut workers = JoinSet::new();
         let filled = cancelled.run_until_cancelled(filled);
@@ -165,6 +171,21 @@ impl StatefulSetController {
         join_all(&mut workers).await;
         stop_informers.cancel();
         join_all(&mut informers).await;
+    }
+}
+
+/// Cancels when one of the informers has ended: a cache that stands still must not be decided on.
+async fn cancel_without(informers: [Relister; 4], cancelled: CancellationToken) {
+    let [sets, pods, claims, revisions] = informers.each_ref().map(Relister::ended);
+    tokio::select! {
+        () = sets => {}
+        () = pods => {}
+        () = claims => {}
+        () = revisions => {}
+    }
+    if !cancelled.is_cancelled() {
+        tracing::error!("an informer of the controller has ended, and so does the controller");
+        cancelled.cancel();
     }
 }
 

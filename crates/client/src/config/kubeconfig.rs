@@ -12,8 +12,8 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::{ConfigError, one_line, proxy, server_url};
 
-/// Reads the file. An address that was given wins over the one in the file.
-pub(super) fn read(path: &Path, master: Option<Uri>) -> Result<Config, ConfigError> {
+/// Reads the file. An address that was given, and that can be one, wins over the one in the file.
+pub(super) fn read(path: &Path, master: Option<&str>) -> Result<Config, ConfigError> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|err| match err {
         KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
         other => bad_file(path, problem(&other)),
@@ -81,21 +81,20 @@ impl Current {
     }
 
     /// Upstream: `DirectClientConfig.ClientConfig`.
-    fn into_config(self, master: Option<Uri>) -> Result<Config, String> {
+    fn into_config(self, master: Option<&str>) -> Result<Config, String> {
         let Self {
             context,
             mut cluster,
             mut user,
         } = self;
-        let server = match master {
-            Some(master) => {
-                // The name in the certificate is that of the server in the file.
-                cluster.server = Some(master.to_string());
-                cluster.tls_server_name = None;
-                master
-            }
-            None => server_of(&cluster, &user)?,
-        };
+        if let Some(master) = master {
+            // The name in the certificate is that of the server in the file.
+            cluster.server = Some(master.to_owned());
+            cluster.tls_server_name = None;
+        }
+        let server = server_of(&cluster, &user)?;
+        // What a plugin is told.
+        cluster.server = Some(server.to_string());
         // The authority comes with what a plugin would be told.
         let told = ExecAuthCluster::try_from(&cluster).map_err(|err| problem(&err))?;
         let authority = told.certificate_authority_data.as_deref();

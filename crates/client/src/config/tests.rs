@@ -210,6 +210,19 @@ async fn the_master_flag_leaves_nothing_of_the_server_in_the_file() {
 }
 
 #[tokio::test]
+async fn the_master_flag_without_a_scheme_is_as_secure_as_the_file() {
+    let text = kubeconfig("https://example.test");
+    let url = load_file(&text, Some("10.0.0.1:6443")).await.unwrap();
+    assert_eq!(url.cluster_url, "http://10.0.0.1:6443/");
+    let text = text.replace(
+        "cluster: {server",
+        "cluster: {insecure-skip-tls-verify: true, server",
+    );
+    let url = load_file(&text, Some("10.0.0.1:6443")).await.unwrap();
+    assert_eq!(url.cluster_url, "https://10.0.0.1:6443/");
+}
+
+#[tokio::test]
 async fn a_proxy_of_the_kubeconfig_is_for_every_server() {
     let text = kubeconfig("https://example.test").replace(
         "cluster: {server",

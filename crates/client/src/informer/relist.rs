@@ -29,6 +29,15 @@ impl Relister {
             }
         }
     }
+
+    /// Waits until the informer has ended, by whatever cause.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut made = self.made.clone();
+        async move {
+            // Fails when nobody is left who could make one.
+            let _ = made.wait_for(|_| false).await;
+        }
+    }
 }
 
 /// The informer's side: how many lists were asked for, and for how many of them its latest list

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::backoff::{Backoff, NoJitter};
 use crate::clock::Clock;
@@ -36,6 +36,8 @@ const LEEWAY: f64 = 0.2;
 const LIFETIME_MIN: Duration = Duration::from_secs(600);
 /// How long the token at hand is used before another try to renew it.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
+/// How long a request waits for the token that is to replace the one at hand.
+const RENEWAL_MAX: Duration = Duration::from_secs(5);
 
 /// A service account. Prints as `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,19 +130,36 @@ impl ServiceAccountToken {
             let state = self.state();
             (state.kept.clone(), state.failures)
         };
-        let _turn = match kept {
-            Some(kept) if Instant::now() < kept.due => return Ok(kept.header),
+        let _turn = match &kept {
+            Some(kept) if Instant::now() < kept.due => return Ok(kept.header.clone()),
             Some(kept) => match self.turn.try_lock() {
                 Ok(turn) => turn,
-                Err(_) => return Ok(kept.header),
+                Err(_) => return Ok(kept.header.clone()),
             },
             None => self.turn.lock().await,
         };
         if let Some(outcome) = self.outcome_of_others(failures) {
             return outcome;
         }
-        let asked = self.ask().await;
-        self.take(asked)
+        let Some(kept) = kept else {
+            let asked = self.ask().await;
+            return self.take(asked);
+        };
+        // Also if this request is given up meanwhile.
+        self.put_off();
+        if let Ok(asked) = timeout(RENEWAL_MAX, self.ask()).await {
+            return self.take(asked);
+        }
+        let late = format!("no answer within {} s", RENEWAL_MAX.as_secs());
+        self.tell(&mut self.state(), &late);
+        Ok(kept.header)
+    }
+
+    /// Lets the token at hand be used for a while before another try to renew it.
+    fn put_off(&self) {
+        if let Some(kept) = &mut self.state().kept {
+            kept.due = Instant::now() + RENEWAL_PAUSE;
+        }
     }
 
     /// Notes that the server doesn't accept this token: the next request gets a new one.
@@ -202,7 +221,10 @@ impl ServiceAccountToken {
             }
             Err(error) => error,
         };
-        self.tell(&mut state, &error);
+        // The rest is told elsewhere.
+        if !error.is_told_by_server_state() && !matches!(error, Error::NotLeading { .. }) {
+            self.tell(&mut state, &error);
+        }
         if let Some(kept) = &mut state.kept {
             kept.due = Instant::now() + RENEWAL_PAUSE;
             return Ok(kept.header.clone());
@@ -219,14 +241,11 @@ impl ServiceAccountToken {
         Err(failure)
     }
 
-    /// Tells once what no one else tells.
-    fn tell(&self, state: &mut State, error: &Error) {
-        let is_told_elsewhere =
-            error.is_told_by_server_state() || matches!(error, Error::NotLeading { .. });
-        if state.is_told || is_told_elsewhere {
+    /// Tells once why there is no new token.
+    fn tell(&self, state: &mut State, error: &dyn fmt::Display) {
+        if std::mem::replace(&mut state.is_told, true) {
             return;
         }
-        state.is_told = true;
         let account = &self.account;
         if state.kept.is_some() {
             tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the one before");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use http::Uri;
+use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -249,14 +250,35 @@ async fn a_certificate_that_could_not_be_loaded_is_tried_again() {
 fn alerts_about_our_certificate_are_refusals() {
     let alert = |alert| -> BoxError { rustls::Error::AlertReceived(alert).into() };
     let wrapped = std::io::Error::other(alert(AlertDescription::CertificateExpired));
-    assert!(is_certificate_refused(&wrapped.into()));
-    assert!(is_certificate_refused(&alert(AlertDescription::UnknownCA)));
+    assert!(is_certificate_refused(&wrapped));
+    assert!(is_certificate_refused(
+        alert(AlertDescription::UnknownCA).as_ref()
+    ));
     for other in [
         alert(AlertDescription::HandshakeFailure),
         std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into(),
     ] {
-        assert!(!is_certificate_refused(&other), "{other}");
+        assert!(!is_certificate_refused(other.as_ref()), "{other}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_may_have_been_refused_and_one_that_is_never_made_was_not() {
+    let client = legacy::Client::builder(TokioExecutor::new()).build_http::<Body>();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server: Uri = format!("http://{}/", listener.local_addr().unwrap())
+        .parse()
+        .unwrap();
+    let hang_up = async { drop(listener.accept().await.unwrap()) };
+    let get = || {
+        let request = Request::get(server.clone()).body(Body::empty()).unwrap();
+        client.request(request)
+    };
+    let (answer, ()) = tokio::join!(get(), hang_up);
+    assert!(may_be_refused(&answer.unwrap_err().into()));
+    drop(listener);
+    let answer = get().await;
+    assert!(!may_be_refused(&answer.unwrap_err().into()));
 }
 
 /// A token of a service account, from a server that gives these one after the other, and then none.

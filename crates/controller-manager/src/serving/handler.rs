@@ -13,7 +13,6 @@ use super::answer::{self, Answer, Failure};
 use super::authentication::Authentication;
 use super::authorization::{Authorization, Decision};
 use super::endpoints::Endpoints;
-use super::review;
 use super::user::User;
 
 /// How many requests there may be at once, but for those that nobody needs to be asked about: they
@@ -104,7 +103,6 @@ impl Handler {
                 failure.answer(headers)
             }
             Err(error) => {
-                review::report(&error, "cannot ask whether a request is allowed");
                 let uri = go_quote(&parts.uri.to_string());
                 let message = format!("Internal Server Error: {uri}: {error}");
                 let message = harmless(&message);

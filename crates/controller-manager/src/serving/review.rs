@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -31,16 +32,23 @@ const RETRY: Backoff = Backoff {
 pub(crate) struct Reviewer {
     client: RestClient,
     jitter: Arc<dyn Jitter>,
+    /// Whether a line has told that there are no answers.
+    is_told: Arc<AtomicBool>,
 }
 
 impl Reviewer {
     /// Asks through a client.
     pub(crate) fn new(client: RestClient, jitter: Arc<dyn Jitter>) -> Self {
-        Self { client, jitter }
+        Self {
+            client,
+            jitter,
+            is_told: Arc::default(),
+        }
     }
 
     /// Posts a review and returns it as it was answered. What may be mended by asking again is
-    /// asked again: a review changes nothing.
+    /// asked again: a review changes nothing. That there are no answers is told once, and so is that
+    /// there are some again.
     ///
     /// # Errors
     ///
@@ -71,22 +79,29 @@ impl Reviewer {
                 }
             }
         };
-        timeout(REVIEW_MAX, asking).await.unwrap_or_else(|_| {
-            Err(Error::Timeout {
+        let Ok(answer) = timeout(REVIEW_MAX, asking).await else {
+            let error = Error::Timeout {
                 action: action(),
                 after: REVIEW_MAX,
-            })
-        })
+            };
+            self.tell(&error);
+            return Err(error);
+        };
+        match &answer {
+            Ok(_) if self.is_told.swap(false, Ordering::Relaxed) => {
+                tracing::info!("the API server answers about users again");
+            }
+            // The rest is told by the state of the API server.
+            Err(error) if !error.is_told_by_server_state() => self.tell(error),
+            _ => {}
+        }
+        answer
     }
-}
 
-/// Logs that nobody could be asked. What the state of the API server tells isn't told again for
-/// each request of whoever wants something of this program.
-pub(crate) fn report(error: &Error, what: &'static str) {
-    if error.is_told_by_server_state() {
-        tracing::debug!(%error, "{what}");
-    } else {
-        tracing::warn!(%error, "{what}");
+    fn tell(&self, error: &Error) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, "cannot ask the API server about users, asking again for each request");
+        }
     }
 }
 

@@ -60,7 +60,8 @@ pub(crate) struct Surroundings {
     pub(crate) proxy: ProxyConfig,
     /// What counts the requests to a server.
     pub(crate) client_metrics: Box<MetricsOf>,
-    /// Who tells when the API server can't be reached.
+    /// As whom the rest of the program asks the API server, and who tells how that goes.
+    pub(crate) source: Source,
     pub(crate) server_state: Arc<ServerState>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Arc<dyn Jitter>,
@@ -310,8 +311,15 @@ async fn reviewing_client(
     kubeconfig: Option<&PathBuf>,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Option<RestClient>> {
+    let given = kubeconfig.cloned();
+    // What other credentials are good for is told apart.
+    let server_state = if given == surroundings.source.kubeconfig {
+        Arc::clone(&surroundings.server_state)
+    } else {
+        Arc::default()
+    };
     let source = Source {
-        kubeconfig: kubeconfig.cloned(),
+        kubeconfig: given,
         master: None,
         proxy: surroundings.proxy.clone(),
     };
@@ -333,7 +341,7 @@ async fn reviewing_client(
         user_agent: surroundings.user_agent.clone(),
         metrics: (surroundings.client_metrics)(&config.cluster_url),
         response_timeout: Duration::from_secs(10),
-        server_state: Arc::clone(&surroundings.server_state),
+        server_state,
         ..ClientOptions::default()
     };
     Ok(Some(config::client(&config, &options)?))

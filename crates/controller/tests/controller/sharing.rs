@@ -152,3 +152,25 @@ async fn what_another_leader_did_is_seen_before_anything_is_decided() {
         "no pod is created that the leader before has created"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_its_informers_it_ends() {
+    let setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    for runs_before in [true, false] {
+        let mut shared = Shared::new(&setup);
+        if runs_before {
+            setup.rest().await;
+        } else {
+            shared.informers.shutdown().await;
+        }
+        let running = shared.controller.run(CancellationToken::new());
+        let ending = async {
+            setup.rest().await;
+            shared.informers.shutdown().await;
+        };
+        // Nobody cancels it.
+        tokio::join!(running, ending);
+    }
+    assert_eq!(setup.pods().await, ["web-0"]);
+}

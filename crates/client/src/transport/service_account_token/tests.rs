@@ -24,6 +24,8 @@ struct Server {
     lifetime: Duration,
     /// What it refuses every request for a token with.
     refusal: Option<(u16, &'static str, &'static str)>,
+    /// Whether it gives no answer at all.
+    hangs: bool,
     issued: u32,
     requests: Vec<String>,
     bodies: Vec<Value>,
@@ -91,6 +93,7 @@ fn fixture(fence: Option<Fence>) -> (Shared, ServiceAccountToken) {
         has_account: true,
         lifetime: Duration::from_secs(3600),
         refusal: None,
+        hangs: false,
         issued: 0,
         requests: Vec::new(),
         bodies: Vec::new(),
@@ -101,6 +104,9 @@ fn fixture(fence: Option<Fence>) -> (Shared, ServiceAccountToken) {
         let server = Arc::clone(&shared);
         async move {
             sleep(Duration::from_millis(1)).await;
+            if server.lock().unwrap().hangs {
+                std::future::pending::<()>().await;
+            }
             let (parts, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
             let mut server = server.lock().unwrap();
@@ -327,10 +333,38 @@ async fn one_request_renews_a_token_while_others_go_on_with_it() {
 async fn a_request_that_is_given_up_leaves_its_turn_to_the_next() {
     let (server, source) = fixture(None);
     refuse(&server, BROKEN);
-    let waited = tokio::time::timeout(Duration::from_secs(1), token(&source)).await;
+    let waited = timeout(Duration::from_secs(1), token(&source)).await;
     assert!(waited.is_err());
     refuse(&server, None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_holds_up_no_request_for_long_that_has_a_token() {
+    let log = CapturedLog::at(Level::INFO);
+    let (server, source) = fixture(None);
+    assert_eq!(token(&source).await.as_deref(), Ok("t1"));
+    sleep(Duration::from_secs(3000)).await;
+    server.lock().unwrap().hangs = true;
+    let start = Instant::now();
+    assert_eq!(token(&source).await.as_deref(), Ok("t1"));
+    assert_eq!(start.elapsed(), Duration::from_secs(5));
+    assert_eq!(token(&source).await.as_deref(), Ok("t1"));
+    assert_eq!(start.elapsed(), Duration::from_secs(5), "it is put off");
+    // A request that is given up while it waits puts it off as well.
+    sleep(Duration::from_secs(10)).await;
+    let waited = timeout(Duration::from_secs(1), token(&source)).await;
+    assert!(waited.is_err());
+    let start = Instant::now();
+    assert_eq!(token(&source).await.as_deref(), Ok("t1"));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    server.lock().unwrap().hangs = false;
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(token(&source).await.as_deref(), Ok("t2"));
+    let lines = log.take();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].contains("no answer within 5 s"), "{lines:#?}");
+    assert!(lines[1].contains("has a new token"), "{lines:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use ring::digest::{SHA256, digest};
 use statefulset_client::resource::Resource;
 
 use crate::serving::cache::ExpiringCache;
-use crate::serving::review::{self, Reviewer};
+use crate::serving::review::Reviewer;
 use crate::serving::user::User;
 
 /// Where the question is asked.
@@ -70,13 +70,8 @@ impl Tokens {
             },
             ..TokenReview::default()
         };
-        let answer = match self.reviewer.review(&REVIEWS, &review).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                review::report(&error, "cannot ask whose token it is");
-                return Err(error.to_string());
-            }
-        };
+        let answer = self.reviewer.review(&REVIEWS, &review).await;
+        let answer = answer.map_err(|error| error.to_string())?;
         let status = answer.status.unwrap_or_default();
         if status.authenticated == Some(true) {
             return Ok(Some(user(status.user.unwrap_or_default())));

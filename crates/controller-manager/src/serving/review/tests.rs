@@ -1,9 +1,11 @@
 //! What is asked again, and for how long.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 use k8s_openapi::api::authentication::v1::TokenReview;
+use statefulset_client::fake::CapturedLog;
 use tokio::time::Instant;
+use tracing::Level;
 
 use super::*;
 use crate::scripted::{Said, client, failure};
@@ -58,4 +60,29 @@ async fn a_refusal_is_taken_at_once() {
     let (count, _, error) = asked(|| Ok((200, "no JSON".to_owned()))).await;
     assert_eq!(count, 1);
     assert!(error.contains("cannot read the answer"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_there_are_no_answers_is_told_once() {
+    let log = CapturedLog::at(Level::INFO);
+    let is_well = Arc::new(AtomicBool::new(false));
+    let well = Arc::clone(&is_well);
+    let client = client(move |_| {
+        Ok(if well.load(Ordering::Relaxed) {
+            (201, "{\"spec\":{}}".to_owned())
+        } else {
+            failure(500, "InternalError", "no")
+        })
+    });
+    let reviewer = reviewer(client);
+    let ask = async || reviewer.review(&REVIEWS, &TokenReview::default()).await;
+    for _ in 0..3 {
+        ask().await.unwrap_err();
+    }
+    is_well.store(true, Ordering::Relaxed);
+    ask().await.unwrap();
+    let lines = log.take();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].contains("cannot ask the API server about users"));
+    assert!(lines[1].contains("answers about users again"));
 }
