@@ -31,16 +31,6 @@ pub enum Error {
         /// Kind and name of the controller.
         owner: String,
     },
-    /// The revision is that of an earlier set, and will go with it.
-    #[error(
-        "controllerrevisions.apps {:?} belongs to an earlier StatefulSet of this name and is yet to \
-         be collected",
-        .revision.name()
-    )]
-    OfEarlierSet {
-        /// The revision.
-        revision: ObjectKey,
-    },
 }
 
 impl Error {

@@ -107,16 +107,6 @@ impl RealHistory {
     }
 }
 
-/// Whether another set of the same name controls the revision: as there is only one at a time, it
-/// is gone, and the garbage collector will take the revision along.
-fn is_of_earlier_set(revision: &ControllerRevision, set: &StatefulSet) -> bool {
-    let own = set.controller_reference();
-    revision.controller.as_ref().is_some_and(|owner| {
-        (&owner.api_version, &owner.kind, &owner.name) == (&own.api_version, &own.kind, &own.name)
-            && owner.uid != own.uid
-    })
-}
-
 fn decode(text: &str) -> Result<ControllerRevision, ApiError> {
     ControllerRevision::decode(text).map_err(|source| ApiError::Decode {
         action: "read a ControllerRevision".to_owned(),
@@ -157,11 +147,7 @@ impl History for RealHistory {
             let stored = match answer {
                 Ok(answer) => self.written(set, &answer)?,
                 Err(error) if error.is_already_exists() => {
-                    let text = self.read(&key).await?;
-                    if is_of_earlier_set(&decode(&text)?, set) {
-                        return Err(Error::OfEarlierSet { revision: key });
-                    }
-                    let existing = self.written(set, &text)?;
+                    let existing = self.written(set, &self.read(&key).await?)?;
                     if existing.data != revision.data {
                         collision_count = collision_count.wrapping_add(1);
                         continue;

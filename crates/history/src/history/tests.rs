@@ -105,12 +105,12 @@ async fn a_new_revision_is_stored_as_built() {
 }
 
 #[tokio::test]
-async fn a_taken_name_with_the_same_data_is_returned_as_it_is_also_another_sets() {
+async fn a_taken_name_with_the_same_data_is_returned_as_it_is_whoever_owns_it() {
     // The fake counts it as a collision, see its ported test.
     let [server, _] = Server::both();
     let set = web();
     let revision = new_revision(&set);
-    let foreign = owner_reference(("apps/v1", "StatefulSet"), "other", "old", Some(true));
+    let foreign = owner_reference(("apps/v1", "StatefulSet"), "web", "old", Some(true));
     let before = builders::revision(&set, &revision.name, 1, &revision.data)
         .orphan()
         .owner(foreign);

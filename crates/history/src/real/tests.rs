@@ -137,32 +137,6 @@ async fn a_revision_that_was_there_with_the_same_data_is_only_read() {
 }
 
 #[tokio::test]
-async fn a_revision_of_an_earlier_set_of_the_name_is_no_ones_to_use() {
-    for (kind, owner, is_used) in [
-        ("StatefulSet", "web", false),
-        ("StatefulSet", "other", true),
-        ("DaemonSet", "web", true),
-    ] {
-        let setup = setup();
-        let revision = setup.new_revision();
-        let owner = builders::owner_reference(("apps/v1", kind), owner, "earlier", Some(true));
-        let there = builders::revision(&setup.set, &revision.name, 1, &revision.data);
-        let there = there.orphan().owner(owner);
-        setup.api.load(&CONTROLLER_REVISIONS, there.text());
-        let created = setup
-            .history
-            .create_controller_revision(&setup.set, &revision, 0)
-            .await;
-        assert_eq!(created.is_ok(), is_used, "{kind}");
-        if let Err(error) = created {
-            let told = "belongs to an earlier StatefulSet of this name";
-            assert!(error.to_string().contains(told), "{error}");
-            assert!(setup.log.take().is_empty(), "it will be gone");
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_taken_name_that_cant_be_read_ends_the_search() {
     let setup = setup();
     let taken = FaultError::AlreadyExists;

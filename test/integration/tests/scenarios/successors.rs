@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use integration::space::Patch;
 use integration::stateful_sets::{name, uid};
-use kube_test_control_plane::faults::RequestMatcher;
 use serde_json::json;
 use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
 
@@ -76,33 +75,6 @@ async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_
         assert_own_revisions(&stage, second).await;
         stage.expect_no_violations();
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_revision_of_the_earlier_set_is_not_used_however_late_it_is_collected() {
-    let stage = Stage::start().await;
-    stage.bring_up(&web(2, "web:1")).await;
-    let collects = RequestMatcher::any()
-        .include_actors()
-        .user_agent("test-control-plane/garbage-collector")
-        .resource("controllerrevisions");
-    let collected = stage.faults().gate(collects);
-    stage.take_log();
-    stage.delete_set("web", "Background").await;
-    let set = stage.space.create(&STATEFUL_SETS, &web(2, "web:1")).await;
-    collected.arrived(1).await;
-    tokio::time::sleep(Duration::from_secs(120)).await;
-    let log = stage.take_log();
-    assert!(
-        log.len() == 1 && log[0].contains("belongs to an earlier"),
-        "{log:#?}"
-    );
-    assert_eq!(stage.pods().await.len(), 0);
-    collected.open();
-    stage.until_complete("web").await;
-    stage.settle().await;
-    assert_own_revisions(&stage, uid(&set)).await;
-    stage.expect_no_violations();
 }
 
 #[tokio::test(start_paused = true)]
