@@ -12,12 +12,30 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::OFF;
 use crate::api::{Answer, FakeApi};
-use crate::program::{PATIENCE, run, start};
+use crate::program::{PATIENCE, Program, run, start};
 
 /// A port that nobody has at the moment.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
+}
+
+/// Starts the program with its certificate in a folder, and waits until its port is served there.
+fn serving(api: &FakeApi, folder: &Path, further: &[&str]) -> (Program, SocketAddr) {
+    let address = free_address();
+    let port = format!("--secure-port={}", address.port());
+    let certificates = format!("--cert-dir={}", folder.display());
+    let master = format!("--master={}", api.address());
+    let own = [
+        OFF,
+        "--bind-address=127.0.0.1",
+        &master,
+        &port,
+        &certificates,
+    ];
+    let mut program = start(&[&own, further].concat(), None);
+    program.wait_for_line("serving health, metrics and configuration over TLS");
+    (program, address)
 }
 
 /// Asks the program, whose certificate is in the file; the code and the body.
@@ -50,20 +68,7 @@ fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
 fn health_is_served_to_anybody_and_metrics_are_not() {
     let api = FakeApi::new(Answer::empty_list_or_watch);
     let folder = tempfile::tempdir().unwrap();
-    let address = free_address();
-    let port = format!("--secure-port={}", address.port());
-    let certificates = format!("--cert-dir={}", folder.path().display());
-    let api_address = api.address();
-    let arguments = [
-        OFF,
-        "--master",
-        &api_address,
-        "--bind-address=127.0.0.1",
-        &port,
-        &certificates,
-    ];
-    let mut program = start(&arguments, None);
-    program.wait_for_line("serving health, metrics and configuration over TLS");
+    let (mut program, address) = serving(&api, folder.path(), &[]);
     let certificate = folder.path().join("kube-controller-manager.crt");
     let ask = |path| ask(address, &certificate, path);
     program.wait_for_line("ready: caches are filled");
@@ -115,23 +120,9 @@ fn certificates_and_client_authorities_that_change_are_in_use_without_a_restart(
     let api = FakeApi::new(Answer::empty_list_or_watch);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
-    let address = free_address();
-    let port = format!("--secure-port={}", address.port());
-    let certificates = format!("--cert-dir={}", folder.path().display());
     let client_ca = format!("--client-ca-file={}", file("ca").display());
     std::fs::write(file("ca"), self_signed().0).unwrap();
-    let api_address = api.address();
-    let arguments = [
-        OFF,
-        "--master",
-        &api_address,
-        "--bind-address=127.0.0.1",
-        &port,
-        &certificates,
-        &client_ca,
-    ];
-    let mut program = start(&arguments, None);
-    program.wait_for_line("serving health, metrics and configuration over TLS");
+    let (mut program, address) = serving(&api, folder.path(), &[&client_ca]);
     let (chain, key) = self_signed();
     std::fs::write(file("kube-controller-manager.crt"), chain).unwrap();
     std::fs::write(file("kube-controller-manager.key"), key).unwrap();
