@@ -4,10 +4,14 @@
 //! writes the same bytes from a [`serde_json::Value`], whose objects are sorted by key as long as
 //! the `preserve_order` feature of `serde_json` stays off.
 
+mod deep;
+mod document;
 mod encode;
 mod number;
 mod raw_object;
 
+pub use deep::{OnLargeStack, ParseError, is_deep, on_large_stack, parse};
+pub use document::Document;
 pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;
