@@ -43,6 +43,14 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// An answer longer than the caller takes; what came of it was dropped.
+    #[error("{action}: the answer is longer than {bytes_max} bytes")]
+    AnswerTooLong {
+        /// What was asked.
+        action: String,
+        /// The longest answer taken.
+        bytes_max: usize,
+    },
     /// A write that was not sent, for this process doesn't lead (any more).
     #[error("{action}: {}", crate::leaderelection::NotLeading)]
     NotLeading {

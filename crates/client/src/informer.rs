@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::indexer::{CachedObject, Indexer};
+use crate::indexer::{CachedObject, Indexer, SetAside};
 use crate::resource::Resource;
-use crate::rest::{RestClient, WatchEvent, WatchOptions, WatchStream};
+use crate::rest::{RestClient, WatchEvent, WatchObject, WatchOptions, WatchStream};
 
 pub use metrics::{
     InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
@@ -213,12 +212,16 @@ impl<K: CachedObject> Informer<K> {
         let list = list_all::<K>(&self.client, &self.resource, self.page_size).await?;
         let start = Instant::now();
         let initial = !*self.synced.borrow();
-        let replaced = self.indexer.replace(list.objects, &list.resource_version);
-        for (old, new) in &replaced.present {
+        let replaced =
+            self.indexer
+                .replace_all(list.objects, list.set_aside, &list.resource_version);
+        self.report_set_aside();
+        for (index, (old, new)) in replaced.present.iter().enumerate() {
             self.tell(|handler| match old {
                 Some(old) => handler.on_update(old, new),
                 None => handler.on_add(new, initial),
             });
+            yield_sometimes(index).await;
         }
         for gone in &replaced.gone {
             self.tell(|handler| handler.on_delete(gone, true));
@@ -278,7 +281,10 @@ impl<K: CachedObject> Informer<K> {
         };
         let opening = self.client.watch(&self.resource, &options);
         match timeout(WATCH_SILENCE_MAX, opening).await {
-            Ok(Ok(stream)) => self.follow(stream, resource_version).await,
+            Ok(Ok(stream)) => {
+                self.metrics.in_step();
+                self.follow(stream, resource_version).await
+            }
             Ok(Err(err)) if err.is_transport() || err.is_too_many_requests() => Ended::Broken(err),
             Ok(Err(err)) => Ended::Lost(err),
             Err(_) => Ended::Broken(Error::Timeout {
@@ -297,7 +303,7 @@ impl<K: CachedObject> Informer<K> {
                 biased;
                 event = stream.next() => event,
                 () = until(next_resync) => {
-                    self.show_all_again();
+                    self.show_all_again().await;
                     continue;
                 }
                 () = sleep(WATCH_SILENCE_MAX) => return Ended::Silent,
@@ -317,26 +323,13 @@ impl<K: CachedObject> Informer<K> {
     }
 
     /// Brings one event into the cache and to the handlers, and moves the version to it.
-    fn take_in(&self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
+    fn take_in(&mut self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
         let start = Instant::now();
         let version = match event {
-            WatchEvent::Added(json) | WatchEvent::Modified(json) => {
-                let new = Arc::new(self.decode(&json)?);
-                match self.indexer.add(Arc::clone(&new)) {
-                    Some(old) => self.tell(|handler| handler.on_update(&old, &new)),
-                    None => self.tell(|handler| handler.on_add(&new, false)),
-                }
-                new.resource_version().to_owned()
-            }
-            WatchEvent::Deleted(json) => {
-                let last = Arc::new(self.decode(&json)?);
-                if self.indexer.delete(&last).is_some() {
-                    self.tell(|handler| handler.on_delete(&last, false));
-                }
-                last.resource_version().to_owned()
-            }
-            WatchEvent::Bookmark(json) => {
-                let version = list::bookmark_version(&json).map_or_else(
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => self.stored(&object),
+            WatchEvent::Deleted(object) => self.deleted(&object),
+            WatchEvent::Bookmark(object) => {
+                let version = list::bookmark_version(object.json()).map_or_else(
                     |source| ControlFlow::Break(self.undecodable(source)),
                     ControlFlow::Continue,
                 )?;
@@ -360,18 +353,92 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    fn processed(&self, start: Instant, version: &str) {
-        self.metrics.processed(start.elapsed());
-        self.metrics.store_version(version);
+    /// Takes in the new state of an object; one that can't be decoded is set aside. Returns the
+    /// version of the state, empty where that can't be read.
+    fn stored(&mut self, json: &WatchObject) -> String {
+        match K::decode_part(json.document(), json.json()) {
+            Ok(new) => {
+                let new = Arc::new(new);
+                let was_set_aside = self.is_set_aside(&new);
+                match self.indexer.add(Arc::clone(&new)) {
+                    Some(old) => self.tell(|handler| handler.on_update(&old, &new)),
+                    None => self.tell(|handler| handler.on_add(&new, false)),
+                }
+                if was_set_aside {
+                    self.report_set_aside();
+                }
+                new.resource_version().to_owned()
+            }
+            Err(source) => self
+                .set_aside(json, &source)
+                .map_or_else(String::new, |object| {
+                    let version = object.resource_version.clone();
+                    self.indexer.set_aside(object);
+                    self.report_set_aside();
+                    version
+                }),
+        }
     }
 
-    fn decode(&self, json: &RawValue) -> ControlFlow<Ended, K> {
-        match K::decode(json.get()) {
-            Ok(object) => ControlFlow::Continue(object),
-            Err(source) => {
-                ControlFlow::Break(Ended::Lost(list::undecodable(&self.resource, json, source)))
+    /// Takes in that an object is gone; of its last state the name is enough. Returns the version of
+    /// the deletion, empty where that can't be read.
+    fn deleted(&mut self, json: &WatchObject) -> String {
+        match K::decode_part(json.document(), json.json()) {
+            Ok(last) => {
+                let last = Arc::new(last);
+                let was_set_aside = self.is_set_aside(&last);
+                if self.indexer.delete(&last).is_some() {
+                    self.tell(|handler| handler.on_delete(&last, false));
+                }
+                if was_set_aside {
+                    self.report_set_aside();
+                }
+                last.resource_version().to_owned()
             }
+            Err(source) => self
+                .set_aside(json, &source)
+                .map_or_else(String::new, |object| {
+                    let version = object.resource_version;
+                    let last = self
+                        .indexer
+                        .delete_named(&object.namespace, &object.name, &version);
+                    if let Some(last) = last {
+                        self.tell(|handler| handler.on_delete(&last, true));
+                    }
+                    self.report_set_aside();
+                    version
+                }),
         }
+    }
+
+    fn is_set_aside(&self, object: &K) -> bool {
+        self.indexer.is_set_aside(object.namespace(), object.name())
+    }
+
+    /// What is known of an object that can't be decoded.
+    fn set_aside(&self, json: &WatchObject, source: &serde_json::Error) -> Option<SetAside> {
+        let object = SetAside::read(json.json(), source);
+        if object.is_none() {
+            tracing::warn!(
+                resource = %self.resource.group_resource(),
+                error = %source,
+                "dropped a watch event without a readable name"
+            );
+        }
+        object
+    }
+
+    /// Counts and logs the objects set aside.
+    fn report_set_aside(&mut self) {
+        let objects = self.indexer.all_set_aside();
+        self.metrics.set_aside(objects.len());
+        self.reporter.set_aside(&objects);
+    }
+
+    fn processed(&self, start: Instant, version: &str) {
+        self.metrics.in_step();
+        self.metrics.processed(start.elapsed());
+        self.metrics.store_version(version);
     }
 
     fn undecodable(&self, source: serde_json::Error) -> Ended {
@@ -380,12 +447,13 @@ impl<K: CachedObject> Informer<K> {
     }
 
     /// Shows every object to the handlers as an update to itself.
-    fn show_all_again(&mut self) {
+    async fn show_all_again(&mut self) {
         if let Some(resync) = &mut self.resync {
             resync.next = Instant::now() + resync.period;
         }
-        for object in self.indexer.list() {
+        for (index, object) in self.indexer.list().into_iter().enumerate() {
             self.tell(|handler| handler.on_update(&object, &object));
+            yield_sometimes(index).await;
         }
     }
 
@@ -393,6 +461,13 @@ impl<K: CachedObject> Informer<K> {
         for handler in &self.handlers {
             call(&**handler);
         }
+    }
+}
+
+/// Lets other tasks run after every 64th object, so that a long list holds up no other cache.
+async fn yield_sometimes(index: usize) {
+    if index % 64 == 63 {
+        tokio::task::yield_now().await;
     }
 }
 

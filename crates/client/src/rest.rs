@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::client::Body;
+use kube_apimachinery::json::Document;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::error::causes;
@@ -21,7 +22,7 @@ use crate::transport::NoToken;
 use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
-pub use watch::{WatchEvent, WatchStream};
+pub use watch::{WatchEvent, WatchObject, WatchStream};
 
 mod options;
 mod watch;
@@ -49,8 +50,10 @@ struct Call<'a> {
     name: &'a str,
     /// Path and query.
     target: String,
-    body: String,
+    body: Vec<u8>,
     content_type: &'static str,
+    /// The longest answer that is read, in bytes.
+    answer_bytes_max: usize,
 }
 
 impl RestClient {
@@ -111,6 +114,18 @@ impl RestClient {
             .await
     }
 
+    /// Reads one object, live, with the bytes that the server sent.
+    pub async fn get_document(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Document, Error> {
+        let target = object_target(resource, namespace, name, "")?;
+        self.document(Call::new(Method::GET, resource, name, target))
+            .await
+    }
+
     /// Creates an object and returns it as the server stored it.
     pub async fn create(
         &self,
@@ -120,7 +135,7 @@ impl RestClient {
     ) -> Result<String, Error> {
         let target = resource.collection_path(namespace);
         self.text(Call {
-            body,
+            body: body.into_bytes(),
             ..Call::new(Method::POST, resource, "", target)
         })
         .await
@@ -137,23 +152,24 @@ impl RestClient {
     ) -> Result<String, Error> {
         let target = object_target(resource, namespace, name, &format!("/{subresource}"))?;
         self.text(Call {
-            body,
+            body: body.into_bytes(),
             ..Call::new(Method::POST, resource, name, target)
         })
         .await
     }
 
-    /// Replaces an object and returns it as the server stored it.
+    /// Replaces an object and returns it as the server stored it. The body is JSON, whose strings
+    /// may hold bytes that aren't UTF-8, as the server sent them.
     pub async fn replace(
         &self,
         resource: &Resource,
         namespace: &str,
         name: &str,
-        body: String,
+        body: impl Into<Vec<u8>>,
     ) -> Result<String, Error> {
         let target = object_target(resource, namespace, name, "")?;
         self.text(Call {
-            body,
+            body: body.into(),
             ..Call::new(Method::PUT, resource, name, target)
         })
         .await
@@ -169,7 +185,7 @@ impl RestClient {
     ) -> Result<String, Error> {
         let target = object_target(resource, namespace, name, "/status")?;
         self.text(Call {
-            body,
+            body: body.into_bytes(),
             ..Call::new(Method::PUT, resource, name, target)
         })
         .await
@@ -188,7 +204,7 @@ impl RestClient {
         let content_type = patch_type.content_type();
         let call = Call::new(Method::PATCH, resource, name, target);
         self.text(Call {
-            body,
+            body: body.into_bytes(),
             content_type,
             ..call
         })
@@ -207,7 +223,7 @@ impl RestClient {
         let target = object_target(resource, namespace, name, "")?;
         let call = Call::new(Method::DELETE, resource, name, target);
         self.text(Call {
-            body: options,
+            body: options.into_bytes(),
             ..call
         })
         .await
@@ -215,10 +231,21 @@ impl RestClient {
 
     /// Reads one page of a collection. Without a resource version in the options the answer is
     /// consistent: at least as new as any write that was acknowledged before the call.
-    pub async fn list(&self, resource: &Resource, options: &ListOptions) -> Result<String, Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AnswerTooLong`] where the page is longer than the options allow.
+    pub async fn list(
+        &self,
+        resource: &Resource,
+        options: &ListOptions,
+    ) -> Result<Document, Error> {
         let target = options.target(resource);
-        self.text(Call::new(Method::GET, resource, "", target))
-            .await
+        self.document(Call {
+            answer_bytes_max: options.bytes_max.unwrap_or(usize::MAX),
+            ..Call::new(Method::GET, resource, "", target)
+        })
+        .await
     }
 
     /// Opens a watch. Errors of the request itself are returned here, later ones by the stream.
@@ -246,18 +273,31 @@ impl RestClient {
     }
 
     async fn text(&self, call: Call<'_>) -> Result<String, Error> {
-        let (action, right) = (call.action(), call.right());
-        let response = self.send(call).await?;
-        let body = self.read_body(response, &action).await;
-        let body = body.inspect_err(|err| self.failed(&right, err))?;
-        String::from_utf8(body.into()).map_err(|err| transport(&action, Box::new(err)))
+        self.document(call).await.map(Document::into_text)
     }
 
-    async fn read_body(&self, response: Response<Body>, action: &str) -> Result<Bytes, Error> {
-        let collecting = response.into_body().collect();
+    async fn document(&self, call: Call<'_>) -> Result<Document, Error> {
+        let (action, right, bytes_max) = (call.action(), call.right(), call.answer_bytes_max);
+        let response = self.send(call).await?;
+        let body = self.read_body(response, &action, bytes_max).await;
+        let body = body.inspect_err(|err| self.failed(&right, err))?;
+        Ok(Document::new(body.into()))
+    }
+
+    async fn read_body(
+        &self,
+        response: Response<Body>,
+        action: &str,
+        bytes_max: usize,
+    ) -> Result<Bytes, Error> {
+        let collecting = Limited::new(response.into_body(), bytes_max).collect();
         match tokio::time::timeout(self.body_timeout, collecting).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(err)) => Err(transport(action, Box::new(err))),
+            Ok(Err(err)) if err.is::<LengthLimitError>() => Err(Error::AnswerTooLong {
+                action: action.to_owned(),
+                bytes_max,
+            }),
+            Ok(Err(err)) => Err(transport(action, err)),
             Err(_) => Err(Error::Timeout {
                 action: action.to_owned(),
                 after: self.body_timeout,
@@ -287,7 +327,8 @@ impl RestClient {
     /// nothing of the cause.
     fn failed(&self, right: &Right, err: &Error) {
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
-        if !(is_closed && err.is_transport()) {
+        let is_too_long = matches!(err, Error::AnswerTooLong { .. });
+        if !(is_too_long || is_closed && err.is_transport()) {
             self.state.failed(right, err);
         }
     }
@@ -302,7 +343,7 @@ impl RestClient {
         if status.is_success() {
             return Ok(response);
         }
-        let body = self.read_body(response, &action).await?;
+        let body = self.read_body(response, &action, usize::MAX).await?;
         let (code, group_resource) = (status.as_u16(), resource.group_resource());
         Err(Error::from_response(
             code,
@@ -321,8 +362,9 @@ impl<'a> Call<'a> {
             resource,
             name,
             target,
-            body: String::new(),
+            body: Vec::new(),
             content_type: JSON,
+            answer_bytes_max: usize::MAX,
         }
     }
 
@@ -346,7 +388,7 @@ impl<'a> Call<'a> {
             builder = builder.header(header::CONTENT_TYPE, self.content_type);
         }
         builder
-            .body(Body::from(self.body.into_bytes()))
+            .body(Body::from(self.body))
             .map_err(|err| Error::InvalidRequest(format!("{action}: {err}")))
     }
 }

@@ -97,8 +97,8 @@ impl Document {
         Some([before, replacement.as_bytes(), after].concat())
     }
 
-    /// Where a slice of the text lies in it.
-    fn range_of(&self, part: &str) -> Option<Range<usize>> {
+    /// Where `part`, a slice of [`Document::text`], lies in it; none where it isn't one.
+    pub fn range_of(&self, part: &str) -> Option<Range<usize>> {
         let start = part
             .as_ptr()
             .addr()

@@ -2,19 +2,39 @@
 
 use std::sync::Arc;
 
+use kube_apimachinery::json::Document;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
-use crate::indexer::CachedObject;
+use crate::indexer::{CachedObject, SetAside};
 use crate::resource::Resource;
 use crate::rest::{ListOptions, RestClient};
+
+/// The longest page that is read, in bytes: what a list may hold in memory beside the objects. A
+/// page of one object is read at any length.
+const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// After a page shorter than this, in bytes, the next one may hold twice as many objects.
+const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
+/// By so much a page that was too long is cut.
+const PAGE_CUT: u32 = 8;
 
 /// A whole collection at one version.
 pub(super) struct List<K> {
     pub(super) objects: Vec<Arc<K>>,
+    /// The objects that can't be decoded.
+    pub(super) set_aside: Vec<SetAside>,
     pub(super) resource_version: String,
+}
+
+impl<K> Default for List<K> {
+    fn default() -> Self {
+        Self {
+            objects: Vec::new(),
+            set_aside: Vec::new(),
+            resource_version: String::new(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -40,8 +60,8 @@ struct Bookmark {
 }
 
 /// The version that a bookmark names.
-pub(super) fn bookmark_version(json: &RawValue) -> Result<String, serde_json::Error> {
-    let bookmark: Bookmark = serde_json::from_str(json.get())?;
+pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> {
+    let bookmark: Bookmark = serde_json::from_str(json)?;
     Ok(bookmark.metadata.resource_version)
 }
 
@@ -66,7 +86,8 @@ pub(super) async fn list_all<K: CachedObject>(
     }
 }
 
-/// Lists by pages. An error says whether a page had already come.
+/// Lists by pages, of fewer objects where they are large. An error says whether a page had already
+/// come.
 async fn list_pages<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
@@ -76,55 +97,56 @@ async fn list_pages<K: CachedObject>(
         limit: page_size,
         ..ListOptions::default()
     };
-    let mut objects = Vec::new();
-    let mut version = None;
+    let mut list = List::default();
+    let mut begun = false;
     loop {
-        let begun = version.is_some();
-        let text = client
-            .list(resource, &options)
-            .await
-            .map_err(|err| (err, begun))?;
-        let metadata = read_page(&text, resource, &mut objects).map_err(|err| (err, begun))?;
-        let resource_version = version.get_or_insert(metadata.resource_version);
+        options.bytes_max = (options.limit > 1).then_some(PAGE_BYTES_MAX);
+        let page = match client.list(resource, &options).await {
+            Err(Error::AnswerTooLong { .. }) => {
+                options.limit = (options.limit / PAGE_CUT).max(1);
+                continue;
+            }
+            page => page.map_err(|err| (err, begun))?,
+        };
+        let metadata = read_page(&page, resource, &mut list).map_err(|err| (err, begun))?;
+        if !begun {
+            list.resource_version = metadata.resource_version;
+        }
+        begun = true;
         if metadata.continue_token.is_empty() {
-            let resource_version = std::mem::take(resource_version);
-            return Ok(List {
-                objects,
-                resource_version,
-            });
+            return Ok(list);
         }
         options.continue_token = metadata.continue_token;
+        if page.text().len() < PAGE_BYTES_SMALL {
+            options.limit = options.limit.saturating_mul(2).min(page_size);
+        }
     }
 }
 
-/// Decodes a page. One object that cannot be read fails the list: to leave it out would be to treat
+/// Decodes a page. An object that can't be decoded is set aside: to leave it out would be to treat
 /// it as gone.
 fn read_page<K: CachedObject>(
-    text: &str,
+    document: &Document,
     resource: &Resource,
-    objects: &mut Vec<Arc<K>>,
+    list: &mut List<K>,
 ) -> Result<PageMetadata, Error> {
     let decode_error = |source| {
         let action = format!("list {}", resource.group_resource());
         Error::Decode { action, source }
     };
-    let page: Page<'_> = serde_json::from_str(text).map_err(decode_error)?;
+    let page: Page<'_> = serde_json::from_str(document.text()).map_err(decode_error)?;
     for item in page.items.unwrap_or_default() {
-        let object = K::decode(item.get()).map_err(|source| undecodable(resource, item, source))?;
-        objects.push(Arc::new(object));
+        match K::decode_part(document, item.get()) {
+            Ok(object) => list.objects.push(Arc::new(object)),
+            Err(source) => match SetAside::read(item.get(), &source) {
+                Some(object) => list.set_aside.push(object),
+                None => tracing::warn!(
+                    resource = %resource.group_resource(),
+                    error = %source,
+                    "dropped a listed object without a readable name"
+                ),
+            },
+        }
     }
     Ok(page.metadata)
-}
-
-/// The error for an object that can't be read, with its name as far as that can be.
-pub(super) fn undecodable(
-    resource: &Resource,
-    object: &RawValue,
-    source: serde_json::Error,
-) -> Error {
-    let value: Value = serde_json::from_str(object.get()).unwrap_or_default();
-    let text = |member: &str| value["metadata"][member].as_str().unwrap_or("?");
-    let (namespace, name) = (text("namespace"), text("name"));
-    let action = format!("read {} {namespace}/{name}", resource.kind);
-    Error::Decode { action, source }
 }

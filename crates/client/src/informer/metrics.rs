@@ -15,6 +15,15 @@ pub trait InformerMetrics: Send + Sync {
         let _ = elapsed;
     }
 
+    /// The server was heard: the cache is as new as what it said. Called for each list, opened watch,
+    /// event and bookmark.
+    fn in_step(&self) {}
+
+    /// So many objects can't be decoded at present.
+    fn set_aside(&self, objects: usize) {
+        let _ = objects;
+    }
+
     /// The cache now has this version, a decimal number as a rule.
     fn store_version(&self, version: &str) {
         let _ = version;

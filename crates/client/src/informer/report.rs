@@ -3,14 +3,23 @@
 //! What is wrong with the server or the rights is told by
 //! [`ServerState`](crate::server_state::ServerState), once for all caches.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::error::Error;
+use crate::indexer::SetAside;
 use crate::resource::GroupResource;
+
+/// So many objects that can't be decoded are logged by name at a time.
+const SET_ASIDE_LOGGED_MAX: usize = 20;
 
 /// Logs the failures of one informer, each once until it changes.
 #[derive(Debug)]
 pub(super) struct Reporter {
     resource: GroupResource,
     last: Option<String>,
+    /// The objects that were logged as set aside, as `namespace/name`.
+    set_aside: BTreeSet<String>,
 }
 
 impl Reporter {
@@ -18,6 +27,7 @@ impl Reporter {
         Self {
             resource,
             last: None,
+            set_aside: BTreeSet::new(),
         }
     }
 
@@ -36,6 +46,33 @@ impl Reporter {
         self.last = Some(line);
     }
 
+    /// Logs objects that have come to be set aside, and those that no longer are, each once.
+    pub(super) fn set_aside(&mut self, objects: &[Arc<SetAside>]) {
+        if objects.is_empty() && self.set_aside.is_empty() {
+            return;
+        }
+        let name = |object: &SetAside| format!("{}/{}", object.namespace, object.name);
+        let names: BTreeSet<String> = objects.iter().map(|object| name(object)).collect();
+        let resource = self.resource;
+        self.set_aside.retain(|object| {
+            let is_left = names.contains(object);
+            if !is_left {
+                tracing::info!(%resource, object, "object can be decoded again, or is gone");
+            }
+            is_left
+        });
+        for object in objects {
+            if self.set_aside.len() < SET_ASIDE_LOGGED_MAX && self.set_aside.insert(name(object)) {
+                tracing::warn!(
+                    %resource,
+                    object = name(object),
+                    error = object.reason,
+                    "cannot decode an object, keeping its last state and not syncing its StatefulSet; fix or delete the object"
+                );
+            }
+        }
+    }
+
     /// Logs that things work again, if a failure was logged.
     pub(super) fn recovered(&mut self) {
         if self.last.take().is_some() {
@@ -51,7 +88,7 @@ fn line(verb: &str, resource: GroupResource, err: &Error) -> String {
     } else if err.is_not_found() {
         format!("check that the server serves {resource}")
     } else if matches!(err, Error::Decode { .. }) {
-        "mend or delete what cannot be read; nothing is synced from an incomplete cache".to_owned()
+        "check that nothing between this program and the API server changes its answers".to_owned()
     } else {
         "see the API server's log".to_owned()
     };
@@ -75,20 +112,6 @@ mod tests {
         assert_eq!(
             line("watch", PODS.group_resource(), &err),
             "cannot watch pods, trying again: page not found; check that the server serves pods"
-        );
-    }
-
-    #[test]
-    fn an_object_that_cannot_be_read_is_named() {
-        let object = r#"{"metadata":{"namespace":"ns","name":"web"},"spec":7}"#;
-        let object: &serde_json::value::RawValue = serde_json::from_str(object).unwrap();
-        let source = serde_json::from_str::<u8>("{}").unwrap_err();
-        let err = crate::informer::list::undecodable(&STATEFUL_SETS, object, source);
-        let line = line("list", STATEFUL_SETS.group_resource(), &err);
-        assert!(line.contains("read StatefulSet ns/web: "), "{line}");
-        assert!(
-            line.contains("; mend or delete what cannot be read"),
-            "{line}"
         );
     }
 }

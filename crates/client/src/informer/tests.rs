@@ -10,6 +10,7 @@ use script::{Answer, ScriptedApi, Step, event, list, object, page};
 
 mod relisting;
 mod script;
+mod set_aside;
 
 /// Notes what it hears, and checks that the cache already knows it.
 struct Listener {
@@ -338,22 +339,4 @@ async fn a_resync_shows_every_object_again_and_assigns_nothing() {
     assert_eq!(heard[2..], ["*a:1>1 @10", "*b:2>2 @10"]);
     let (heard, _) = run_with(config, 99, script).await;
     assert_eq!(heard.len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_cannot_be_read_fails_the_list() {
-    let (heard, asked) = run(
-        3,
-        vec![
-            list(
-                "10",
-                &[object("a", "1"), r#"{"metadata":{"name":7}}"#.to_owned()],
-            ),
-            list("11", &[object("a", "1")]),
-            Answer::Watch(vec![Step::Hang]),
-        ],
-    )
-    .await;
-    assert_eq!(heard, ["+a:1 initial @11"]);
-    assert_eq!(asked.len(), 3);
 }

@@ -13,6 +13,7 @@ pub use leader_election::LeaderElectionFamilies;
 pub use rest_client::RestClientFamilies;
 pub use workqueue::WorkqueueFamilies;
 
+mod in_step;
 mod informer;
 mod leader_election;
 mod rest_client;

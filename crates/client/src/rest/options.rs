@@ -30,6 +30,8 @@ pub struct ListOptions {
     pub limit: u32,
     /// Where the previous page ended; empty for the first page.
     pub continue_token: String,
+    /// The longest page that is read, in bytes; none for no limit.
+    pub bytes_max: Option<usize>,
 }
 
 impl ListOptions {

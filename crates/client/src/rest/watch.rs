@@ -1,5 +1,8 @@
 //! The stream of events that a watch answers with: one JSON object a line.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -7,6 +10,7 @@ use bytes::BytesMut;
 use futures::Stream;
 use http_body::Body as _;
 use kube::client::Body;
+use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -21,15 +25,43 @@ const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub enum WatchEvent {
     /// The object came into being, or into view.
-    Added(Box<RawValue>),
+    Added(WatchObject),
     /// The object has changed.
-    Modified(Box<RawValue>),
+    Modified(WatchObject),
     /// The object is gone; this is its last state, with the version of the deletion.
-    Deleted(Box<RawValue>),
+    Deleted(WatchObject),
     /// Nothing newer than this object's version is outstanding.
-    Bookmark(Box<RawValue>),
+    Bookmark(WatchObject),
     /// The server ends the watch, for instance because the version asked for is too old (410).
     Error(Status),
+}
+
+/// The object of a watch event, within the line that brought it.
+#[derive(Debug)]
+pub struct WatchObject {
+    line: Document,
+    object: Range<usize>,
+}
+
+impl WatchObject {
+    /// The JSON of the object, a part of [`Self::document`].
+    pub fn json(&self) -> &str {
+        self.line
+            .text()
+            .get(self.object.clone())
+            .unwrap_or_default()
+    }
+
+    /// The whole line.
+    pub fn document(&self) -> &Document {
+        &self.line
+    }
+}
+
+impl fmt::Display for WatchObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.json())
+    }
 }
 
 /// The events of one watch. Ends when the server ends the stream.
@@ -44,10 +76,11 @@ pub struct WatchStream {
 }
 
 #[derive(Deserialize)]
-struct Frame {
-    #[serde(rename = "type")]
-    event_type: String,
-    object: Box<RawValue>,
+struct Frame<'a> {
+    #[serde(rename = "type", borrow)]
+    event_type: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
 }
 
 impl WatchStream {
@@ -79,22 +112,24 @@ impl WatchStream {
             action: self.action.clone(),
             source,
         };
-        let frame: Frame = serde_json::from_slice(line).map_err(decode_error)?;
-        let object = frame.object;
-        match frame.event_type.as_str() {
-            "ADDED" => Ok(WatchEvent::Added(object)),
-            "MODIFIED" => Ok(WatchEvent::Modified(object)),
-            "DELETED" => Ok(WatchEvent::Deleted(object)),
-            "BOOKMARK" => Ok(WatchEvent::Bookmark(object)),
+        let line = Document::new(line.to_vec());
+        let frame: Frame<'_> = serde_json::from_str(line.text()).map_err(decode_error)?;
+        let event = match &*frame.event_type {
+            "ADDED" => WatchEvent::Added,
+            "MODIFIED" => WatchEvent::Modified,
+            "DELETED" => WatchEvent::Deleted,
+            "BOOKMARK" => WatchEvent::Bookmark,
             "ERROR" => {
-                let status = serde_json::from_str(object.get()).map_err(decode_error)?;
-                Ok(WatchEvent::Error(status))
+                let status = serde_json::from_str(frame.object.get()).map_err(decode_error)?;
+                return Ok(WatchEvent::Error(status));
             }
             other => {
                 let text = format!("unknown type of watch event {other:?}");
-                Err(transport(&self.action, text.into()))
+                return Err(transport(&self.action, text.into()));
             }
-        }
+        };
+        let object = line.range_of(frame.object.get()).unwrap_or_default();
+        Ok(event(WatchObject { line, object }))
     }
 }
 

@@ -21,6 +21,8 @@ use crate::rest::RestClient;
 pub(super) enum Answer {
     /// A body.
     Text(String),
+    /// A body that is no text.
+    Bytes(Vec<u8>),
     /// A refusal with a code and a reason.
     Refuse(u16, &'static str),
     /// A lost connection.
@@ -33,6 +35,8 @@ pub(super) enum Answer {
 #[derive(Clone)]
 pub(super) enum Step {
     Line(String),
+    /// A line that is no text, with its end.
+    Bytes(Vec<u8>),
     /// Nothing for so many seconds.
     Wait(u64),
     /// Nothing ever again.
@@ -111,6 +115,7 @@ async fn respond(answer: Option<Answer>) -> Result<Response<StreamBody<Stream>>,
     let (code, body): (u16, Stream) = match answer {
         None => std::future::pending().await,
         Some(Answer::Text(text)) => (200, text_stream(text)),
+        Some(Answer::Bytes(bytes)) => (200, stream::iter([Ok(Frame::data(bytes.into()))]).boxed()),
         Some(Answer::Refuse(code, reason)) => {
             let status = json!({
                 "kind": "Status", "status": "Failure",
@@ -136,6 +141,7 @@ fn text_stream(text: String) -> Stream {
 
 async fn play(step: Step) -> Result<Frame<Bytes>, IoError> {
     match step {
+        Step::Bytes(bytes) => Ok(Frame::data(bytes.into())),
         Step::Line(line) => Ok(Frame::data((line + "\n").into())),
         Step::Wait(seconds) => {
             tokio::time::sleep(Duration::from_secs(seconds)).await;

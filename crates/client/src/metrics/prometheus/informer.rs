@@ -7,6 +7,7 @@ use prometheus::{
     Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
+use super::in_step::SinceInStep;
 use super::register;
 use crate::informer::{InformerMetrics, InformerMetricsProvider};
 use crate::resource::Resource;
@@ -27,6 +28,8 @@ pub struct InformerFamilies {
     queued: GaugeVec,
     latency: HistogramVec,
     version: IntGaugeVec,
+    set_aside: IntGaugeVec,
+    since_in_step: SinceInStep,
     /// What the label `name` says.
     name: Box<str>,
 }
@@ -50,11 +53,22 @@ impl InformerFamilies {
             "informer_store_resource_version",
             "[ALPHA] The 15 least significant digits of the resource version of the store.",
         );
+        let set_aside = Opts::new(
+            "informer_objects_set_aside",
+            "Number of objects whose present state cannot be decoded.",
+        );
+        let since_in_step = SinceInStep::new(
+            "informer_seconds_since_in_step",
+            "Seconds since the cache last heard from the API server. Servers send a bookmark about every minute.",
+            LABELS,
+        );
         let latency = HistogramVec::new(latency.buckets(SECONDS.to_vec()), &LABELS);
         Ok(Self {
             queued: register(registry, GaugeVec::new(queued, &LABELS))?,
             latency: register(registry, latency)?,
             version: register(registry, IntGaugeVec::new(version, &LABELS))?,
+            set_aside: register(registry, IntGaugeVec::new(set_aside, &LABELS))?,
+            since_in_step: register(registry, since_in_step)?,
             name: name.into(),
         })
     }
@@ -70,7 +84,15 @@ impl InformerMetricsProvider for InformerFamilies {
         ];
         // Events go from the connection into the cache: none ever waits in a queue.
         self.queued.with_label_values(&labels).set(0.0);
+        let set_aside = self.set_aside.with_label_values(&labels);
+        set_aside.set(0);
+        // A cache that was never filled counts from here on.
+        let in_step_labels = labels.map(str::to_owned);
+        self.since_in_step.set(&in_step_labels);
         Arc::new(OfInformer {
+            set_aside,
+            since_in_step: self.since_in_step.clone(),
+            in_step_labels,
             latency: self.latency.with_label_values(&labels),
             version: self.version.with_label_values(&labels),
         })
@@ -81,11 +103,23 @@ impl InformerMetricsProvider for InformerFamilies {
 struct OfInformer {
     latency: Histogram,
     version: IntGauge,
+    set_aside: IntGauge,
+    since_in_step: SinceInStep,
+    in_step_labels: [String; 4],
 }
 
 impl InformerMetrics for OfInformer {
     fn processed(&self, elapsed: Duration) {
         self.latency.observe(elapsed.as_secs_f64());
+    }
+
+    fn in_step(&self) {
+        self.since_in_step.set(&self.in_step_labels);
+    }
+
+    fn set_aside(&self, objects: usize) {
+        self.set_aside
+            .set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
 
     fn store_version(&self, version: &str) {

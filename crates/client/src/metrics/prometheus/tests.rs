@@ -256,3 +256,29 @@ fn a_registry_takes_each_family_once_and_says_which_it_has() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_seconds_since_a_cache_was_in_step_grow() {
+    let registry = Registry::new();
+    let families = InformerFamilies::register(&registry, "program").unwrap();
+    let informer = families.informer(&PODS);
+    let labels = r#"{group="",name="program",resource="pods",version="v1"}"#;
+    let shown = |seconds: u32, objects: u32| {
+        let scrape = scrape(&registry);
+        let expected = [
+            format!("informer_objects_set_aside{labels} {objects}"),
+            format!("informer_seconds_since_in_step{labels} {seconds}"),
+        ];
+        assert_eq!(lines(&scrape, "informer_objects_set_aside")[0], expected[0]);
+        assert_eq!(
+            lines(&scrape, "informer_seconds_since_in_step")[0],
+            expected[1]
+        );
+    };
+    shown(0, 0);
+    tokio::time::advance(Duration::from_secs(70)).await;
+    informer.set_aside(3);
+    shown(70, 3);
+    informer.in_step();
+    shown(0, 3);
+}
