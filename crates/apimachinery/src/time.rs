@@ -12,6 +12,28 @@ pub fn parse(text: &str) -> Result<Timestamp, jiff::Error> {
     text.parse()
 }
 
+/// Reads a time as an API server may print it, which Go's clock holds and this one doesn't: before
+/// and after the years that can be told it saturates; what is no time, and the zero time, is none.
+pub fn parse_saturating(text: &str) -> Option<Timestamp> {
+    if let Ok(time) = parse(text) {
+        return (text != ZERO_TIME).then_some(time);
+    }
+    let (year, _) = text.trim_start_matches('-').split_once('-')?;
+    if year.is_empty() || !year.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    match (text.starts_with('-'), year.len()) {
+        (true, _) => Some(Timestamp::MIN),
+        (false, 5..) => Some(Timestamp::MAX),
+        // The hours around the first and the last year belong to other zones.
+        (false, _) if year == "9999" => Some(Timestamp::MAX),
+        (false, _) => None,
+    }
+}
+
+/// The zero time, which counts as unset.
+const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
 /// Prints a time as Kubernetes' `Time`: UTC, whole seconds (cut, not rounded), `Z`.
 ///
 /// Upstream: `metav1.Time.MarshalJSON`.
@@ -41,6 +63,22 @@ pub fn format_go(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_out_of_range_saturate() {
+        for (text, time) in [
+            ("2026-03-01T11:59:50Z", parse("2026-03-01T11:59:50Z").ok()),
+            ("10000-01-01T11:59:59Z", Some(Timestamp::MAX)),
+            ("9999-12-31T23:59:59Z", Some(Timestamp::MAX)),
+            ("-0001-12-31T23:00:00Z", Some(Timestamp::MIN)),
+            ("0001-01-01T00:00:00Z", None),
+            ("", None),
+            ("soon", None),
+            ("99-soon", None),
+        ] {
+            assert_eq!(parse_saturating(text), time, "{text}");
+        }
+    }
 
     #[test]
     fn times_print_in_utc_with_the_precision_of_their_kind() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube_apimachinery::json::{self, Document};
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
@@ -35,14 +36,24 @@ pub struct ControllerRevision {
     pub controller: Option<OwnerReference>,
     /// The place of the revision in the history; higher is newer.
     pub revision: i64,
-    /// The recorded data, byte for byte as the server sent it; empty if there is none.
+    /// The recorded data as the server sent it; empty if there is none. Bytes that aren't UTF-8, and
+    /// surrogates without a partner, are replaced as Go's decoder does it.
     pub data: Arc<str>,
+    /// Whether something of the data was replaced, so that it isn't what is recorded.
+    pub is_data_replaced: bool,
+    /// Whether the data nests so deep that applying it needs a large stack.
+    pub is_deep: bool,
 }
 
 impl ControllerRevision {
     /// Namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)
+    }
+
+    /// Whether exactly these bytes are recorded.
+    pub fn records(&self, data: &str) -> bool {
+        *self.data == *data && !self.is_data_replaced
     }
 }
 
@@ -73,7 +84,12 @@ impl CachedObject for ControllerRevision {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
+        Self::decode_part(&Document::default(), json)
+    }
+
+    fn decode_part(document: &Document, json: &str) -> Result<Self, serde_json::Error> {
         let raw: RawRevision<'_> = serde_json::from_str(json)?;
+        let data = raw.data.map_or("", RawValue::get);
         Ok(Self {
             controller: controller_of(&raw.metadata.owner_references).cloned(),
             name: raw.metadata.name,
@@ -83,7 +99,9 @@ impl CachedObject for ControllerRevision {
             creation_timestamp: raw.metadata.creation_timestamp,
             labels: raw.metadata.labels,
             revision: raw.revision,
-            data: raw.data.map_or("", RawValue::get).into(),
+            is_data_replaced: !document.is_exact(data),
+            is_deep: json::is_deep(data),
+            data: data.into(),
         })
     }
 
@@ -106,6 +124,22 @@ mod tests {
         let revision = ControllerRevision::decode(json).unwrap();
         assert_eq!(&*revision.data, r#"{ "b" : "\u003c", "a":1.0 }"#);
         assert_eq!(revision.revision, 3);
+    }
+
+    #[test]
+    fn replaced_data_is_not_what_is_recorded() {
+        for (data, is_replaced) in [(&b"\xff"[..], true), (b"\\ud800", true), (b"x", false)] {
+            let json = [
+                br#"{"metadata":{"name":"\ud800"},"data":{"a":""#,
+                data,
+                br#""}}"#,
+            ]
+            .concat();
+            let document = Document::new(json);
+            let revision = ControllerRevision::decode_part(&document, document.text()).unwrap();
+            assert_eq!(revision.is_data_replaced, is_replaced);
+            assert_eq!(revision.records(&revision.data), !is_replaced);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
+use kube_apimachinery::time::parse_saturating;
 use serde::{Deserialize, Deserializer};
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ pub(crate) struct RawMeta {
     pub(crate) generation: i64,
     #[serde(deserialize_with = "time")]
     pub(crate) creation_timestamp: Option<Timestamp>,
-    #[serde(deserialize_with = "time")]
+    #[serde(deserialize_with = "present_time")]
     pub(crate) deletion_timestamp: Option<Timestamp>,
     pub(crate) labels: Labels,
     #[serde(deserialize_with = "or_default")]
@@ -41,11 +42,19 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads an RFC 3339 time; `null` is none.
+/// Reads a time; `null`, the zero time and what is no time are none. One that no clock holds
+/// saturates.
 pub(crate) fn time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<Cow<'de, str>>::deserialize(deserializer)?;
-    text.map(|text| kube_apimachinery::time::parse(&text).map_err(serde::de::Error::custom))
-        .transpose()
+    Ok(text.and_then(|text| parse_saturating(&text)))
+}
+
+/// Reads a time whose presence counts: any text is one.
+pub(crate) fn present_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Timestamp>, D::Error> {
+    let text = Option::<Cow<'de, str>>::deserialize(deserializer)?;
+    Ok(text.map(|text| parse_saturating(&text).unwrap_or(Timestamp::MIN)))
 }

@@ -1,5 +1,7 @@
 //! An object just read from the API server, to be edited and written back whole.
 
+use kube_apimachinery::json::{RawObject, parse};
+use serde::de::Error as _;
 use serde_json::Value;
 use statefulset_client::indexer::CachedObject;
 
@@ -15,7 +17,9 @@ pub struct Live<K> {
 }
 
 impl<K: CachedObject> Live<K> {
-    /// Takes the text of a server's answer.
+    /// Takes the text of a server's answer. `managedFields`, which may nest to any depth and hold
+    /// any number, are left out where they have no JSON value: a server keeps those that a PUT
+    /// doesn't have.
     ///
     /// # Errors
     ///
@@ -23,7 +27,42 @@ impl<K: CachedObject> Live<K> {
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
         Ok(Self {
             object: K::decode(text)?,
-            json: serde_json::from_str(text)?,
+            json: parse(text)
+                .or_else(|_| parse(&without_managed_fields(text)?))
+                .map_err(serde_json::Error::custom)?,
         })
+    }
+}
+
+fn without_managed_fields(text: &str) -> Result<String, serde_json::Error> {
+    let mut object = RawObject::parse(text)?;
+    if let Some(metadata) = object.get("metadata") {
+        let mut metadata = RawObject::parse(metadata.get())?;
+        metadata.remove("managedFields");
+        object.set("metadata", metadata.to_raw());
+    }
+    Ok(object.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::Claim;
+
+    #[test]
+    fn managed_fields_without_a_value_are_left_out() {
+        for fields in [
+            format!("{}{}", "[".repeat(300), "]".repeat(300)),
+            "1e400".to_owned(),
+        ] {
+            let text = format!(
+                r#"{{"metadata":{{"name":"data-web-0","managedFields":[{{"fieldsV1":{fields}}}],"labels":{{"a":"b"}}}},"spec":{{"x":1}}}}"#
+            );
+            let live = Live::<Claim>::decode(&text).unwrap();
+            assert_eq!(
+                live.json,
+                serde_json::json!({"metadata": {"name": "data-web-0", "labels": {"a": "b"}}, "spec": {"x": 1}})
+            );
+        }
     }
 }

@@ -62,6 +62,8 @@ pub struct SetMetadata {
     pub deletion_timestamp: Option<Timestamp>,
     /// All annotations; revisions record them.
     pub annotations: BTreeMap<String, String>,
+    /// Whether the set nests so deep that reading its templates needs a large stack.
+    pub is_deep: bool,
     /// The whole metadata as the server sent it, without `managedFields`.
     pub raw: Box<RawValue>,
 }
@@ -165,6 +167,7 @@ impl CachedObject for StatefulSet {
                 creation_timestamp: metadata.creation_timestamp,
                 deletion_timestamp: metadata.deletion_timestamp,
                 annotations,
+                is_deep: kube_apimachinery::json::is_deep(json),
                 raw: template::without_member(raw.metadata, "managedFields")?,
             }),
             spec: raw.spec,

@@ -1,6 +1,7 @@
 //! What can go wrong in a sync.
 
-use statefulset_controller_util::consistency::StaleCache;
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::controller_ref_manager::ClaimError;
 
 /// Why a set couldn't be synced. Every one of them is retried with a growing delay.
@@ -9,6 +10,24 @@ pub enum Error {
     /// A cache doesn't show the controller's own writes yet.
     #[error("{0}")]
     StaleCache(#[from] StaleCache),
+    /// An object of the set can't be decoded.
+    #[error(
+        "{resource} {object} cannot be decoded: {reason}; not syncing the set until it can, or is gone"
+    )]
+    SetAside {
+        /// Its resource.
+        resource: TrackedResource,
+        /// Its namespace and name.
+        object: ObjectKey,
+        /// Why it can't be decoded.
+        reason: String,
+    },
+    /// The sync panicked: a bug of this program, whatever the set holds.
+    #[error("the sync panicked: {message}; report this as a bug, with the objects of the set")]
+    Panicked {
+        /// What it panicked with.
+        message: String,
+    },
     /// The set may not adopt revisions.
     #[error("can't adopt ControllerRevisions: {0}")]
     CanAdoptRevisions(String),

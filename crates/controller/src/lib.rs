@@ -11,6 +11,7 @@ mod handlers;
 mod informers;
 pub mod metrics;
 mod resolve;
+mod set_aside;
 mod stateful_set_controller;
 mod sync;
 mod sync_log;

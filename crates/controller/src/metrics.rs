@@ -54,6 +54,9 @@ pub trait SetMetrics: Send + Sync {
         let _ = set;
     }
 
+    /// A sync panicked.
+    fn sync_panicked(&self) {}
+
     /// A sync was put off because the cache of this resource is behind.
     fn stale_sync_skipped(&self, resource: TrackedResource) {
         let _ = resource;

@@ -26,6 +26,9 @@ use crate::tasks::{join_all, panics_passed_on};
 /// How many sets are synced at once by default.
 pub const CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
+/// How long a set waits whose objects can't all be decoded.
+const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
+
 /// What a controller is given.
 pub struct ControllerConfig {
     /// Lists and watches.
@@ -131,7 +134,7 @@ impl StatefulSetController {
     ///
     /// # Panics
     ///
-    /// A worker panicked, or an informer that is not somebody else's.
+    /// An informer of its own panicked, or a handler of one. A sync that panics is that set's error.
     ///
     /// Upstream: `Run`.
     pub async fn run(self, cancelled: CancellationToken) {
@@ -204,7 +207,7 @@ async fn work(queue: WorkQueue<ObjectKey>, syncer: Arc<SetSyncer>, cancelled: Ca
 ///
 /// Upstream: `processNextWorkItem`.
 pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, key: &ObjectKey) {
-    match syncer.sync(key).await {
+    match syncer.sync_guarded(key).await {
         Ok(synced) => {
             if let Some(waiting) = &synced.waiting {
                 tracing::debug!(reason = %waiting, "waiting");
@@ -219,6 +222,12 @@ pub(crate) async fn process(queue: &WorkQueue<ObjectKey>, syncer: &SetSyncer, ke
             // Expected after each write; the cache catches up by itself.
             tracing::debug!(%error, "cache is behind, requeuing");
             queue.add_rate_limited(key.clone());
+        }
+        Err(error @ Error::SetAside { .. }) => {
+            // No event may tell that it can be decoded again, or is gone.
+            syncer.log().failed(key, &error);
+            queue.add_after(key.clone(), SET_ASIDE_RETRY);
+            queue.forget(key);
         }
         Err(error) => {
             syncer.log().failed(key, &error);

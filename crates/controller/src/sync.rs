@@ -1,14 +1,18 @@
 //! One sync of one set.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
+use kube_apimachinery::json::on_large_stack;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
 use statefulset_client::backoff::Jitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::indexer::IndexKey;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{
@@ -30,6 +34,7 @@ use statefulset_set_control::{
 
 use crate::error::Error;
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
+use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
 
 /// What a successful sync leads to.
@@ -132,6 +137,25 @@ impl SetSyncer {
         Self(parts, SyncLog::default())
     }
 
+    /// Syncs one set, and turns a panic into an error of that set.
+    ///
+    /// # Errors
+    ///
+    /// What failed, as for [`SetSyncer::sync`], or [`Error::Panicked`].
+    pub async fn sync_guarded(&self, key: &ObjectKey) -> Result<Synced, Error> {
+        // What a sync shares with others is changed in single steps, under locks that outlive it.
+        let sync = AssertUnwindSafe(self.sync(key));
+        sync.catch_unwind().await.unwrap_or_else(|panic| {
+            self.0.metrics.sync_panicked();
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "without a message".to_owned());
+            Err(Error::Panicked { message })
+        })
+    }
+
     /// What was logged of the sets.
     pub(crate) fn log(&self) -> &SyncLog {
         &self.1
@@ -151,7 +175,11 @@ impl SetSyncer {
             parts.metrics.stale_sync_skipped(stale_resource(&stale));
             return Err(stale.into());
         }
-        let Some(set) = parts.caches.sets.get(key.namespace(), key.name()) else {
+        let set = parts.caches.sets.get(key.namespace(), key.name());
+        if set.is_some() || parts.caches.sets.is_set_aside(key.namespace(), key.name()) {
+            ensure_decoded(&parts.caches, key)?;
+        }
+        let Some(set) = set else {
             tracing::debug!("set has been deleted");
             parts.consistency.clear(key);
             parts.metrics.gone(key);
@@ -166,18 +194,42 @@ impl SetSyncer {
                 return Ok(Synced::waiting_for(Waiting::SelectorMended { reason }));
             }
         };
-        self.adopt_orphan_revisions(&set).await?;
-        let pods = self.claim_pods(&set, &selector).await?;
+        let sync = self.sync_stateful_set(&set, &selector);
+        if self.is_deep(&set) {
+            on_large_stack(sync).await
+        } else {
+            sync.await
+        }
+    }
+
+    /// Whether the set or one of its revisions nests so deep that the sync needs a large stack.
+    fn is_deep(&self, set: &StatefulSet) -> bool {
+        let owner = controller_index_key(set.namespace(), Some(&set.controller_reference()));
+        let orphans = IndexKey::orphans(set.namespace());
+        let revisions = &self.0.caches.revisions;
+        set.metadata.is_deep
+            || [owner, orphans]
+                .iter()
+                .flat_map(|key| revisions.by_index(key))
+                .any(|revision| revision.is_deep)
+    }
+
+    /// Upstream: `syncStatefulSet`.
+    async fn sync_stateful_set(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+    ) -> Result<Synced, Error> {
+        let parts = &self.0;
+        self.adopt_orphan_revisions(set).await?;
+        let pods = self.claim_pods(set, selector).await?;
         let now = parts.clock.now();
-        let outcome = parts
-            .set_control
-            .update_stateful_set(&set, &pods, now)
-            .await;
+        let outcome = parts.set_control.update_stateful_set(set, &pods, now).await;
         if let Some(max) = outcome.max_unavailable {
             let current = outcome.unavailable_replicas;
             let policy = set.spec.pod_management_policy;
             let unavailability = Unavailability { max, current };
-            parts.metrics.counted(key, policy, unavailability);
+            parts.metrics.counted(&set.key(), policy, unavailability);
         }
         if let Some(error) = outcome.error {
             return Err(error.into());
@@ -185,7 +237,7 @@ impl SetSyncer {
         let status = outcome.status;
         let requeue_after = status
             .as_ref()
-            .and_then(|status| self.requeue_after(&set, status, &pods, now));
+            .and_then(|status| self.requeue_after(set, status, &pods, now));
         Ok(Synced {
             status,
             waiting: outcome.waiting,

@@ -138,14 +138,14 @@ fn read_page<K: CachedObject>(
     for item in page.items.unwrap_or_default() {
         match K::decode_part(document, item.get()) {
             Ok(object) => list.objects.push(Arc::new(object)),
-            Err(source) => match SetAside::read(item.get(), &source) {
-                Some(object) => list.set_aside.push(object),
-                None => tracing::warn!(
-                    resource = %resource.group_resource(),
-                    error = %source,
-                    "dropped a listed object without a readable name"
-                ),
-            },
+            Err(source) => {
+                if let Some(object) = SetAside::read(item.get(), &source) {
+                    list.set_aside.push(object);
+                } else {
+                    let resource = resource.group_resource();
+                    tracing::warn!(%resource, error = %source, "dropped a listed object without a readable name");
+                }
+            }
         }
     }
     Ok(page.metadata)

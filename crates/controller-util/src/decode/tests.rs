@@ -97,10 +97,19 @@ fn null_is_absent_as_go_has_it() {
 }
 
 #[test]
-fn a_time_that_is_none_is_refused() {
+fn any_deletion_time_makes_a_pod_terminating() {
     let set = builders::set("web").build();
-    let pod = builders::pod(&set, 0).with("metadata.deletionTimestamp", "yesterday");
-    assert!(Pod::decode(&pod.text()).is_err());
+    for time in ["yesterday", "10000-01-01T11:59:59Z", "0001-01-01T00:00:00Z"] {
+        let pod = builders::pod(&set, 0).with("metadata.deletionTimestamp", time);
+        assert!(pod.build().is_terminating(), "{time}");
+    }
+}
+
+#[test]
+fn a_transition_at_no_time_is_unset() {
+    let set = builders::set("web").build();
+    let pod = builders::pod(&set, 0).ready_since("0001-01-01T00:00:00Z");
+    assert_eq!(pod.build().readiness.last_transition_time, None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kube_apimachinery::object_key::ObjectKey;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
-use prometheus::{Error, IntCounterVec, Opts, Registry};
+use prometheus::{Error, IntCounter, IntCounterVec, Opts, Registry};
 use statefulset_client::metrics::prometheus::{InformerFamilies, WorkqueueFamilies, register};
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
@@ -87,13 +87,14 @@ impl ControllerMetrics {
     }
 }
 
-/// The families `statefulset_controller_*`.
+/// The families `statefulset_*`.
 ///
 /// Unlike upstream's, the series of a set end with the set.
 #[derive(Clone)]
 pub struct SetFamilies {
     gauges: Gauges,
     stale_sync_skips: IntCounterVec,
+    sync_panics: IntCounter,
 }
 
 impl SetFamilies {
@@ -109,7 +110,12 @@ impl SetFamilies {
             "[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.",
         );
         let stale_sync_skips = IntCounterVec::new(options, &["group", "resource"]);
+        let sync_panics = IntCounter::new(
+            "statefulset_sync_panics_total",
+            "Number of StatefulSet syncs that panicked. Each is a bug.",
+        );
         Ok(Self {
+            sync_panics: register(registry, sync_panics)?,
             gauges,
             stale_sync_skips: if show_stale_sync_skips {
                 register(registry, stale_sync_skips)?
@@ -146,6 +152,10 @@ impl SetMetrics for SetFamilies {
 
     fn gone(&self, set: &ObjectKey) {
         self.gauges.sets().remove(set);
+    }
+
+    fn sync_panicked(&self) {
+        self.sync_panics.inc();
     }
 
     fn stale_sync_skipped(&self, resource: TrackedResource) {

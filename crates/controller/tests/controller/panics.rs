@@ -1,17 +1,20 @@
-//! A panic of anything that runs ends all of it.
+//! Panics of syncs and of handlers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Method;
 use serde_json::json;
+use statefulset_client::fake::CapturedLog;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::informer::EventHandler;
 use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
-use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
 use statefulset_controller::{Informers, StatefulSetController};
 use statefulset_controller_util::pod::Pod;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
 use crate::{PODS, Setup};
 
@@ -40,14 +43,42 @@ async fn panic_of(tasks: &mut JoinSet<()>) -> &'static str {
     panic.downcast_ref::<&'static str>().unwrap()
 }
 
+/// Counts panics.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl SetMetrics for Count {
+    fn sync_panicked(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_panics_ends_the_controller_so() {
+async fn a_panic_in_a_sync_is_that_sets_error() {
+    let log = CapturedLog::at(Level::ERROR);
     let mut setup = Setup::new().await;
-    setup.create_set("web", 1).await;
+    setup.create_set("web", 2).await;
     let mut config = setup.config(FeatureGates::default());
     config.recorder = Arc::new(Panics);
-    setup.run_this(StatefulSetController::new(config));
-    assert_eq!(panic_of(&mut setup.tasks).await, "no events");
+    let count = Arc::new(Count::default());
+    let sets: Arc<dyn SetMetrics> = Arc::clone(&count) as _;
+    let metrics = ControllerMetrics {
+        sets,
+        ..ControllerMetrics::default()
+    };
+    setup.run_this(StatefulSetController::with_metrics(config, metrics));
+    // Each sync panics after it has created a pod, and the next one goes on.
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    assert!(
+        setup.tasks.try_join_next().is_none(),
+        "the controller ended"
+    );
+    assert_eq!(count.0.load(Ordering::Relaxed), 2);
+    let log = log.take();
+    assert_eq!(log.len(), 1, "{log:#?}");
+    let told = "the sync panicked: no events; report this as a bug";
+    assert!(log[0].contains(told), "{log:#?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,165 @@
+//! Syncs that must wait until an object of the set can be decoded again.
+
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::indexer::{CachedObject, Indexer, SetAside};
+use statefulset_controller_util::consistency::{Caches, TrackedResource};
+use statefulset_controller_util::pod::split_name;
+
+use crate::error::Error;
+
+/// Ensures that no object of the set is set aside: neither the set, nor a pod, claim or revision
+/// that it owns or could have named.
+///
+/// # Errors
+///
+/// The first such object: its cached state is old, so nothing may be decided on it.
+pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Error> {
+    let set = key.name();
+    let is_owner = |object: &SetAside| object.owners.iter().any(|owner| owner == set);
+    let was_controlled = |object: &SetAside| {
+        let pod = caches.pods.get(&object.namespace, &object.name);
+        let controller = pod.as_ref().and_then(|pod| pod.controller.as_ref());
+        controller.is_some_and(|controller| *controller.name == *set)
+    };
+    check(&caches.sets, TrackedResource::StatefulSets, key, |object| {
+        object.name == set
+    })?;
+    check(&caches.pods, TrackedResource::Pods, key, |object| {
+        is_owner(object) || is_named(&object.name, set) || was_controlled(object)
+    })?;
+    check(
+        &caches.claims,
+        TrackedResource::PersistentVolumeClaims,
+        key,
+        |object| is_owner(object) || is_claim_named(&object.name, set),
+    )?;
+    check(
+        &caches.revisions,
+        TrackedResource::ControllerRevisions,
+        key,
+        |object| is_owner(object) || is_revision_named(&object.name, set),
+    )
+}
+
+fn check<K: CachedObject>(
+    cache: &Indexer<K>,
+    resource: TrackedResource,
+    key: &ObjectKey,
+    concerns: impl Fn(&SetAside) -> bool,
+) -> Result<(), Error> {
+    let objects = cache.set_aside_in(key.namespace());
+    match objects.into_iter().find(|object| concerns(object)) {
+        None => Ok(()),
+        Some(object) => Err(Error::SetAside {
+            resource,
+            object: ObjectKey::new(&object.namespace, &object.name),
+            reason: object.reason.clone(),
+        }),
+    }
+}
+
+/// Whether a pod has the name of one of the set's pods.
+fn is_named(pod: &str, set: &str) -> bool {
+    split_name(pod).is_some_and(|(prefix, _)| prefix == set)
+}
+
+/// Whether a claim has the name of one of the set's claims, whatever its template.
+fn is_claim_named(claim: &str, set: &str) -> bool {
+    let template = split_name(claim).and_then(|(prefix, _)| prefix.strip_suffix(set));
+    template.is_some_and(|template| template.ends_with('-'))
+}
+
+/// Whether a revision has the name of one of the set's revisions.
+fn is_revision_named(revision: &str, set: &str) -> bool {
+    revision
+        .rsplit_once('-')
+        .is_some_and(|(prefix, _)| prefix == set)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use statefulset_controller_util::testing::builders;
+
+    use super::*;
+
+    fn caches() -> Caches {
+        let caches = Caches {
+            sets: Arc::default(),
+            pods: Arc::default(),
+            claims: Arc::default(),
+            revisions: Arc::default(),
+        };
+        let set = builders::set("web").build();
+        caches.pods.add(
+            builders::pod(&set, 0)
+                .with("metadata.name", "adopted")
+                .build(),
+        );
+        caches.sets.add(set);
+        caches
+    }
+
+    fn object(name: &str, owner: &str) -> SetAside {
+        SetAside {
+            namespace: "ns".to_owned(),
+            name: name.to_owned(),
+            resource_version: String::new(),
+            owners: vec![owner.to_owned()],
+            reason: "it is odd".to_owned(),
+        }
+    }
+
+    fn held_back(put: impl Fn(&Caches)) -> bool {
+        let caches = caches();
+        put(&caches);
+        ensure_decoded(&caches, &ObjectKey::new("ns", "web")).is_err()
+    }
+
+    #[test]
+    fn objects_of_the_set_hold_its_sync_back() {
+        assert!(held_back(|caches| caches.sets.set_aside(object("web", ""))));
+        for (name, owner) in [("web-3", ""), ("adopted", ""), ("x", "web")] {
+            assert!(held_back(|caches| caches
+                .pods
+                .set_aside(object(name, owner))));
+        }
+        for (name, owner) in [("data-web-3", ""), ("x", "web")] {
+            assert!(held_back(|caches| caches
+                .claims
+                .set_aside(object(name, owner))));
+        }
+        for (name, owner) in [("web-6866c68977", ""), ("x", "web")] {
+            assert!(held_back(|caches| caches
+                .revisions
+                .set_aside(object(name, owner))));
+        }
+    }
+
+    #[test]
+    fn other_objects_hold_nothing_back() {
+        assert!(!held_back(|caches| {
+            caches.sets.set_aside(object("webs", ""));
+            caches.pods.set_aside(object("webs-0", "db"));
+            caches.pods.set_aside(SetAside {
+                namespace: "other".to_owned(),
+                ..object("web-0", "web")
+            });
+            caches.claims.set_aside(object("data-webs-0", ""));
+            caches.claims.set_aside(object("data-web", ""));
+            caches.revisions.set_aside(object("web-x-6866c68977", ""));
+        }));
+    }
+
+    #[test]
+    fn the_error_names_object_and_reason() {
+        let caches = caches();
+        caches.pods.set_aside(object("web-0", ""));
+        let error = ensure_decoded(&caches, &ObjectKey::new("ns", "web")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "pods ns/web-0 cannot be decoded: it is odd; not syncing the set until it can, or is gone"
+        );
+    }
+}
