@@ -12,6 +12,7 @@ pub mod kubectl;
 pub mod masks;
 pub mod metrics;
 pub mod model;
+pub mod odd;
 pub mod outcome;
 pub mod programs;
 pub mod remote;

@@ -1,4 +1,4 @@
-//! `conformance revisions|sync|settled|apiserver|kubectl|metrics FILE...`: exit code 0 if all cases pass,
+//! `conformance revisions|sync|settled|apiserver|kubectl|metrics|odd FILE...`: exit code 0 if all cases pass,
 //! 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use conformance::apiserver::Against;
 use conformance::kubectl::Programs;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::Report;
-use conformance::{apiserver, kubectl, metrics, revisions, settled, sync};
+use conformance::{apiserver, kubectl, metrics, odd, revisions, settled, sync};
 
 /// Replays recorded behaviour of the reference.
 #[derive(Parser)]
@@ -75,6 +75,16 @@ enum Form {
         files: Vec<PathBuf>,
         #[command(flatten)]
         program: Server,
+    },
+    /// Odd objects, as raw bytes.
+    Odd {
+        /// Files with one case a line, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+
+        /// Replay the requests against the embedded API server, and compare its answers.
+        #[arg(long, required = true)]
+        server_side: bool,
     },
 }
 
@@ -170,6 +180,7 @@ fn main() -> ExitCode {
             .remote()
             .and_then(|remote| metrics::scrape(remote.as_ref()))
             .and_then(|scrape| metrics::run(&files, &scrape)),
+        Form::Odd { files, .. } => odd::run_server_side(&files),
     };
     match run {
         Ok(report) => report.print(),

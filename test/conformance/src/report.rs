@@ -39,6 +39,10 @@ pub struct Report {
     pub failed: Vec<Verdict>,
     /// How many passing cases each deviation altered.
     pub deviations: BTreeMap<&'static str, usize>,
+    /// How many differences of each category there are, where a runner tells categories.
+    pub categories: BTreeMap<&'static str, usize>,
+    /// How many expectations each rule left out.
+    pub left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Report {
@@ -65,8 +69,14 @@ impl Report {
     pub fn append(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
-        for (name, count) in other.deviations {
-            *self.deviations.entry(name).or_default() += count;
+        for (counts, others) in [
+            (&mut self.deviations, other.deviations),
+            (&mut self.categories, other.categories),
+            (&mut self.left_out, other.left_out),
+        ] {
+            for (name, count) in others {
+                *counts.entry(name).or_default() += count;
+            }
         }
     }
 
@@ -93,6 +103,12 @@ impl Report {
         }
         for (name, count) in &self.deviations {
             println!("deviation {name}: {count}");
+        }
+        for (name, count) in &self.categories {
+            println!("differs in {name}: {count}");
+        }
+        for (name, count) in &self.left_out {
+            println!("left out, {name}: {count}");
         }
         println!("{} passed, {} failed", self.passed, self.failed.len());
         if self.failed.is_empty() {

@@ -1,0 +1,62 @@
+//! Recorded odd objects: raw bytes that a real API server was sent, and the reference's reaction.
+
+pub mod case;
+mod interlude;
+mod members;
+pub mod server_side;
+pub mod stage;
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::files::lines;
+use crate::report::{Report, Verdict};
+use case::Case;
+
+/// Replays the requests of every case of every file against the embedded API server.
+///
+/// # Errors
+///
+/// A file can't be read, or holds something else.
+pub fn run_server_side(files: &[PathBuf]) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    for case in read(files)? {
+        report.append(judge_server_side(&case));
+    }
+    Ok(report)
+}
+
+/// The cases of files.
+///
+/// # Errors
+///
+/// A file can't be read, or holds something else.
+pub fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for file in files {
+        for (index, line) in lines(file)?.iter().enumerate() {
+            let place = || format!("{}, line {}", file.display(), index + 1);
+            cases.push(Case::parse(line).with_context(place)?);
+        }
+    }
+    Ok(cases)
+}
+
+fn judge_server_side(case: &Case) -> Report {
+    match paused_runtime().and_then(|runtime| runtime.block_on(server_side::run(case))) {
+        Ok(outcome) => outcome.into_report(case),
+        Err(error) => Report::from_iter([Verdict::broken(case.id.clone(), &error)]),
+    }
+}
+
+/// A runtime whose time passes only while nothing is to be done.
+///
+/// # Errors
+///
+/// The runtime can't be started.
+fn paused_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let builder = builder.enable_all().start_paused(true);
+    builder.build().context("start a runtime")
+}

@@ -1,0 +1,183 @@
+//! An embedded control plane on which a case is played.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, ensure};
+use bytes::Bytes;
+use http::Request as HttpRequest;
+use http_body_util::{BodyExt as _, Full};
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::clock::TokioClock;
+use kube_test_control_plane::config::FeatureGates;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::case::{Case, Request};
+
+/// The moment at which the control plane's clock begins.
+const BEGIN: &str = "2026-11-22T12:00:00Z";
+
+/// The reason of a record whose connection the server closed.
+const CONNECTION_CLOSED: &str = "ConnectionClosed";
+
+/// A control plane like the one of the records: without actors, unknown fields dropped.
+#[derive(Debug)]
+pub struct Stage {
+    plane: TestControlPlane,
+    clock: TokioClock,
+}
+
+/// An answer in the form of the records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status; 0 if the connection was closed without an answer.
+    pub status: u16,
+    /// The reason of an answer of kind Status; that of the records for a closed connection.
+    pub reason: String,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Stage {
+    /// Starts a control plane that holds the case's namespace.
+    ///
+    /// # Errors
+    ///
+    /// It can't be started.
+    pub async fn start(case: &Case) -> anyhow::Result<Self> {
+        let clock = TokioClock::starting_at(BEGIN.parse().context("a constant time")?);
+        let plane = TestControlPlane::builder()
+            .clock(Arc::new(clock.clone()))
+            .feature_gates(FeatureGates {
+                max_unavailable_stateful_set: true,
+            })
+            .try_start()
+            .await?;
+        let stage = Self { plane, clock };
+        stage.create_namespace(&case.namespace()).await?;
+        Ok(stage)
+    }
+
+    /// The control plane.
+    pub fn plane(&self) -> &TestControlPlane {
+        &self.plane
+    }
+
+    /// The clock that the control plane goes by.
+    pub fn clock(&self) -> &TokioClock {
+        &self.clock
+    }
+
+    /// Creates a namespace.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses.
+    pub async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let path = "/api/v1/namespaces";
+        let body = body.to_string().into();
+        let answer = self.ask("POST", path, "application/json", body).await?;
+        ensure!(answer.status == 201, "create {name}: {}", answer.status);
+        Ok(())
+    }
+
+    /// Sends a recorded request, with the uids of the control plane's own objects in the place of
+    /// the recorded ones.
+    ///
+    /// # Errors
+    ///
+    /// The server panics, or the request isn't one.
+    pub async fn send(&self, request: &Request) -> anyhow::Result<Answer> {
+        let mut body = request.body.clone();
+        for (uid, path) in &request.uids {
+            let answer = self.get(path).await?;
+            // An object that is gone has the recorded uid.
+            let object: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            if let Some(own) = object.pointer("/metadata/uid").and_then(Value::as_str) {
+                body = replace(&body, uid.as_bytes(), own.as_bytes()).into();
+            }
+        }
+        let (method, path) = (&request.method, &request.path);
+        self.ask(method, path, &request.content_type, body).await
+    }
+
+    /// Reads an object or a list.
+    ///
+    /// # Errors
+    ///
+    /// The server panics, or the path isn't one.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.ask("GET", path, "application/json", Bytes::new())
+            .await
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: &str,
+        body: Bytes,
+    ) -> anyhow::Result<Answer> {
+        let request = HttpRequest::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content_type)
+            .body(Full::new(body))
+            .context("make the request")?;
+        let server = self.plane.service();
+        // A task of its own, as it is behind a port: a panic ends nothing else.
+        let mut served = JoinSet::new();
+        served.spawn(async move {
+            let Ok(reply) = server.serve(request).await else {
+                return Ok(None);
+            };
+            let (parts, body) = reply.into_parts();
+            let body = body.collect().await;
+            let body = body.map_err(|error| anyhow!("read the answer: {error}"))?;
+            anyhow::Ok(Some((parts.status.as_u16(), body.to_bytes())))
+        });
+        let served = served.join_next().await.context("the task has ended")?;
+        let served = served.context("the server panics")??;
+        let Some((status, body)) = served else {
+            return Ok(Answer {
+                reason: CONNECTION_CLOSED.to_owned(),
+                ..Answer::default()
+            });
+        };
+        Ok(Answer {
+            status,
+            reason: reason(status, &body),
+            body,
+        })
+    }
+
+    /// Ends the control plane.
+    pub async fn end(self) {
+        self.plane.stop().await;
+    }
+}
+
+/// The reason of a failure.
+fn reason(status: u16, body: &[u8]) -> String {
+    if status < 300 {
+        return String::new();
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+fn replace(bytes: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut replaced = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, after)) = rest.split_first() {
+        if rest.starts_with(what) {
+            replaced.extend_from_slice(by);
+            rest = &rest[what.len()..];
+        } else {
+            replaced.push(*first);
+            rest = after;
+        }
+    }
+    replaced
+}
