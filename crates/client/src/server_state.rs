@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -31,7 +31,10 @@ const MISSING_RIGHTS_MAX: usize = 1000;
 /// Every change is logged once: that the server can't be reached or accepts no credentials, that
 /// lists and watches fail, that a right is missing, and the end of each.
 #[derive(Debug, Default)]
-pub struct ServerState(Mutex<State>);
+pub struct ServerState {
+    state: Arc<Mutex<State>>,
+    skips_rights: bool,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -42,7 +45,6 @@ struct State {
     failing_since: Option<Instant>,
     missing: BTreeMap<Right, Instant>,
     lines: Option<Lines>,
-    is_silent: bool,
 }
 
 #[derive(Debug)]
@@ -68,19 +70,21 @@ struct Lines {
 }
 
 impl ServerState {
-    /// A state that says nothing, for whoever says it by themselves.
-    pub fn silent() -> Self {
-        Self(Mutex::new(State {
-            is_silent: true,
-            ..State::default()
-        }))
+    /// The same state for a client that logs missing rights itself: through this handle it hears
+    /// of the server and the credentials alone.
+    #[must_use]
+    pub fn without_rights(&self) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            skips_rights: true,
+        }
     }
 
     /// A request was answered as wished.
     pub(crate) fn succeeded(&self, right: &Right) {
         let mut state = self.state();
         state.reached();
-        state.granted(right);
+        self.granted(&mut state, right);
         if right.is_of_collection() {
             state.read(right.resource);
         }
@@ -99,10 +103,12 @@ impl ServerState {
         }
         state.reached();
         if err.is_missing_right() {
-            state.denied(right, err);
+            if !self.skips_rights {
+                state.denied(right, err);
+            }
             return;
         }
-        state.granted(right);
+        self.granted(&mut state, right);
         if !right.is_of_collection() {
             return;
         }
@@ -123,8 +129,14 @@ impl ServerState {
         }
     }
 
+    fn granted(&self, state: &mut State, right: &Right) {
+        if !self.skips_rights {
+            state.granted(right);
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -233,9 +245,6 @@ impl State {
 
     /// Writes a line, which belongs to no sync, if it may be written, with how many were withheld before it, if any.
     fn tell(&mut self, line: impl FnOnce(Option<u64>)) {
-        if self.is_silent {
-            return;
-        }
         let lines = self.lines.get_or_insert_with(|| Lines {
             bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
             begin: Instant::now(),

@@ -9,6 +9,7 @@
 //! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
 //! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
+mod access;
 mod clients;
 mod configz;
 mod controllers;
@@ -19,7 +20,6 @@ mod leader_election;
 mod logging;
 mod metrics;
 mod options;
-mod preflight;
 mod run;
 #[cfg(test)]
 mod scripted;

@@ -16,11 +16,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::wait_for_access;
 use crate::clients::{CONTROLLER, Clients, service_account, user_agent};
 use crate::leader_election::{Election, ElectionSeeds};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
-use crate::preflight::{check_account, check_rights, wait_for_api_server};
 use crate::secure_port::{SecurePort, Served, Shown};
 
 /// The release whose behaviour the program has.
@@ -45,12 +45,13 @@ pub(crate) struct Seeds {
     pub(crate) reviews: u64,
 }
 
-/// Runs until told to stop: waits for the lease, if there is an election, and then runs the
-/// controller.
+/// Runs until told to stop: waits for an API server that allows the work, then for the lease if
+/// there is an election, and then runs the controller.
 ///
 /// # Errors
 ///
-/// There is no usable API server, the lease is lost, or the syncs in progress don't finish in time.
+/// An option or a file is of no use, the lease is lost, or the syncs in progress don't finish in
+/// time.
 pub(crate) async fn run(
     options: Options,
     shown: Shown,
@@ -94,34 +95,21 @@ pub(crate) async fn run(
     let informer_client = clients.informers()?;
     let fence = election.as_ref().map(Election::fence);
     let client = clients.controller(fence.as_ref(), &clock)?;
-    let preflight = async {
-        // It says by itself what it finds.
-        let silent = Arc::new(ServerState::silent());
-        let client = informer_client.clone().with_server_state(silent);
-        wait_for_api_server(&client, &server).await?;
-        let user_agent = user_agent("authentication");
-        let (seed, metrics) = (seeds.reviews, Arc::clone(&metrics));
-        let port = port.serve(
+    let port = port
+        .serve(
             &options,
-            user_agent,
-            seed,
-            metrics,
+            user_agent("authentication"),
+            seeds.reviews,
+            Arc::clone(&metrics),
             Arc::clone(&server_state),
-        );
-        let port = port.await?;
-        match service_account(&options) {
-            Some(account) => {
-                check_rights(&client, "system:kube-controller-manager").await?;
-                check_account(&client, &account).await?;
-            }
-            None => check_rights(&client, "system:controller:statefulset-controller").await?,
-        }
-        anyhow::Ok(port)
-    };
-    let port = match stop.run_until_cancelled(preflight).await {
-        Some(result) => result?,
-        None => return Ok(()),
-    };
+        )
+        .await?;
+    let account = service_account(&options);
+    let access = wait_for_access(&informer_client, &server_state, account.as_ref());
+    if stop.run_until_cancelled(access).await.is_none() {
+        port.close().await;
+        return Ok(());
+    }
     let clients = [informer_client, client];
     let families = metrics.controller.clone();
     let work = Box::pin(work(

@@ -98,7 +98,7 @@ impl SecurePort {
         })
     }
 
-    /// Begins to serve. The API server has to be there: it may say who is to be let in.
+    /// Begins to serve, whether the API server is there or not.
     ///
     /// # Errors
     ///

@@ -180,3 +180,22 @@ async fn a_request_that_was_not_sent_says_nothing_of_the_server() {
     state.failed(&creates("ns"), &Error::InvalidRequest("no name".to_owned()));
     assert_eq!(log.take(), [""; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_without_rights_logs_outages_alone() {
+    let log = CapturedLog::at(Level::INFO);
+    let state = ServerState::default();
+    let handle = state.without_rights();
+    handle.failed(&creates("ns"), &denied("ns"));
+    assert_eq!(log.take(), [""; 0]);
+    state.failed(&creates("ns"), &denied("ns"));
+    assert_eq!(log.take().len(), 1);
+    handle.succeeded(&creates("ns"));
+    assert_eq!(log.take(), [""; 0]);
+    handle.failed(&lists(&PODS), &refused());
+    // One outage of all clients is one line.
+    state.failed(&lists(&PODS), &refused());
+    assert_eq!(log.take().len(), 1);
+    state.succeeded(&creates("ns"));
+    assert_eq!(log.take().len(), 2);
+}

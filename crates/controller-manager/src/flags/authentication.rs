@@ -24,8 +24,8 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authentication_token_webhook_cache_ttl: Duration,
 
-    /// Start even if the authentication settings can't be looked up in the cluster; requests may
-    /// then all count as anonymous
+    /// Accepted for the sake of existing manifests: a lookup that fails is logged and tried again
+    /// in any case, and until it succeeds client certificates and request headers count for nothing
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) authentication_tolerate_lookup_failure: bool,
 

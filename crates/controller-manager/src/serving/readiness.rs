@@ -12,7 +12,7 @@ use super::health::{Health, HealthCheck};
 /// What the process is doing.
 #[derive(Clone, Default)]
 pub(crate) enum Phase {
-    /// It looks whether it can run at all.
+    /// It waits for an API server that allows what it needs.
     #[default]
     Starting,
     /// It waits for the lease.
@@ -50,7 +50,7 @@ impl HealthCheck for InformerSync {
     fn check(&self) -> Result<(), String> {
         let phase = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*phase {
-            Phase::Starting => Err("the program is starting".to_owned()),
+            Phase::Starting => Err("the API server does not allow the work yet".to_owned()),
             Phase::StandingBy => Ok(()),
             Phase::Running(filled) if filled() => Ok(()),
             Phase::Running(_) => Err("the caches are not filled yet".to_owned()),

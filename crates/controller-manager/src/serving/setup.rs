@@ -16,6 +16,7 @@ use statefulset_client::rest::RestClient;
 use statefulset_client::server_state::ServerState;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::{Authentication, HeaderNames, Lookup, RequestHeader, Tokens};
@@ -39,8 +40,8 @@ use crate::flags::secure_serving::SecureServingFlags;
 /// Upstream: `DelegatingAuthenticationOptions.getClient`.
 const QPS: f64 = 200.0;
 const BURST: u32 = 400;
-/// Lets a user read the settings that are looked up.
-const READER: &str = "extension-apiserver-authentication-reader";
+/// The time for which the port waits for the first answer about the cluster's settings.
+const FIRST_LOOKUP_MAX: Duration = Duration::from_secs(2);
 
 /// What the flags say of the port.
 #[derive(Clone, Copy)]
@@ -74,6 +75,12 @@ pub(crate) struct Opened {
     provider: Arc<CryptoProvider>,
     certificates: Certificates,
     streams_max: u32,
+}
+
+/// A client for questions about users, and who logs how the server does.
+struct ReviewClient {
+    rest: RestClient,
+    server_state: Arc<ServerState>,
 }
 
 /// The port, ready to be served.
@@ -141,11 +148,12 @@ pub(crate) fn open(
 }
 
 impl Opened {
-    /// Learns who is to be let in. The API server has to be there, as it may be asked.
+    /// Prepares to tell who is to be let in. What the cluster says of that is looked up while the
+    /// port is served.
     ///
     /// # Errors
     ///
-    /// A file or the cluster's settings can't be read or used.
+    /// A file can't be read or used.
     ///
     /// Upstream: `DelegatingAuthenticationOptions.ApplyTo`,
     /// `DelegatingAuthorizationOptions.ApplyTo`.
@@ -168,7 +176,7 @@ impl Opened {
             );
         }
         let jitter = &surroundings.jitter;
-        let reviewer = |client: RestClient| Reviewer::new(client, Arc::clone(jitter));
+        let reviewer = |client: ReviewClient| Reviewer::new(client.rest, Arc::clone(jitter));
 
         let mut client_ca = None;
         if let Some(path) = &authn.client_ca_file {
@@ -185,13 +193,15 @@ impl Opened {
         let missing = client_ca.is_none() || request_header.is_none();
         let mut lookup = None;
         if let (Some(client), true) = (&asking, missing && !authn.authentication_skip_lookup) {
+            let state = Arc::new(client.server_state.without_rights());
             let mut looking = Lookup::new(
-                client.clone(),
+                client.rest.clone().with_server_state(state),
                 Arc::clone(&self.provider),
                 client_ca.is_none(),
                 request_header.is_none(),
             );
-            look(&mut looking, authn).await?;
+            // A server that answers is waited for, so that the first request finds its settings.
+            let _ = timeout(FIRST_LOOKUP_MAX, looking.look_or_log()).await;
             client_ca = client_ca.or_else(|| looking.client_ca());
             request_header = request_header.or_else(|| looking.request_header());
             lookup = Some(looking);
@@ -279,38 +289,12 @@ fn header_names(flags: &AuthenticationFlags) -> HeaderNames {
     }
 }
 
-/// Looks up whom the cluster believes. A failure ends the program unless the flags say otherwise,
-/// or it runs with the rights of its own service account alone, which don't include this one.
-async fn look(lookup: &mut Lookup, flags: &AuthenticationFlags) -> anyhow::Result<()> {
-    let Err(error) = lookup.look().await else {
-        return Ok(());
-    };
-    let own_rights = flags.authentication_kubeconfig.is_none() && error.is_forbidden();
-    let advice = if error.is_forbidden() {
-        format!("; bind the Role {READER} in kube-system to this user")
-    } else {
-        String::new()
-    };
-    if !own_rights && !flags.authentication_tolerate_lookup_failure {
-        return Err(anyhow!(
-            "{error}{advice}; or pass --authentication-skip-lookup or \
-             --authentication-tolerate-lookup-failure"
-        ));
-    }
-    tracing::warn!(
-        error = %format!("{error}{advice}"),
-        "client certificates and request headers are not believed until the cluster's settings \
-         can be read"
-    );
-    Ok(())
-}
-
 /// A client for questions about users: with a kubeconfig, or with the pod's service account; none
 /// outside of a cluster.
 async fn reviewing_client(
     kubeconfig: Option<&PathBuf>,
     surroundings: &Surroundings,
-) -> anyhow::Result<Option<RestClient>> {
+) -> anyhow::Result<Option<ReviewClient>> {
     let given = kubeconfig.cloned();
     // What other credentials are good for is told apart.
     let server_state = if given == surroundings.source.kubeconfig {
@@ -341,8 +325,9 @@ async fn reviewing_client(
         user_agent: surroundings.user_agent.clone(),
         metrics: (surroundings.client_metrics)(&config.cluster_url),
         response_timeout: Duration::from_secs(10),
-        server_state,
+        server_state: Arc::clone(&server_state),
         ..ClientOptions::default()
     };
-    Ok(Some(config::client(&config, &options)?))
+    let rest = config::client(&config, &options)?;
+    Ok(Some(ReviewClient { rest, server_state }))
 }

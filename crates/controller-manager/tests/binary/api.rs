@@ -66,7 +66,21 @@ pub(crate) struct FakeApi {
 
 impl FakeApi {
     pub(crate) fn new(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::over(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+    }
+
+    /// A server at an address that nobody has.
+    pub(crate) fn at(
+        address: SocketAddr,
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::over(TcpListener::bind(address).unwrap(), script)
+    }
+
+    fn over(
+        listener: TcpListener,
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let script: Arc<Script> = Arc::new(script);
         std::thread::spawn(move || {

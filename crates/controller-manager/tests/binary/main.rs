@@ -9,10 +9,12 @@ mod port;
 mod program;
 
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use api::{Answer, FakeApi};
-use program::{Finished, run, start, start_with};
+use api::{Answer, FakeApi, Request};
+use program::{Finished, Program, run, start, start_with};
 
 const OFF: &str = "--leader-elect=false";
 
@@ -27,13 +29,37 @@ fn assert_fails(arguments: &[&str], expected: &str) {
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{arguments:?}");
 }
 
-/// Checks that a run against an API failed, and how; returns its log.
-fn assert_rejected(api: &FakeApi, expected: &str) -> String {
-    let finished = run(&["--master", &api.address(), OFF]);
-    let (log, last) = finished.stderr.trim_end().rsplit_once('\n').unwrap();
-    assert_eq!(last, format!("Error: {expected}"));
-    assert_eq!(finished.code, Some(1));
-    log.to_owned()
+/// Ends a program that waits, and returns its log.
+fn end(program: Program) -> String {
+    program.signal("TERM");
+    let finished = program.wait();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("Error"), "{}", finished.stderr);
+    finished.stderr
+}
+
+/// The warnings of a log.
+fn warnings(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.starts_with('W')).collect()
+}
+
+/// Starts the program against a server that refuses until the program has logged this, and waits
+/// until it is ready. Returns its log.
+fn wait_out(
+    refuse: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static,
+    told: &str,
+) -> String {
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let mended = Arc::clone(&is_mended);
+    let api = FakeApi::new(move |request| {
+        let refused = refuse(request).filter(|_| !is_mended.load(Ordering::Relaxed));
+        refused.unwrap_or_else(|| Answer::empty_list_or_watch(request))
+    });
+    let mut program = start(&[OFF, "--master", &api.address()], None);
+    program.wait_for_line(told);
+    mended.store(true, Ordering::Relaxed);
+    program.wait_for_line("ready: caches are filled");
+    end(program)
 }
 
 #[test]
@@ -110,7 +136,7 @@ fn the_proxy_of_the_environment_is_used_but_never_told() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_waited_for_and_then_told() {
+fn a_server_that_is_not_there_is_logged_once_and_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -122,59 +148,69 @@ fn a_server_that_is_not_there_is_waited_for_and_then_told() {
            users: [{{name: u, user: {{}}}}]}}"
     );
     std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
-    let finished = start(&[OFF, "--kubeconfig=config"], Some(folder.path())).wait();
-    let last = finished.stderr.lines().last().unwrap();
-    let expected =
-        format!("Error: cannot reach the API server at http://{address}/: GET /healthz: ");
-    assert!(last.starts_with(&expected), "{last}");
-    assert_eq!(finished.code, Some(1));
+    let mut program = start(&[OFF, "--kubeconfig=config"], Some(folder.path()));
+    program.wait_for_line("API server unreachable, trying again");
+    let api = FakeApi::at(address, Answer::empty_list_or_watch);
+    program.wait_for_line("API server reachable again");
+    program.wait_for_line("ready: caches are filled");
+    let log = end(program);
+    assert_eq!(warnings(&log).len(), 1, "{log}");
+    drop(api);
 }
 
 #[test]
-fn a_server_without_tls_is_told_at_once() {
+fn a_server_without_tls_is_logged_once_and_waited_for() {
     let api = FakeApi::new(|_| Answer::ok("ok"));
     let address = api.address().replace("http:", "https:");
-    let begin = begin();
-    let finished = run(&[OFF, "--master", &address]);
-    let last = finished.stderr.lines().last().unwrap();
-    assert!(
-        last.starts_with("Error: cannot reach the API server at https://"),
-        "{last}"
-    );
-    assert!(
-        last.ends_with("; check the address and the certificates of the kubeconfig"),
-        "{last}"
-    );
-    assert_eq!(finished.code, Some(1));
-    assert!(begin.elapsed() < Duration::from_secs(9));
+    let mut program = start(&[OFF, "--master", &address], None);
+    program.wait_for_line("no secure connection to the API server, trying again");
+    let log = end(program);
+    assert_eq!(warnings(&log).len(), 1, "{log}");
 }
 
 #[test]
-fn credentials_that_are_refused_are_told_in_one_line() {
-    let api = FakeApi::new(|_| Answer::failure(401, "Unauthorized", "Unauthorized"));
-    let expected = format!(
-        "the API server at {}/ does not accept the credentials: Unauthorized; \
-         check the token or client certificate",
-        api.address()
+fn credentials_that_are_refused_are_logged_once_and_waited_for() {
+    let refuse = |_: &Request| Some(Answer::failure(401, "Unauthorized", "Unauthorized"));
+    let log = wait_out(
+        refuse,
+        "API server does not accept the credentials, trying again",
     );
-    assert_rejected(&api, &expected);
+    assert_eq!(warnings(&log).len(), 1, "{log}");
+    assert!(
+        log.contains("API server accepts the credentials again"),
+        "{log}"
+    );
 }
 
 #[test]
-fn missing_rights_are_told_in_one_line() {
-    let api = FakeApi::new(|request| {
-        if request.path == "/api/v1/pods" {
-            return Answer::failure(403, "Forbidden", "pods is forbidden: User \"jane\" cannot");
-        }
-        Answer::empty_list_or_watch(request)
-    });
-    let log = assert_rejected(
-        &api,
-        "not allowed to list pods in all namespaces: pods is forbidden: User \"jane\" cannot; \
-         bind the ClusterRole system:controller:statefulset-controller, or one with the same \
-         rules, to this user",
+fn missing_rights_are_logged_once_and_waited_for() {
+    let refuse = |request: &Request| {
+        let message = "pods is forbidden: User \"jane\" cannot list resource \"pods\"";
+        let is_of_pods = request.path == "/api/v1/pods";
+        is_of_pods.then(|| Answer::failure(403, "Forbidden", message))
+    };
+    let log = wait_out(refuse, "rights are missing, trying again");
+    let warnings = warnings(&log);
+    assert_eq!(warnings.len(), 1, "{log}");
+    for part in [
+        "bind the ClusterRole system:controller:statefulset-controller",
+        "list pods in all namespaces",
+        "User \\\"jane\\\" cannot list",
+    ] {
+        assert!(warnings[0].contains(part), "{log}");
+    }
+    assert!(
+        log.contains("the API server allows what the program needs"),
+        "{log}"
     );
-    assert!(log.contains("starting") && !log.contains("ready"), "{log}");
+}
+
+#[test]
+fn a_program_that_waits_for_the_server_ends_at_a_signal() {
+    let api = FakeApi::new(|_| Answer::Silence);
+    let mut program = start(&[OFF, "--master", &api.address()], None);
+    program.wait_for_line("starting");
+    end(program);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
@@ -86,6 +87,39 @@ fn health_is_served_to_anybody_and_metrics_are_not() {
     program.signal("TERM");
     let finished = program.wait();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}
+
+#[test]
+fn a_program_without_rights_is_alive_and_becomes_ready_with_them() {
+    let is_granted = Arc::new(AtomicBool::new(false));
+    let granted = Arc::clone(&is_granted);
+    let api = FakeApi::new(move |request| {
+        if is_granted.load(Ordering::Relaxed) {
+            return Answer::empty_list_or_watch(request);
+        }
+        Answer::failure(
+            403,
+            "Forbidden",
+            "x is forbidden: User \"u\" cannot list resource \"x\"",
+        )
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (mut program, address) = serving(&api, folder.path(), &[]);
+    let certificate = folder.path().join("kube-controller-manager.crt");
+    let ask = |path| ask(address, &certificate, path);
+    program.wait_for_line("rights are missing, trying again");
+    assert_eq!(ask("/livez").0, 200);
+    let (code, body) = ask("/readyz?verbose");
+    assert!(
+        code == 500 && body.contains("[-]informer-sync failed"),
+        "{body}"
+    );
+    granted.store(true, Ordering::Relaxed);
+    program.wait_for_line("the API server allows what the program needs");
+    program.wait_for_line("ready: caches are filled");
+    assert_eq!(ask("/readyz").0, 200);
+    program.signal("TERM");
+    assert_eq!(program.wait().code, Some(0));
 }
 
 #[test]

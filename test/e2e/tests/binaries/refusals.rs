@@ -1,12 +1,14 @@
-//! How the controller binary says that it can't run: one line, and an exit code other than 0.
+//! Failures at the start of the controller binary: what can't become right ends it with one line
+//! and an exit code other than 0, the rest is logged once and waited for.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::harness::{Finished, Plane, Process, Programs, controller_arguments, programs};
+use crate::harness::{
+    Finished, History, Kind, Plane, Process, Programs, Signal, controller_arguments, programs, set,
+};
 
 /// Runs the controller to its end, outside of any cluster.
 fn run(programs: &Programs, arguments: &[String]) -> Finished {
@@ -65,21 +67,25 @@ fn a_missing_kubeconfig_is_named() {
     );
 }
 
-#[test]
-fn a_server_that_is_not_there_is_named() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = format!("https://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let arguments = [
-        "--leader-elect=false".to_owned(),
-        "--secure-port=0".to_owned(),
-        format!("--master={server}"),
-    ];
-    assert_refused(
-        &programs(),
-        &arguments,
-        &[&format!("cannot reach the API server at {server}")],
-    );
+/// Starts the controller with a kubeconfig that is of no use yet, and waits for the line that says
+/// so.
+fn start_refused(plane: &Plane, kubeconfig: &Path, further: &[&str], expected: &[&str]) -> Process {
+    let mut controller = plane.controller_of(kubeconfig, further);
+    let line = controller.logged("trying again");
+    for part in expected {
+        assert!(line.contains(part), "{line} lacks {part:?}");
+    }
+    controller
+}
+
+/// Ends a controller that waits: it has said what it lacks in one line.
+fn end_refused(controller: Process) {
+    controller.signal(Signal::TERM);
+    let finished = controller.wait();
+    assert_eq!(finished.code, Some(0), "{finished:#?}");
+    let told = finished.stderr.iter();
+    let told: Vec<_> = told.filter(|line| line.starts_with(['W', 'E'])).collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
 }
 
 #[test]
@@ -87,47 +93,59 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
     let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
-    assert_refused(
-        programs,
-        &controller_arguments(&wrong_token),
-        &[
-            "does not accept the credentials",
-            "check the token or client certificate",
-        ],
-    );
+    let expected = [
+        "API server does not accept the credentials",
+        "check the token",
+    ];
+    end_refused(start_refused(&plane, &wrong_token, &[], &expected));
     // Without credentials the server still answers, but allows nothing.
     let nobody = plane.kubeconfig_of(&json!({}));
-    assert_refused(
-        programs,
-        &controller_arguments(&nobody),
-        &[
-            "not allowed to list statefulsets.apps, pods, persistentvolumeclaims, \
-             controllerrevisions.apps in all namespaces",
-            "User \"system:anonymous\" cannot list resource",
-            "bind the ClusterRole system:controller:statefulset-controller",
-        ],
-    );
+    let expected = [
+        "list statefulsets.apps, pods, persistentvolumeclaims, controllerrevisions.apps in all \
+         namespaces",
+        "system:anonymous",
+        "bind the ClusterRole system:controller:statefulset-controller",
+    ];
+    end_refused(start_refused(&plane, &nobody, &[], &expected));
     let account = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
-    let mut arguments = controller_arguments(&account).to_vec();
-    arguments.push("--use-service-account-credentials".to_owned());
-    assert_refused(
-        programs,
-        &arguments,
-        &[
-            "not allowed to get serviceaccounts, create serviceaccounts/token",
-            "bind the ClusterRole system:kube-controller-manager",
-        ],
-    );
+    let flag = ["--use-service-account-credentials"];
+    let expected = [
+        "get serviceaccounts, create serviceaccounts/token",
+        "ClusterRole system:kube-controller-manager",
+    ];
+    end_refused(start_refused(&plane, &account, &flag, &expected));
     let other_authority = plane.kubeconfig_with(|kubeconfig| {
         let cluster = kubeconfig["clusters"][0]["cluster"].as_object_mut();
         cluster.unwrap().remove("certificate-authority-data");
     });
-    assert_refused(
-        programs,
-        &controller_arguments(&other_authority),
-        &[
-            "cannot reach the API server",
-            "check the address and the certificates",
-        ],
+    let expected = ["no secure connection to the API server", "UnknownIssuer"];
+    end_refused(start_refused(&plane, &other_authority, &[], &expected));
+}
+
+#[test]
+fn a_role_that_appears_later_lets_the_controller_work() {
+    let plane = Plane::start(&programs(), "20ms");
+    let kubeconfig = plane.kubeconfig_of_account("default", "late");
+    let expected = ["rights are missing", "list statefulsets.apps, pods"];
+    let mut controller = start_refused(&plane, &kubeconfig, &[], &expected);
+    let mut history = History::begin(&plane.api);
+    plane.api.create(Kind::Set, &set("web", 1));
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "metadata": {"name": "late"},
+        "roleRef": {
+            "apiGroup": group, "kind": "ClusterRole",
+            "name": "system:controller:statefulset-controller",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": "late", "namespace": "default"}],
+    });
+    plane.api.post(
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+        &binding,
     );
+    controller.logged("the API server allows what the program needs");
+    history.until("the set to be complete", |history| {
+        history.is_complete("web")
+    });
+    end_refused(controller);
 }

@@ -27,6 +27,10 @@ const CONFIG_MAPS: Resource = Resource {
 };
 /// How often it is read again.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// How soon it is read again after a first failure; each further pause is twice the one before.
+const RETRY_INTERVAL_MIN: Duration = Duration::from_secs(1);
+/// Lets a user read it.
+const READER: &str = "extension-apiserver-authentication-reader";
 
 /// Why the cluster's settings aren't known.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +47,11 @@ impl LookupError {
     /// Whether a right is missing.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Read(error) if error.is_forbidden())
+    }
+
+    /// Whether the state of the server has logged it.
+    fn is_told(&self) -> bool {
+        matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_told_by_server_state())
     }
 }
 
@@ -62,8 +71,8 @@ pub(crate) struct Lookup {
     client_ca: Option<Arc<ClientCa>>,
     /// To be filled with the proxies.
     request_header: Option<Arc<RequestHeader>>,
-    /// Why the last look was of no use.
-    trouble: Option<String>,
+    /// The failure that was logged last, until its end is.
+    told: Option<String>,
 }
 
 impl Lookup {
@@ -83,7 +92,7 @@ impl Lookup {
             provider,
             client_ca: wants_client_ca.then(empty),
             request_header: wants_request_header.then(proxies),
-            trouble: None,
+            told: None,
         }
     }
 
@@ -93,16 +102,43 @@ impl Lookup {
     ///
     /// The ConfigMap can't be read or used: then what was there stays.
     pub(crate) async fn look(&mut self) -> Result<(), LookupError> {
-        match read(&self.client, &self.provider).await {
-            Ok(settings) => {
-                self.take_up(settings);
-                Ok(())
+        let settings = read(&self.client, &self.provider).await?;
+        self.take_up(settings);
+        Ok(())
+    }
+
+    /// Looks once, and logs a change for the worse or the better. Returns whether it went well.
+    pub(crate) async fn look_or_log(&mut self) -> bool {
+        match self.look().await {
+            Ok(()) => {
+                if self.told.take().is_some() {
+                    tracing::info!("authentication settings of the cluster are known");
+                }
+                true
             }
             Err(error) => {
-                self.trouble = Some(error.to_string());
-                Err(error)
+                self.log(&error);
+                false
             }
         }
+    }
+
+    fn log(&mut self, error: &LookupError) {
+        let text = error.to_string();
+        if error.is_told() || self.told.as_ref() == Some(&text) {
+            return;
+        }
+        let advice = if error.is_forbidden() {
+            format!("; bind the Role {READER} in {NAMESPACE} to this user")
+        } else {
+            String::new()
+        };
+        tracing::warn!(
+            %error,
+            "cannot look up whose client certificates and request headers to believe, trying \
+             again{advice}"
+        );
+        self.told = Some(text);
     }
 
     /// Whose client certificates the cluster believes, if that was to be looked up.
@@ -115,28 +151,21 @@ impl Lookup {
         self.request_header.clone()
     }
 
-    /// Looks again and again until `stop`; what changes for the worse or the better is told.
+    /// Looks again and again until `stop`.
     pub(crate) async fn follow(mut self, stop: CancellationToken) {
-        loop {
-            let looking = async {
-                sleep(LOOK_INTERVAL).await;
-                let before = self.trouble.take();
-                match self.look().await {
-                    Ok(()) if before.is_some() => {
-                        tracing::info!("authentication settings of the cluster are known");
-                    }
-                    Ok(()) => {}
-                    Err(error) => {
-                        if before != self.trouble {
-                            tracing::warn!(%error, "authentication settings stay as they were");
-                        }
-                    }
+        let looking = async {
+            let mut retry = RETRY_INTERVAL_MIN;
+            loop {
+                if self.look_or_log().await {
+                    retry = RETRY_INTERVAL_MIN;
+                    sleep(LOOK_INTERVAL).await;
+                } else {
+                    sleep(retry).await;
+                    retry = (retry * 2).min(LOOK_INTERVAL);
                 }
-            };
-            if stop.run_until_cancelled(looking).await.is_none() {
-                return;
             }
-        }
+        };
+        stop.run_until_cancelled(looking).await;
     }
 
     fn take_up(&self, settings: Settings) {

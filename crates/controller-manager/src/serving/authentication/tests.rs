@@ -7,10 +7,12 @@ use std::time::Duration;
 use http::HeaderValue;
 use kube_test_control_plane::faults::{FaultAction, FaultError, RequestMatcher};
 use serde_json::json;
+use statefulset_client::fake::CapturedLog;
 use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
-use tokio::time::{advance, sleep};
+use tokio::time::{Instant, advance, sleep};
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
 use super::*;
 use crate::scripted::{client, failure};
@@ -359,4 +361,43 @@ async fn settings_that_cannot_be_read_or_used_are_told() {
     let expected = "cannot use ConfigMap kube-system/extension-apiserver-authentication: \
                     requestheader-allowed-names: ";
     assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_that_become_readable_are_logged_and_used() {
+    let log = CapturedLog::at(Level::INFO);
+    let ca = Ca::new();
+    let map = config_map(&ca, &ca).to_string();
+    let begin = Instant::now();
+    let late = client(move |_| match begin.elapsed().as_secs() {
+        0..20 => Err("connection refused"),
+        20..40 => Ok(failure(403, "Forbidden", "configmaps is forbidden")),
+        _ => Ok((200, map.clone())),
+    });
+    let lookup = Lookup::new(late, provider(), true, true);
+    let mut authentication = authentication(None);
+    authentication.client_ca = lookup.client_ca();
+    let stop = CancellationToken::new();
+    let following = spawn(lookup.follow(stop.clone()));
+    sleep(Duration::from_secs(100)).await;
+    let chain = [ca.client("jane", "")];
+    let user = authentication.authenticate(&chain, &HeaderMap::new()).await;
+    assert_eq!(user.unwrap().name, "jane");
+    stop.cancel();
+    following.await.unwrap();
+    let log = log.take();
+    // The outage is told by the state of the server.
+    let lines: Vec<_> = log.iter().filter(|line| line.contains("look up")).collect();
+    assert_eq!(lines.len(), 1, "{log:#?}");
+    assert!(
+        lines[0].ends_with(
+            "bind the Role extension-apiserver-authentication-reader in kube-system to this user"
+        ) || lines[0].contains("to this user error="),
+        "{log:#?}"
+    );
+    assert!(
+        log.last()
+            .unwrap()
+            .contains("authentication settings of the cluster are known")
+    );
 }

@@ -6,7 +6,6 @@ use statefulset_client::fake::CapturedLog;
 use tracing::Level;
 
 use super::*;
-use crate::error_line::error_line;
 use crate::scripted::{asked_client, failure};
 
 const ACCOUNT: &str = "/api/v1/namespaces/kube-system/serviceaccounts/statefulset-controller";
@@ -20,7 +19,7 @@ fn account() -> ServiceAccountName {
 
 /// Checks on a server that answers with this code for the account, and denies these rights, each
 /// `verb resource/subresource`, to whoever is asked about. Returns the reviews.
-async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), String>, Vec<Value>) {
+async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obstacle>, Vec<Value>) {
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&reviews);
     let client = asked_client(move |path, body| {
@@ -43,9 +42,12 @@ async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Stri
         let allowed = !denies.contains(&right.as_str());
         Ok((201, json!({"status": {"allowed": allowed}}).to_string()))
     });
-    let result = check_account(&client, &account()).await;
+    let result = check_tokens(&client, &account()).await;
+    if result.is_ok() {
+        warn_of_missing_rights(&client, &account()).await;
+    }
     let reviews = std::mem::take(&mut *reviews.lock().unwrap());
-    (result.map_err(|error| error_line(&error)), reviews)
+    (result, reviews)
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,10 +91,6 @@ async fn whoever_may_ask_for_tokens_is_asked_no_further() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_may_not_ask_for_tokens_is_told_what_to_grant() {
-    let start = "--use-service-account-credentials: not allowed to ";
-    let end = " in the namespace \"kube-system\"; bind the ClusterRole \
-               system:kube-controller-manager, or one with the same rules, to this user, or remove \
-               the flag";
     for (code, missing) in [
         (200, "create serviceaccounts/token"),
         (403, "get serviceaccounts, create serviceaccounts/token"),
@@ -104,7 +102,23 @@ async fn whoever_may_not_ask_for_tokens_is_told_what_to_grant() {
             "create serviceaccounts/token",
         ];
         let (result, _) = checked(code, all).await;
-        assert_eq!(result, Err(format!("{start}{missing}{end}")), "{code}");
+        let Err(Obstacle::Rights {
+            missing: found,
+            advice,
+            ..
+        }) = result
+        else {
+            panic!("{result:?}");
+        };
+        assert_eq!(
+            found,
+            format!("{missing} in the namespace \"kube-system\""),
+            "{code}"
+        );
+        assert!(
+            advice.contains("ClusterRole system:kube-controller-manager"),
+            "{advice}"
+        );
     }
 }
 
@@ -114,11 +128,13 @@ async fn an_account_that_is_missing_is_no_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_is_told() {
-    assert_eq!(
-        checked(500, &[]).await.0.unwrap_err(),
-        "get the service account kube-system/statefulset-controller: etcd failed"
+async fn a_server_that_fails_is_an_obstacle() {
+    assert_eq!(checked(500, &[]).await.0, Err(Obstacle::Told));
+    let refused = Obstacle::Request(
+        "cannot get the service account kube-system/statefulset-controller: etcd failed, trying again"
+            .to_owned(),
     );
+    assert_eq!(checked(400, &[]).await.0, Err(refused));
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,6 +160,7 @@ async fn a_server_that_answers_no_questions_about_rights_is_believed_to_grant_th
         ACCOUNT => Ok((200, "{}".to_owned())),
         _ => Ok(failure(403, "Forbidden", "no")),
     });
-    check_account(&client, &account()).await.unwrap();
+    check_tokens(&client, &account()).await.unwrap();
+    warn_of_missing_rights(&client, &account()).await;
     assert_eq!(log.take(), [""; 0]);
 }

@@ -1,9 +1,8 @@
-//! Whether the program can be the service account that `--use-service-account-credentials` names,
-//! and whether that may do the controller's work.
+//! The service account that `--use-service-account-credentials` names: the right to its tokens, and
+//! its own rights.
 //!
-//! No token is asked for yet: whoever waits for the lease has no use for one.
+//! No token is asked for yet: a program that waits for the lease has no use for one.
 
-use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use statefulset_client::resource::{
@@ -11,6 +10,8 @@ use statefulset_client::resource::{
 };
 use statefulset_client::rest::RestClient;
 use statefulset_client::transport::ServiceAccountName;
+
+use super::Obstacle;
 
 /// Where one asks about oneself.
 const SELF_REVIEWS: Resource = review("selfsubjectaccessreviews", "SelfSubjectAccessReview");
@@ -33,15 +34,11 @@ const fn review(plural: &'static str, kind: &'static str) -> Resource {
     }
 }
 
-/// Checks that tokens of the account may be had, and warns if the account may not do the work.
-///
-/// # Errors
-///
-/// Tokens may not be had, or the server can't be asked.
-pub(crate) async fn check_account(
+/// Checks that tokens of the account may be had.
+pub(super) async fn check_tokens(
     client: &RestClient,
     account: &ServiceAccountName,
-) -> anyhow::Result<()> {
+) -> Result<(), Obstacle> {
     let ServiceAccountName { namespace, name } = account;
     let mut needed = vec![("create", SERVICE_ACCOUNTS, "token")];
     match client.get(&SERVICE_ACCOUNTS, namespace, name).await {
@@ -49,18 +46,27 @@ pub(crate) async fn check_account(
         Err(error) if error.is_not_found() => needed.insert(0, ("create", SERVICE_ACCOUNTS, "")),
         Err(error) if error.is_forbidden() => needed.insert(0, ("get", SERVICE_ACCOUNTS, "")),
         Err(error) => {
-            return Err(error).with_context(|| format!("get the service account {account}"));
+            let action = format!("get the service account {account}");
+            return Err(Obstacle::of(&error, &action));
         }
     }
     let spec = json!({"resourceAttributes": {"namespace": namespace, "name": name}});
     let missing = denied(client, &SELF_REVIEWS, &spec, &needed).await;
-    if !missing.is_empty() {
-        bail!(
-            "--use-service-account-credentials: not allowed to {missing} in the namespace \
-             {namespace:?}; bind the ClusterRole system:kube-controller-manager, or one with the \
-             same rules, to this user, or remove the flag"
-        );
+    if missing.is_empty() {
+        return Ok(());
     }
+    Err(Obstacle::Rights {
+        missing: format!("{missing} in the namespace {namespace:?}"),
+        error: String::new(),
+        advice: "--use-service-account-credentials needs the ClusterRole \
+                 system:kube-controller-manager, or one with the same rules, bound to this user"
+            .to_owned(),
+    })
+}
+
+/// Warns if the account may not do the work. Requests tell it too, once there are any.
+pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &ServiceAccountName) {
+    let namespace = &account.namespace;
     let spec = json!({
         "user": account.user(),
         "groups": [
@@ -72,14 +78,12 @@ pub(crate) async fn check_account(
     });
     let missing = denied(client, &REVIEWS, &spec, &WRITES).await;
     if !missing.is_empty() {
-        // Requests tell it too, once there are any.
         tracing::warn!(
             %account, %missing,
             "the service account lacks rights; bind the ClusterRole \
              system:controller:statefulset-controller to it"
         );
     }
-    Ok(())
 }
 
 /// Those of the rights (verb, resource, subresource) that reviews of this form deny, as text.

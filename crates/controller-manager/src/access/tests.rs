@@ -1,0 +1,161 @@
+//! Tests of the wait for access, and of its log lines, under paused time.
+
+use std::sync::Mutex;
+
+use statefulset_client::fake::CapturedLog;
+use tracing::Level;
+
+use super::*;
+use crate::scripted::{Said, client, failure};
+
+/// Waits for a server that answers each list with the script, which is given the whole seconds
+/// since the start and the path; returns how long it took and what was logged.
+async fn waited(
+    script: impl Fn(u64, &str) -> Said + Send + Sync + 'static,
+) -> (Duration, Vec<String>) {
+    let log = CapturedLog::at(Level::INFO);
+    let start = Instant::now();
+    let client = client(move |path| script(start.elapsed().as_secs(), path));
+    wait_for_access(&client, &ServerState::default(), None).await;
+    (start.elapsed(), log.take())
+}
+
+fn empty() -> Said {
+    Ok((200, "{}".to_owned()))
+}
+
+fn forbidden(path: &str) -> Said {
+    let plural = path.rsplit('/').next().unwrap();
+    let message = format!("{plural} is forbidden: User \"jane\" cannot list resource \"{plural}\"");
+    Ok(failure(403, "Forbidden", &message))
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_that_is_there_is_not_logged() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let paths = Arc::clone(&asked);
+    let (after, log) = waited(move |_, path| {
+        paths.lock().unwrap().push(path.to_owned());
+        empty()
+    })
+    .await;
+    assert_eq!((after, log), (Duration::ZERO, Vec::new()));
+    assert_eq!(
+        *asked.lock().unwrap(),
+        [
+            "/apis/apps/v1/statefulsets",
+            "/api/v1/pods",
+            "/api/v1/persistentvolumeclaims",
+            "/apis/apps/v1/controllerrevisions",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_rights_are_logged_once_and_waited_for() {
+    let (after, log) = waited(|seconds, path| {
+        let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");
+        if is_missing && seconds < 60 {
+            forbidden(path)
+        } else {
+            empty()
+        }
+    })
+    .await;
+    assert_eq!(
+        log,
+        [
+            "WARN rights are missing, trying again; bind the ClusterRole \
+             system:controller:statefulset-controller, or one with the same rules, to this user \
+             missing=list pods, controllerrevisions.apps in all namespaces error=pods is \
+             forbidden: User \"jane\" cannot list resource \"pods\"",
+            "INFO the API server allows what the program needs after=65 s",
+        ]
+    );
+    assert_eq!(after.as_secs(), 65);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_change_of_missing_rights_is_logged() {
+    let (_, log) = waited(|seconds, path| match path {
+        "/api/v1/pods" if seconds < 5 => forbidden(path),
+        "/apis/apps/v1/statefulsets" if seconds < 10 => forbidden(path),
+        _ => empty(),
+    })
+    .await;
+    let missing: Vec<_> = log
+        .iter()
+        .filter_map(|line| Some(line.split_once("missing=")?.1.split_once(" error=")?.0))
+        .collect();
+    assert_eq!(
+        missing,
+        [
+            "list statefulsets.apps, pods in all namespaces",
+            "list statefulsets.apps in all namespaces",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_logged_by_the_server_state() {
+    let (after, log) = waited(|seconds, _| match seconds {
+        0..20 => Err("connection refused"),
+        20..40 => Ok(failure(401, "Unauthorized", "Unauthorized")),
+        40..60 => Ok(failure(500, "InternalError", "etcd failed")),
+        _ => empty(),
+    })
+    .await;
+    assert_eq!(after.as_secs(), 65);
+    let starts = [
+        "WARN API server unreachable, trying again",
+        "WARN API server does not accept the credentials, trying again",
+        "INFO API server accepts the credentials again",
+        "WARN API server fails to answer, trying again",
+        "INFO API server answers again",
+    ];
+    assert_eq!(log.len(), starts.len(), "{log:#?}");
+    for (line, start) in log.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_is_not_served_yet_is_waited_for() {
+    let (_, log) = waited(|seconds, path| match path {
+        "/apis/apps/v1/statefulsets" if seconds < 20 => Ok(failure(
+            404,
+            "NotFound",
+            "the server knows no such resource",
+        )),
+        _ => empty(),
+    })
+    .await;
+    assert_eq!(
+        log,
+        [
+            "WARN cannot list statefulsets.apps: the server knows no such resource, trying again",
+            "INFO the API server allows what the program needs after=25 s",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_its_time_is_logged_and_waited_for() {
+    let log = CapturedLog::at(Level::INFO);
+    let begin = Instant::now();
+    let slow = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        sleep(Duration::from_secs(30)).await;
+        let body = kube::client::Body::from(b"{}".to_vec());
+        Ok::<_, tower::BoxError>(http::Response::new(body))
+    });
+    let client = RestClient::from_service(slow);
+    wait_for_access(&client, &ServerState::default(), None).await;
+    assert_eq!(begin.elapsed().as_secs(), 120);
+    assert_eq!(
+        log.take(),
+        [
+            "WARN no answer from the API server for 10 s, waiting",
+            "INFO the API server allows what the program needs after=120 s",
+        ]
+    );
+}
