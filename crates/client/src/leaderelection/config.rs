@@ -116,10 +116,22 @@ impl LeaderElectionConfig {
     }
 
     /// How long after the start of a renewal its holder may still begin to write: it gives up by
-    /// then, and no rival takes the lease before the seconds that it holds are over.
+    /// then, and no rival takes the lease before the seconds that it holds are over. A tenth of
+    /// these is always left for what was written to arrive.
     pub(super) fn write_window(&self) -> Duration {
-        let recorded = Duration::from_secs(self.lease_duration.as_secs());
-        self.renew_deadline.min(recorded)
+        let recorded = self.recorded();
+        self.renew_deadline.min(recorded - recorded / 10)
+    }
+
+    /// How long what was written may take to arrive: what the lease has left after the last moment
+    /// at which a write begins.
+    pub(super) fn transit_max(&self) -> Duration {
+        self.recorded() - self.write_window()
+    }
+
+    /// The duration that rivals read in the lease.
+    fn recorded(&self) -> Duration {
+        Duration::from_secs(self.lease_duration.as_secs())
     }
 }
 
@@ -178,13 +190,13 @@ mod tests {
 
     #[test]
     fn what_the_lease_cannot_hold_ends_the_window_of_writes() {
-        assert_eq!(
-            config(15_000, 10_000, 2_000).write_window(),
-            Duration::from_secs(10)
-        );
+        let default = config(15_000, 10_000, 2_000);
+        assert_eq!(default.write_window(), Duration::from_secs(10));
+        assert_eq!(default.transit_max(), Duration::from_secs(5));
         // Rivals read 1 s.
         let short = config(1_900, 1_500, 300);
         assert_eq!(short.lease_duration_seconds(), 1);
-        assert_eq!(short.write_window(), Duration::from_secs(1));
+        assert_eq!(short.write_window(), Duration::from_millis(900));
+        assert_eq!(short.transit_max(), Duration::from_millis(100));
     }
 }

@@ -111,7 +111,7 @@ impl LeaderElector {
             lock,
             jitter,
             metrics,
-            fence: Fence::new(monotonic),
+            fence: Fence::new(monotonic).with_transit_max(config.transit_max()),
             clock,
             shared: Arc::new(shared),
             failure: None,

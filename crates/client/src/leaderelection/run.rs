@@ -84,7 +84,7 @@ impl LeaderElector {
         self.metrics.master_status(&name, false);
         match &ended {
             Ended::Lost(lost) => tracing::error!(%lock, "failed to renew the lease: {lost}"),
-            _ if self.config.release_on_cancel => self.release_in_time().await,
+            Ended::Finished(_) if self.config.release_on_cancel => self.release_if_quiet().await,
             _ => {}
         }
         self.lock.record_event("stopped leading");
@@ -134,6 +134,16 @@ impl LeaderElector {
                 Try::Failed => {}
                 Try::Taken { holder } => return Some(Lost::Taken { holder }),
             }
+        }
+    }
+
+    /// Gives the lease up, unless a write of this process may still arrive: then the lease has to
+    /// run out, as after a crash at the moment of that write.
+    async fn release_if_quiet(&mut self) {
+        if self.fence.is_quiet_for(self.config.lease_duration) {
+            self.release_in_time().await;
+        } else {
+            tracing::info!(lock = %self.lock.at(), "the lease is left to run out, as a write without an answer may still arrive");
         }
     }
 

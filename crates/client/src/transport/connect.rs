@@ -11,9 +11,10 @@ use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::client::legacy::{Builder, Client};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::config::Config;
+use tokio::net::TcpStream;
 use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 
 use super::fenced_io::FencedIo;
@@ -24,6 +25,8 @@ use crate::leaderelection::Fence;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the kernel probes a silent connection.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+/// The least time for which the kernel tries to deliver bytes; 0 would stand for its own limit.
+const TRANSIT_MIN: Duration = Duration::from_millis(1);
 /// A connection on which nothing is heard for so long is sent a ping.
 /// Upstream: `HTTP2_READ_IDLE_TIMEOUT_SECONDS`.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
@@ -44,21 +47,25 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Cl
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(TCP_KEEPALIVE));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(fence.map(|fence| fence.transit_max().max(TRANSIT_MIN)));
+    let fence = fence.cloned();
+    let tcp = tcp.map_response(move |io| fenced(io, fence.clone()));
     let Some(proxy) = &config.proxy_url else {
-        return over(config, fence, tcp);
+        return over(config, tcp);
     };
     match proxy.scheme_str() {
         Some("socks5" | "socks5h") => {
             let socks = SocksV5::new(proxy.clone(), tcp);
             match user_info(proxy) {
-                Some((user, password)) => over(config, fence, socks.with_auth(user, password)),
-                None => over(config, fence, socks),
+                Some((user, password)) => over(config, socks.with_auth(user, password)),
+                None => over(config, socks),
             }
         }
-        Some("http") => over(config, fence, tunnel(proxy, tcp)?),
+        Some("http") => over(config, tunnel(proxy, tcp)?),
         Some("https") => {
             let secured = config.rustls_https_connector_with_connector(tcp)?;
-            over(config, fence, tunnel(proxy, secured)?)
+            over(config, tunnel(proxy, secured)?)
         }
         scheme => {
             // The rest of the URL may hold a password.
@@ -66,6 +73,17 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Cl
             Err(format!("proxy {scheme}://{host} is neither http, https nor socks5").into())
         }
     }
+}
+
+/// Puts a connection behind a fence. The system is told to drop what it has not delivered when such
+/// a connection is closed, however that comes: every write whose answer came was delivered.
+fn fenced(io: TokioIo<TcpStream>, fence: Option<Fence>) -> FencedIo<TokioIo<TcpStream>> {
+    if fence.is_some()
+        && let Err(error) = io.inner().set_zero_linger()
+    {
+        tracing::warn!(%error, "a connection can't be told to drop what it has not delivered");
+    }
+    FencedIo::new(io, fence)
 }
 
 fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, BoxError> {
@@ -104,7 +122,7 @@ fn unescape(text: &str) -> String {
 }
 
 /// Puts TLS, HTTP and the credentials over a connector.
-fn over<C>(config: &Config, fence: Option<&Fence>, connector: C) -> Result<kube::Client, BoxError>
+fn over<C>(config: &Config, connector: C) -> Result<kube::Client, BoxError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -118,9 +136,7 @@ where
         let resolver = FixedServerNameResolver::new(name.clone().try_into()?);
         tls = tls.with_server_name_resolver(resolver);
     }
-    let fence = fence.cloned();
-    let fenced = connector.map_response(move |io| FencedIo::new(io, fence.clone()));
-    let secured = tls.enable_all_versions().wrap_connector(fenced);
+    let secured = tls.enable_all_versions().wrap_connector(connector);
     let limited = service_fn(move |uri: Uri| {
         let connecting = secured.clone().oneshot(uri);
         Box::pin(async move {
@@ -151,7 +167,101 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::task::Poll;
+
+    use http::Request;
+    use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+    use tokio::net::TcpListener;
+
     use super::*;
+    use crate::clock::{MonotonicClock as _, TokioClock};
+
+    fn open_fence() -> Fence {
+        let clock = TokioClock::new();
+        let fence = Fence::new(Arc::new(clock));
+        fence.open_until(clock.elapsed() + Duration::from_secs(3600));
+        fence
+    }
+
+    /// Reads to the end of a connection; returns how many bytes came, and how it ended.
+    async fn drain(mut peer: TcpStream) -> (usize, io::Result<usize>) {
+        let mut bytes = Vec::new();
+        let ended = peer.read_to_end(&mut bytes).await;
+        (bytes.len(), ended)
+    }
+
+    #[tokio::test]
+    async fn bytes_that_wait_in_the_system_are_dropped_with_the_lease() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap());
+        let (ours, peer) = tokio::join!(ours, listener.accept());
+        let (ours, (peer, _)) = (ours.unwrap(), peer.unwrap());
+        ours.writable().await.unwrap();
+        let fence = open_fence();
+        let mut connection = TokioIo::new(fenced(TokioIo::new(ours), Some(fence.clone())));
+        let chunk = [b'x'; 64 * 1024];
+        let mut written = 0;
+        std::future::poll_fn(|context| {
+            // The peer reads nothing, so the buffers fill up.
+            while let Poll::Ready(sent) =
+                std::pin::Pin::new(&mut connection).poll_write(context, &chunk)
+            {
+                written += sent.unwrap();
+            }
+            Poll::Ready(())
+        })
+        .await;
+        fence.close();
+        assert!(connection.read_u8().await.is_err());
+        drop(connection);
+        let (arrived, ended) = drain(peer).await;
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+        assert!(arrived < written, "{arrived} of {written} bytes arrived");
+    }
+
+    #[tokio::test]
+    async fn a_lost_lease_resets_the_connection_of_a_request() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let fence = open_fence();
+        let config = Config::new(server.parse().unwrap());
+        let client = connect(&config, Some(&fence)).unwrap();
+        let body = Body::from(vec![b'x'; 64 << 20]);
+        let request = Request::post("/").body(body).unwrap();
+        let losing = async {
+            let (peer, _) = listener.accept().await.unwrap();
+            peer.readable().await.unwrap();
+            fence.close();
+            peer
+        };
+        let (sent, peer) = tokio::join!(client.send(request), losing);
+        assert!(sent.is_err());
+        let (_, ended) = drain(peer).await;
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn bytes_that_nobody_takes_end_the_connection_in_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let fence = open_fence().with_transit_max(Duration::from_millis(300));
+        let config = Config::new(server.parse().unwrap());
+        let client = connect(&config, Some(&fence)).unwrap();
+        let request = Request::post("/")
+            .body(Body::from(vec![b'x'; 64 << 20]))
+            .unwrap();
+        let (sent, peer) = tokio::join!(client.send(request), listener.accept());
+        let error = sent.unwrap_err();
+        let is_timeout = crate::error::causes(&error).any(|cause| {
+            let error = cause.downcast_ref::<io::Error>();
+            error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+        });
+        assert!(is_timeout, "{error:?}");
+        // Until now it has read nothing.
+        drop(peer);
+    }
 
     #[test]
     fn credentials_of_a_proxy_are_unescaped() {

@@ -1,33 +1,68 @@
-//! The last look at the fence: when a connection hands bytes to the system.
+//! The last look at the fence: when a connection hands bytes to the system, and when the lease is
+//! lost.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::future::BoxFuture;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-use crate::leaderelection::Fence;
+use crate::leaderelection::{Fence, NotLeading};
 
 /// A connection that breaks when it is to send something while its fence is closed. A request may
 /// have waited for its connection, its encryption, or its turn among others, and the process may
 /// have been stopped meanwhile; nothing is left to wait for here.
+///
+/// It also breaks when the fence is closed for good. Its owner then drops it, and a socket that
+/// doesn't linger is reset: what the system has not delivered is dropped.
 pub(super) struct FencedIo<T> {
     io: T,
-    fence: Option<Fence>,
+    fence: Option<Watched>,
+}
+
+struct Watched {
+    fence: Fence,
+    closed: BoxFuture<'static, ()>,
+    is_closed: bool,
 }
 
 impl<T> FencedIo<T> {
     /// A connection behind a fence; without one everything passes.
     pub(super) fn new(io: T, fence: Option<Fence>) -> Self {
+        let fence = fence.map(|fence| Watched {
+            closed: Box::pin(fence.closed()),
+            fence,
+            is_closed: false,
+        });
         Self { io, fence }
     }
 
+    /// Fails if nothing may be sent.
     fn check(&self) -> io::Result<()> {
         match &self.fence {
-            Some(fence) => fence.check().map_err(io::Error::other),
+            Some(watched) => watched.fence.check().map_err(io::Error::other),
             None => Ok(()),
         }
+    }
+
+    /// Fails if the fence was closed for good; if not, wakes the task when it is.
+    fn check_closed(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some(watched) = &mut self.fence else {
+            return Ok(());
+        };
+        watched.is_closed |= watched.closed_now(context);
+        if watched.is_closed {
+            return Err(io::Error::other(NotLeading));
+        }
+        Ok(())
+    }
+}
+
+impl Watched {
+    fn closed_now(&mut self, context: &mut Context<'_>) -> bool {
+        !self.is_closed && self.closed.as_mut().poll(context).is_ready()
     }
 }
 
@@ -55,6 +90,7 @@ impl<T: Write + Unpin> Write for FencedIo<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_closed(context)?;
         Pin::new(&mut self.io).poll_flush(context)
     }
 
@@ -69,6 +105,7 @@ impl<T: Read + Unpin> Read for FencedIo<T> {
         context: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check_closed(context)?;
         Pin::new(&mut self.io).poll_read(context, buffer)
     }
 }
@@ -89,7 +126,6 @@ mod tests {
 
     use super::*;
     use crate::clock::{MonotonicClock as _, TokioClock};
-    use crate::leaderelection::NotLeading;
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_sends_nothing_while_its_fence_is_closed() {
@@ -109,5 +145,26 @@ mod tests {
         let mut sent = String::new();
         theirs.read_to_string(&mut sent).await.unwrap();
         assert_eq!((sent.as_str(), &answer), ("in time", b"answer"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_breaks_when_its_fence_is_closed_for_good() {
+        let clock = TokioClock::new();
+        let fence = Fence::new(Arc::new(clock));
+        fence.open_until(clock.elapsed() + Duration::from_secs(10));
+        let (ours, theirs) = tokio::io::duplex(64);
+        let io = FencedIo::new(TokioIo::new(ours), Some(fence.clone()));
+        let mut connection = TokioIo::new(io);
+        let mut answer = [0; 6];
+        let close = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            fence.close();
+        };
+        let (read, ()) = tokio::join!(connection.read_exact(&mut answer), close);
+        assert!(read.unwrap_err().get_ref().unwrap().is::<NotLeading>());
+        fence.open_until(clock.elapsed() + Duration::from_secs(10));
+        // The next term has connections of its own.
+        assert!(connection.flush().await.is_err());
+        drop(theirs);
     }
 }

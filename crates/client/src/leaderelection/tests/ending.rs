@@ -11,7 +11,9 @@ use tracing::Level;
 
 use super::super::{ConfigError, Ended, LeaderElectionConfig, LeaderElector, Lost, NotLeading};
 use super::support::{Candidate, Fault, Server, never};
+use crate::config::{ClientOptions, layered};
 use crate::fake::CapturedLog;
+use crate::resource::PODS;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -238,4 +240,46 @@ async fn an_elector_needs_an_identity_and_times_that_work() {
     };
     let error = LeaderElector::new(config, Candidate::parts(&server, "a")).err();
     assert_eq!(error, Some(ConfigError::LeaseTooShort));
+}
+
+/// Runs an election that releases its lease, whose work writes to a server that never answers and
+/// ends this long after it has given up. Returns the holder afterwards, and what was logged.
+async fn holder_after_silence(pause: Duration) -> (serde_json::Value, Vec<String>) {
+    let log = CapturedLog::at(Level::INFO);
+    let server = Server::new();
+    let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
+    let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
+        std::future::pending::<Result<http::Response<kube::client::Body>, tower::BoxError>>()
+    });
+    let options = ClientOptions {
+        fence: Some(candidate.elector.fence()),
+        ..ClientOptions::default()
+    };
+    let client = layered(silent, &options);
+    let work = async {
+        let writing = client.create(&PODS, "ns", "{}".to_owned());
+        assert!(tokio::time::timeout(SECOND, writing).await.is_err());
+        sleep(pause).await;
+    };
+    let cancelled = CancellationToken::new();
+    let ended = candidate.elector.run(&cancelled, work).await;
+    assert_eq!(ended, Ended::Finished(()));
+    (server.spec("holderIdentity"), log.take())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_runs_out_while_a_write_may_still_arrive() {
+    let (holder, log) = holder_after_silence(14 * SECOND).await;
+    assert_eq!(holder, "a");
+    assert_eq!(
+        log.last().unwrap(),
+        "INFO the lease is left to run out, as a write without an answer may still arrive \
+         lock=kube-system/lock"
+    );
+    let (holder, log) = holder_after_silence(15 * SECOND).await;
+    assert_eq!(holder, "");
+    assert_eq!(
+        log.last().unwrap(),
+        "INFO the lease is given up lock=kube-system/lock"
+    );
 }

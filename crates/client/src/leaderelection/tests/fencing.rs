@@ -192,3 +192,59 @@ async fn a_connection_that_the_fence_cut_is_no_fault_of_the_server() {
         "{lines:?}"
     );
 }
+
+/// A client of a server that answers every write with this code after a second; never if there is
+/// none.
+fn answering(fence: &Fence, code: Option<u16>) -> RestClient {
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
+        sleep(Duration::from_secs(1)).await;
+        let Some(code) = code else {
+            return std::future::pending().await;
+        };
+        let response = http::Response::builder().status(code);
+        Ok::<_, tower::BoxError>(response.body(kube::client::Body::from(b"{}".to_vec()))?)
+    });
+    let options = ClientOptions {
+        fence: Some(fence.clone()),
+        ..ClientOptions::default()
+    };
+    layered(service, &options)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fence_is_quiet_once_each_write_is_answered() {
+    let clock = Arc::new(SleepyClock::default());
+    let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
+    fence.open_until(Duration::from_secs(3600));
+    let lease = Duration::from_secs(15);
+    assert!(fence.is_quiet_for(lease));
+    let client = answering(&fence, Some(200));
+    let look = async {
+        sleep(Duration::from_millis(500)).await;
+        fence.is_quiet_for(lease)
+    };
+    let (written, quiet_meanwhile) = tokio::join!(write(&client), look);
+    assert!(written.is_ok() && !quiet_meanwhile);
+    assert!(fence.is_quiet_for(lease));
+    // A read is no write, whatever becomes of it.
+    let silent = answering(&fence, None);
+    let given_up = tokio::time::timeout(Duration::from_secs(2), read(&silent)).await;
+    assert!(given_up.is_err() && fence.is_quiet_for(lease));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_without_an_answer_may_arrive_for_a_while() {
+    for code in [None, Some(500), Some(504)] {
+        let clock = Arc::new(SleepyClock::default());
+        let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
+        fence.open_until(Duration::from_secs(3600));
+        let lease = Duration::from_secs(15);
+        let client = answering(&fence, code);
+        // Given up when it is dropped.
+        let ended = tokio::time::timeout(Duration::from_secs(2), write(&client)).await;
+        assert!(ended.is_err() == code.is_none());
+        assert!(!fence.is_quiet_for(lease), "{code:?}");
+        clock.sleep(lease);
+        assert!(fence.is_quiet_for(lease), "{code:?}");
+    }
+}
