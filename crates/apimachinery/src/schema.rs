@@ -32,7 +32,9 @@ pub use self::table::fields;
 pub use self::table::find_type;
 pub use self::table::is_known;
 pub use self::table::type_of_kind;
+pub use self::unknown::drop_unknown_members;
 pub use self::unknown::unknown_members;
+pub use self::unknown::unknown_members_agree;
 
 /// What becomes of members that the schema does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 
-use crate::data::{TEMPLATE_PATH, TEMPLATE_TYPE};
+use crate::data::{DIRECTIVE, TEMPLATE_PATH, TEMPLATE_TYPE};
 use crate::error::Error;
 
 #[cfg(test)]
@@ -68,12 +68,12 @@ pub(crate) fn recorded_template(
         return Ok(Some(json!({})));
     }
     if template
-        .get("$patch")
+        .get(DIRECTIVE)
         .is_some_and(|directive| directive == "replace")
     {
         template
             .as_object_mut()
-            .map(|members| members.remove("$patch"));
+            .map(|members| members.remove(DIRECTIVE));
         return Ok(Some(template));
     }
     let merged = strategic_merge::apply(TEMPLATE_TYPE, &set.spec.template.to_value(), &template);

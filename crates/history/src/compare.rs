@@ -12,22 +12,22 @@ use crate::data::{RevisionData, encode, known_members};
 #[cfg(test)]
 mod tests;
 
-/// The revisions that hold `data`, in the order given. Each is compared when it is asked for, as
-/// mostly the last one decides.
+/// The revisions that hold `data`, in the order given; unknown members that only one side holds
+/// don't count. Each is compared when it is asked for.
 ///
 /// Upstream: `FindEqualRevisions`.
-pub fn find_equal_revisions<'a>(
+pub fn find_equal_revisions<'a, 'd>(
     revisions: &'a [Arc<ControllerRevision>],
-    data: &'a RevisionData,
-) -> impl DoubleEndedIterator<Item = &'a Arc<ControllerRevision>> {
+    data: &'d RevisionData,
+) -> impl DoubleEndedIterator<Item = &'a Arc<ControllerRevision>> + use<'a, 'd> {
     revisions
         .iter()
         .filter(|revision| data.equals(&revision.data))
 }
 
 /// Whether a recorded revision means what `data` means although its bytes differ: applied,
-/// defaulted and recorded anew it gives what the reference would record of the set now, and every
-/// unknown member that it records is still there with the same value.
+/// defaulted and recorded anew it gives what the reference would record of the set now, and no
+/// unknown member that both hold differs.
 ///
 /// A revision that can't be read doesn't match.
 ///
@@ -49,5 +49,5 @@ pub fn matches_semantically(
         return false;
     };
     data.known().is_some_and(|known| *known == encode(template))
-        && data.has_unknown_members_of(&recorded)
+        && data.agrees_on_unknown_members(&recorded)
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
-use kube_apimachinery::schema::{Path, UnknownMembers, get_path, normalize, unknown_members};
+use kube_apimachinery::schema::{
+    UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
+};
 use serde_json::{Value, json};
 use statefulset_controller_util::stateful_set::PodTemplate;
 
@@ -15,14 +17,19 @@ mod tests;
 pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
 /// Where the template stands in a set; error texts name it.
 pub(crate) const TEMPLATE_PATH: &str = "spec.template";
+/// The member that says what a strategic merge does with the template that holds it.
+pub(crate) const DIRECTIVE: &str = "$patch";
 
 /// What a set's template would be recorded as.
 pub struct RevisionData {
     template: PodTemplate,
     recorded: Arc<str>,
-    /// What the reference, which drops what it doesn't know, would record; none where the template
-    /// has a value that the reference's types can't hold.
-    known: OnceLock<Option<Arc<str>>>,
+    /// The same in the form of v1.34 and later, where `recorded` has the form of earlier versions.
+    newer_form: Option<Arc<str>>,
+    /// What the reference, which drops what it doesn't know, would record: in the form of v1.36.2,
+    /// and in the form of `recorded` where that is another. Empty where the template has a value
+    /// that the reference's types can't hold.
+    known: OnceLock<Vec<Arc<str>>>,
 }
 
 impl RevisionData {
@@ -31,6 +38,7 @@ impl RevisionData {
         Self {
             recorded: encode(template.to_value()),
             template: template.clone(),
+            newer_form: None,
             known: OnceLock::new(),
         }
     }
@@ -41,9 +49,11 @@ impl RevisionData {
     pub fn with_null_creation_time(template: &PodTemplate) -> Self {
         let mut value = template.to_value();
         add_null_creation_times(&mut value);
+        let newer = Self::new(template);
         Self {
             recorded: encode(value),
-            ..Self::new(template)
+            newer_form: Some(Arc::clone(newer.recorded())),
+            ..newer
         }
     }
 
@@ -55,25 +65,77 @@ impl RevisionData {
     /// The bytes that the reference would record: the template without members that v1.36.2
     /// doesn't know. `None` where the reference couldn't read the template.
     pub fn known(&self) -> Option<&Arc<str>> {
-        let build = || known_members(&self.template.to_value()).ok().map(encode);
-        self.known.get_or_init(build).as_ref()
+        self.known_forms().first()
     }
 
-    /// Whether a recorded revision holds this data: these bytes, or those that the reference would
-    /// have recorded.
+    fn known_forms(&self) -> &[Arc<str>] {
+        self.known.get_or_init(|| {
+            let Ok(known) = known_members(&self.template.to_value()) else {
+                return Vec::new();
+            };
+            let mut forms = vec![encode(known.clone())];
+            if self.newer_form.is_some() {
+                let mut older = known;
+                add_null_creation_times(&mut older);
+                forms.push(encode(older));
+            }
+            forms
+        })
+    }
+
+    /// Whether a recorded revision holds these very bytes, in the form of either version.
+    pub fn is_recorded_as(&self, data: &str) -> bool {
+        let newer_form = self.newer_form.as_deref();
+        *self.recorded == *data || newer_form == Some(data)
+    }
+
+    /// Whether a recorded revision holds this data: these bytes, or, without the members that
+    /// v1.36.2 doesn't know, the bytes that the reference would record. An unknown member may have
+    /// appeared or disappeared; one that both hold must have the same value.
     pub fn equals(&self, data: &str) -> bool {
-        *self.recorded == *data || self.known().is_some_and(|known| **known == *data)
+        self.is_recorded_as(data)
+            || self.known_forms().iter().any(|known| **known == *data)
+            || self.equals_without_unknown_members(data)
     }
 
-    /// Whether every unknown member of a recorded template is in this one with the same value.
-    pub(crate) fn has_unknown_members_of(&self, recorded_template: &Value) -> bool {
-        let (mut template, mut recorded_template) =
-            (self.template.to_value(), recorded_template.clone());
-        numbers_as_doubles(&mut template);
-        numbers_as_doubles(&mut recorded_template);
-        unknown_members(TEMPLATE_TYPE, &recorded_template)
-            .into_iter()
-            .all(|(path, value): (Path, &Value)| get_path(&template, &path) == Some(value))
+    /// As [`Self::equals`], of data that holds unknown members.
+    fn equals_without_unknown_members(&self, data: &str) -> bool {
+        if self.known_forms().is_empty() {
+            return false;
+        }
+        let Ok(mut data) = serde_json::from_str::<Value>(data) else {
+            return false;
+        };
+        let Some(template) = data.pointer_mut("/spec/template") else {
+            return false;
+        };
+        let directive = template
+            .as_object_mut()
+            .and_then(|members| members.remove(DIRECTIVE));
+        let mut known = template.clone();
+        if !drop_unknown_members(TEMPLATE_TYPE, &mut known)
+            || !self.agrees_on_unknown_members(template)
+        {
+            return false;
+        }
+        if let (Some(directive), Value::Object(members)) = (directive, &mut known) {
+            members.insert(DIRECTIVE.to_owned(), directive);
+        }
+        *template = known;
+        let without = to_go_string(&data);
+        self.known_forms().iter().any(|known| **known == *without)
+    }
+
+    /// Whether each unknown member that both this template and a recorded one hold has the same
+    /// value in both, as recorded. Elements of lists are compared by their place, so this counts
+    /// only where the two are alike in what is known.
+    pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
+        unknown_members_agree(
+            TEMPLATE_TYPE,
+            &self.template.to_value(),
+            recorded_template,
+            &are_recorded_alike,
+        )
     }
 
     /// The labels of the template; a revision carries them.
@@ -119,13 +181,21 @@ fn add_null_creation_time(object: &mut Value) {
     }
 }
 
+/// Whether two values are recorded by the same bytes.
+fn are_recorded_alike(a: &Value, b: &Value) -> bool {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    numbers_as_doubles(&mut a);
+    numbers_as_doubles(&mut b);
+    a == b
+}
+
 /// The bytes that record a template.
 ///
 /// Upstream: `getPatch`.
 pub(crate) fn encode(mut template: Value) -> Arc<str> {
     numbers_as_doubles(&mut template);
     if let Value::Object(members) = &mut template {
-        members.insert("$patch".to_owned(), Value::from("replace"));
+        members.insert(DIRECTIVE.to_owned(), Value::from("replace"));
     }
     to_go_string(&json!({"spec": {"template": template}})).into()
 }

@@ -45,7 +45,7 @@ impl SemanticMatches {
         )))
     }
 
-    /// Whether the revision means what the set's template does.
+    /// Whether the revision holds or means what the set's template does.
     ///
     /// Upstream: `statefulSetMatchesRevision`.
     fn matches(
@@ -63,7 +63,7 @@ impl SemanticMatches {
         if self.lock().get(&key).is_some() {
             return true;
         }
-        let matches = matches_semantically(set, data, revision);
+        let matches = data.equals(&revision.data) || matches_semantically(set, data, revision);
         if matches {
             self.lock().insert(key, ());
         }
@@ -75,8 +75,29 @@ impl SemanticMatches {
     }
 }
 
+/// The recorded revision that holds the set's template. Several may, as unknown members appear and
+/// disappear: the same bytes win, then the latest revision, then the newest of the older ones.
+fn find_equal<'a>(
+    semantic: Option<&SemanticMatches>,
+    set: &StatefulSet,
+    data: &RevisionData,
+    revisions: &'a [Arc<ControllerRevision>],
+) -> Option<&'a Arc<ControllerRevision>> {
+    let is_exact = |revision: &&Arc<ControllerRevision>| data.is_recorded_as(&revision.data);
+    let is_equal = |latest: &&Arc<ControllerRevision>| match semantic {
+        Some(semantic) => semantic.matches(set, data, latest),
+        None => data.equals(&latest.data),
+    };
+    let (latest, older) = revisions.split_last()?;
+    let exact = revisions.iter().rfind(is_exact);
+    exact
+        .or_else(|| Some(latest).filter(is_equal))
+        .or_else(|| find_equal_revisions(older, data).next_back())
+}
+
 /// Finds the set's current and update revision in its sorted history, creating or renumbering the
-/// update revision where that is due. `data` is what the set's template would be recorded as. With no `semantic`, only equal bytes are equal.
+/// update revision where that is due. `data` is what the set's template would be recorded as. With
+/// no `semantic`, the meaning of a revision doesn't count.
 ///
 /// # Errors
 ///
@@ -93,12 +114,10 @@ pub(crate) async fn get_stateful_set_revisions(
     let collision_count = set.status.collision_count.unwrap_or(0);
     let next = next_revision(revisions);
     let latest = revisions.last();
-    let equal = find_equal_revisions(revisions, data).next_back();
-
     let Created {
         revision: update,
         collision_count,
-    } = match (equal, latest) {
+    } = match (find_equal(semantic, set, data, revisions), latest) {
         (Some(equal), Some(latest)) if Arc::ptr_eq(equal, latest) => Created {
             revision: Arc::clone(latest),
             collision_count,
@@ -110,10 +129,6 @@ pub(crate) async fn get_stateful_set_revisions(
                 collision_count,
             }
         }
-        (None, Some(latest)) if semantic.is_some_and(|s| s.matches(set, data, latest)) => Created {
-            revision: Arc::clone(latest),
-            collision_count,
-        },
         (None, _) => {
             let revision = NewRevision::new(set, data, next, collision_count);
             history

@@ -137,6 +137,65 @@ fn unknown_members_are_dropped_or_kept() {
 }
 
 #[test]
+fn dropping_unknown_members_leaves_the_rest_in_its_form() {
+    let mut value = json!({
+        "$patch": "replace", "metadata": {"creationTimestamp": null, "labels": {"new": "x"}},
+        "spec": {
+            "containers": [{"name": "c", "new": 1}, null, 7],
+            "hostNetwork": false, "overhead": {"cpu": "0.5"}, "x": [1],
+            "securityContext": {"new": {}},
+        },
+    });
+    assert!(drop_unknown_members("PodTemplateSpec", &mut value));
+    let rest = json!({
+        "metadata": {"creationTimestamp": null, "labels": {"new": "x"}},
+        "spec": {
+            "containers": [{"name": "c"}, null, 7],
+            "hostNetwork": false, "overhead": {"cpu": "0.5"},
+            "securityContext": {},
+        },
+    });
+    assert_eq!(value, rest);
+    assert!(!drop_unknown_members("PodTemplateSpec", &mut value));
+    assert_eq!(value, rest);
+    assert!(!drop_unknown_members("Nothing", &mut value));
+}
+
+#[test]
+fn unknown_members_agree_where_both_hold_them() {
+    let agree = |a: Value, b: Value| {
+        let equal = |a: &Value, b: &Value| a == b;
+        let agree = |a: &Value, b: &Value| unknown_members_agree("PodSpec", a, b, &equal);
+        assert_eq!(agree(&a, &b), agree(&b, &a), "both ways");
+        agree(&a, &b)
+    };
+    assert!(agree(json!({"new": 1}), json!({"new": 1})));
+    assert!(!agree(json!({"new": 1}), json!({"new": 2})));
+    assert!(agree(json!({"new": 1}), json!({})));
+    assert!(agree(json!({"new": 1}), json!({"new": null})));
+    assert!(agree(json!({"new": 1}), json!({"other": 2})));
+    assert!(agree(
+        json!({"hostNetwork": true}),
+        json!({"hostNetwork": false})
+    ));
+    let containers = |first: Value, second: Value| json!({"containers": [first, second]});
+    let (one, two) = (json!({"new": 1}), json!({"new": 2}));
+    assert!(agree(
+        containers(one.clone(), json!({})),
+        containers(json!({}), two.clone())
+    ));
+    assert!(!agree(
+        containers(json!({}), one.clone()),
+        containers(json!({}), two.clone())
+    ));
+    let nested = |value: &Value| json!({"securityContext": {"seLinuxOptions": value}});
+    assert!(agree(nested(&one), nested(&one)));
+    assert!(!agree(nested(&one), nested(&two)));
+    let wrong = json!({"containers": 7, "securityContext": []});
+    assert!(agree(wrong, containers(one, two)));
+}
+
+#[test]
 fn errors_read_as_go_writes_them() {
     let seconds = json!({"spec": {"terminationGracePeriodSeconds": 9_223_372_036_854_776_000_u64}});
     assert_eq!(

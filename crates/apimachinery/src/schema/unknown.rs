@@ -1,4 +1,4 @@
-//! Finding the members that the schema does not know.
+//! Members that the schema does not know: listed, dropped and compared.
 
 use serde_json::Value;
 
@@ -67,5 +67,82 @@ fn walk_member<'a>(
         path.push(step);
         walk_object(type_name, value, path, found);
         path.pop();
+    }
+}
+
+/// Removes the members that [`unknown_members`] lists, and nothing else: the rest keeps its form.
+/// Returns whether there were any.
+pub fn drop_unknown_members(type_name: &str, value: &mut Value) -> bool {
+    let (Some(found_type), Value::Object(members)) = (find_type(type_name), value) else {
+        return false;
+    };
+    let count = members.len();
+    members.retain(|name, _| found_type.field(name).is_some());
+    let mut is_any_dropped = members.len() < count;
+    for (name, member) in members {
+        let Some(field) = found_type.field(name) else {
+            continue;
+        };
+        if let Kind::Struct(type_name) = field.kind {
+            for object in objects_of(field.shape, member) {
+                is_any_dropped |= drop_unknown_members(type_name, object);
+            }
+        }
+    }
+    is_any_dropped
+}
+
+fn objects_of(shape: Shape, value: &mut Value) -> Vec<&mut Value> {
+    match (shape, value) {
+        (Shape::Plain | Shape::Pointer, value) => vec![value],
+        (Shape::List, Value::Array(elements)) => elements.iter_mut().collect(),
+        (Shape::Map, Value::Object(members)) => members.values_mut().collect(),
+        (Shape::List | Shape::Map, _) => Vec::new(),
+    }
+}
+
+/// Tells whether each unknown member that both `a` and `b` hold is the same in both, by `same`.
+///
+/// Elements of lists are compared by their place, so this says something only about values that are
+/// alike in what the schema knows. A null is as good as no member.
+pub fn unknown_members_agree(
+    type_name: &str,
+    a: &Value,
+    b: &Value,
+    same: &dyn Fn(&Value, &Value) -> bool,
+) -> bool {
+    let (Some(found_type), Value::Object(a), Value::Object(b)) = (find_type(type_name), a, b)
+    else {
+        return true;
+    };
+    a.iter().all(|(name, a)| match b.get(name) {
+        None | Some(Value::Null) => true,
+        Some(b) => match found_type.field(name) {
+            None => a.is_null() || same(a, b),
+            Some(field) => match field.kind {
+                Kind::Struct(type_name) => members_agree(field.shape, type_name, a, b, same),
+                _ => true,
+            },
+        },
+    })
+}
+
+fn members_agree(
+    shape: Shape,
+    type_name: &str,
+    a: &Value,
+    b: &Value,
+    same: &dyn Fn(&Value, &Value) -> bool,
+) -> bool {
+    let agree = |a: &Value, b: &Value| unknown_members_agree(type_name, a, b, same);
+    match (shape, a, b) {
+        (Shape::Plain | Shape::Pointer, a, b) => agree(a, b),
+        (Shape::List, Value::Array(a), Value::Array(b)) => {
+            a.iter().zip(b).all(|(a, b)| agree(a, b))
+        }
+        (Shape::Map, Value::Object(a), Value::Object(b)) => a
+            .iter()
+            .all(|(key, a)| b.get(key).is_none_or(|b| agree(a, b))),
+        (Shape::List | Shape::Map, ..) => true,
     }
 }

@@ -61,28 +61,99 @@ fn a_template_that_the_reference_couldnt_read_has_no_known_members() {
     assert!(!data.equals(""));
 }
 
+/// A template with two containers, each with members that no type knows, and one in the spec.
+fn future(spec: &str, first: &str, second: &str) -> RevisionData {
+    data(&format!(
+        r#"{{"metadata":{{}},"spec":{{"containers":[{{"name":"a","resources":{{}}{first}}},{{"name":"b","resources":{{}}{second}}}]{spec}}}}}"#
+    ))
+}
+
+/// Whether the template equals what the other one is recorded as.
+fn is_equal(template: &RevisionData, recorded: &RevisionData) -> bool {
+    template.equals(recorded.recorded())
+}
+
 #[test]
-fn the_own_bytes_and_those_of_the_reference_are_equal_and_no_others() {
-    let plain = r#"{"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}]}}"#;
-    let future =
-        r#"{"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}],"future":1}}"#;
-    let other = r#"{"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}],"future":2}}"#;
-    for (template, recorded, equal) in [
-        (plain, plain, true),
-        (future, future, true),
-        // What a controller recorded that didn't know the member.
-        (future, plain, true),
-        // The member is gone, or has another value.
-        (plain, future, false),
-        (other, future, false),
+fn unknown_members_may_appear_and_disappear() {
+    let plain = future("", "", "");
+    let held = [
+        future(r#","future":1"#, "", ""),
+        future(r#","future":null"#, "", ""),
+        future("", r#","future":{"a":[1,2]}"#, ""),
+        future("", "", r#","future":"x""#),
+        future(r#","other":[]"#, r#","future":1"#, r#","future":2"#),
+    ];
+    for held in &held {
+        assert!(is_equal(held, held));
+        assert!(is_equal(&plain, held), "gone: {}", held.recorded());
+        assert!(is_equal(held, &plain), "new: {}", held.recorded());
+    }
+    // One goes while another comes.
+    assert!(is_equal(&held[0], &held[2]) && is_equal(&held[2], &held[3]));
+}
+
+#[test]
+fn unknown_members_that_both_hold_must_be_alike() {
+    for (template, recorded, expected) in [
+        ("1", "2", false),
+        ("1", r#""1""#, false),
+        (r#"{"a":1,"b":2}"#, r#"{"a":1}"#, false),
+        (r#"{"b":2,"a":1}"#, r#"{"a":1,"b":2}"#, true),
+        ("[1,2]", "[2,1]", false),
+        // As they are recorded.
+        ("1.0", "1", true),
+        ("9007199254740993", "9007199254740992", true),
+        // Nothing is set.
+        ("null", "1", true),
+        ("1", "null", true),
+        ("null", "null", true),
     ] {
-        let recorded = data(recorded);
-        assert_eq!(
-            data(template).equals(recorded.recorded()),
-            equal,
-            "{template} {}",
-            recorded.recorded()
-        );
+        let spec = |value: &str| future(&format!(r#","new":1,"future":{value}"#), "", "");
+        let is_equal = is_equal(&spec(template), &spec(recorded));
+        assert_eq!(is_equal, expected, "{template} {recorded}");
+    }
+}
+
+#[test]
+fn unknown_members_are_compared_in_their_place() {
+    let first = |value: &str| future("", &format!(r#","future":{value}"#), "");
+    let second = |value: &str| future("", "", &format!(r#","future":{value}"#));
+    assert!(!is_equal(&first("1"), &first("2")));
+    assert!(!is_equal(&second("1"), &second("2")));
+    assert!(is_equal(&first("1"), &second("2")));
+}
+
+#[test]
+fn known_members_decide_as_before() {
+    let recorded = future(r#","future":1"#, "", "");
+    let others = [
+        future(r#","future":1,"hostNetwork":true"#, "", ""),
+        future(r#","hostNetwork":true"#, "", ""),
+        future(r#","future":1"#, r#","image":"x""#, ""),
+        data(r#"{"metadata":{},"spec":{"containers":null,"future":1}}"#),
+    ];
+    for other in &others {
+        assert!(!is_equal(other, &recorded), "{}", other.recorded());
+        assert!(!is_equal(&recorded, other), "{}", other.recorded());
+    }
+}
+
+#[test]
+fn recorded_data_that_holds_more_than_a_template_is_not_equal() {
+    let plain = future("", "", "");
+    let recorded = future(r#","future":1"#, "", "").recorded().to_string();
+    assert!(plain.equals(&recorded));
+    for other in [
+        recorded.replacen(r#"{"spec""#, r#"{"kind":"StatefulSet","spec""#, 1),
+        recorded.replacen(r#"{"template""#, r#"{"replicas":1,"template""#, 1),
+        recorded.replacen(r#""$patch":"replace","#, "", 1),
+        recorded.replacen(r#""replace""#, r#""merge""#, 1),
+        recorded.replacen(r#""metadata":{}"#, r#""metadata":[]"#, 1),
+    ] {
+        assert!(!plain.equals(&other), "{other}");
+    }
+    for other in ["", "{}", "null", "7", "[]", r#"{"spec":{"template":7}}"#] {
+        assert!(!plain.equals(other), "{other}");
     }
 }
 
@@ -147,4 +218,10 @@ fn the_older_form_equals_what_either_version_recorded() {
     assert!(older.equals(older.recorded()) && older.equals(newer.recorded()));
     // The other way it takes the semantic comparison.
     assert!(!newer.equals(older.recorded()));
+
+    let value = serde_json::from_str(&template.replacen('{', r#"{"future":1,"#, 1)).unwrap();
+    let with_unknown = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value));
+    assert!(with_unknown.equals(older.recorded()) && with_unknown.equals(newer.recorded()));
+    assert!(older.equals(with_unknown.recorded()));
+    assert!(!newer.equals(with_unknown.recorded()));
 }

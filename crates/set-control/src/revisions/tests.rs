@@ -221,32 +221,92 @@ async fn a_failed_write_is_handed_on() {
     assert_eq!(error.to_string(), "boom");
 }
 
-#[tokio::test]
-async fn a_member_that_nobody_knows_starts_no_new_revision_by_appearing_or_being_forgotten() {
-    let future = |value: Value| web("1").with("spec.template.spec.future", value);
-    // Recorded by a controller that dropped the member; the set has it by now.
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    let found = setup.find(&future(json!(1))).await;
-    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+/// A set whose template has a member that no version knows.
+fn future(value: Value) -> Builder<StatefulSet> {
+    web("1").with("spec.template.spec.future", value)
+}
 
-    // The same where the bytes differ in form, too.
-    let setup = self::setup();
-    setup.load("web-a", 1, &older("1"));
-    let found = setup.find(&future(json!(1))).await;
-    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+/// The data of that set.
+fn future_data(value: Value) -> String {
+    let set = future(value).build();
+    RevisionData::new(&set.spec.template).recorded().to_string()
 }
 
 #[tokio::test]
-async fn a_recorded_member_that_nobody_knows_counts_when_it_changes() {
-    let future = |value: Value| web("1").with("spec.template.spec.future", value);
+async fn an_unknown_member_that_appears_or_disappears_writes_nothing() {
+    for (recorded, set) in [
+        (data("1"), future(json!(1))),
+        // The same where the bytes differ in form, too.
+        (older("1"), future(json!(1))),
+        (future_data(json!(1)), web("1")),
+        (future_data(json!(null)), future(json!(1))),
+    ] {
+        for semantic in [true, false] {
+            let setup = setup();
+            setup.load("web-a", 1, &recorded);
+            let semantic = semantic.then_some(&setup.semantic);
+            if semantic.is_none() && recorded == older("1") {
+                continue;
+            }
+            let found = setup.find_with(&set, semantic).await.unwrap();
+            assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_member_makes_a_revision_by_its_value_alone() {
     let setup = setup();
     let first = setup.find(&future(json!(1))).await.update;
     assert!(first.data.contains(r#""future":1"#), "recorded whole");
-    let again = setup.find(&future(json!(1))).await.update;
-    assert_eq!(first.name, again.name);
+    for same in [future(json!(1)), web("1"), future(json!(null))] {
+        let again = setup.find(&same).await.update;
+        assert_eq!((&again.name, again.revision), (&first.name, 1));
+    }
     let changed = setup.find(&future(json!(2))).await.update;
     assert_eq!(changed.revision, 2);
     let gone = setup.find(&web("1")).await.update;
-    assert_eq!(gone.revision, 3);
+    assert_eq!(gone.name, changed.name);
+    assert_eq!(setup.writes(), (2, 0));
+}
+
+#[tokio::test]
+async fn of_several_equal_revisions_the_bytes_decide_first() {
+    let load = |revisions: &[(&str, String)]| {
+        let setup = setup();
+        for (number, (name, data)) in (1..).zip(revisions) {
+            setup.load(name, number, data);
+        }
+        setup
+    };
+    let (a, b) = (future_data(json!(1)), future_data(json!(2)));
+
+    // The user has gone from 1 to 2 and back.
+    let setup = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
+    let found = setup.find(&future(json!(1))).await.update;
+    assert_eq!((&*found.name, found.revision), ("web-a", 3));
+
+    // Both equal a template without the member: the latest stays.
+    let setup = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
+    let found = setup.find(&web("1")).await;
+    assert_eq!(
+        (&*found.update.name, setup.writes()),
+        ("web-b", (0, 0)),
+        "nothing rolls"
+    );
+
+    // Of older ones the newest is raised.
+    let setup = load(&[("web-a", a), ("web-b", b), ("web-c", data("2"))]);
+    let found = setup.find(&web("1")).await.update;
+    assert_eq!((&*found.name, found.revision), ("web-b", 4));
+}
+
+#[tokio::test]
+async fn a_rollback_takes_the_revision_that_lacks_an_unknown_member() {
+    let setup = setup();
+    setup.load("web-a", 1, &data("1"));
+    setup.load("web-b", 2, &data("2"));
+    let found = setup.find(&future(json!(1))).await.update;
+    assert_eq!((&*found.name, found.revision), ("web-a", 3));
+    assert_eq!(setup.writes(), (0, 1));
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube_apimachinery::defaults::set_pod_template_defaults;
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32, safe_encode_string};
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
-use kube_apimachinery::schema::{UnknownMembers, get_path, normalize, unknown_members};
+use kube_apimachinery::schema::{PathStep, UnknownMembers, get_path, normalize, unknown_members};
 use kube_apimachinery::selector::Selector;
 use serde_json::{Map, Value, json};
 
@@ -53,6 +53,50 @@ fn known(template: &Value) -> Value {
     known.unwrap_or_else(|_| template.clone())
 }
 
+/// Whether no unknown member that a recorded template and the set's both hold has another value.
+fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
+    unknown_members(TEMPLATE, recorded)
+        .into_iter()
+        .all(|(path, value)| {
+            let present = get_path(template, &path).unwrap_or(&Value::Null);
+            present.is_null() || value.is_null() || present == value
+        })
+}
+
+/// Whether recorded data with unknown members, cut out of it, is what the reference records of the
+/// template.
+fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
+    let Ok(mut data) = serde_json::from_str::<Value>(data) else {
+        return false;
+    };
+    let mut recorded = data["spec"]["template"].clone();
+    let Some(members) = recorded.as_object_mut() else {
+        return false;
+    };
+    members.remove("$patch");
+    let unknown = unknown_members(TEMPLATE, &recorded);
+    for (path, _) in &unknown {
+        remove(&mut data["spec"]["template"], path.steps());
+    }
+    !unknown.is_empty()
+        && unknown_values_stay(&recorded, template)
+        && to_go_string(&data) == known_blob
+}
+
+/// Removes the member at the end of a path.
+fn remove(value: &mut Value, path: &[PathStep]) {
+    match path {
+        [PathStep::Member(name)] => {
+            if let Some(members) = value.as_object_mut() {
+                members.remove(name);
+            }
+        }
+        [PathStep::Member(name), rest @ ..] => remove(&mut value[name], rest),
+        [PathStep::Index(index), rest @ ..] => remove(&mut value[index], rest),
+        [] => {}
+    }
+}
+
 /// The hash of a revision's data, with the probe.
 fn hash(data: &str, collision_count: i64) -> String {
     let hash = fnv1_32(data.as_bytes(), FNV1_32_OFFSET);
@@ -90,11 +134,10 @@ impl Sync {
             .map_or(1, |last| number(last, "/revision") + 1);
         let mut collision_count = number(&set.value, "/status/collisionCount");
 
-        let is_equal = |revision: &Value| data(revision) == whole || data(revision) == known;
-        let update = match (revisions.iter().rposition(is_equal), revisions.last()) {
+        let position = self.find_equal(revisions, template, &whole, &known);
+        let update = match (position, revisions.last()) {
             (Some(at), Some(last)) if at + 1 == revisions.len() => last.clone(),
             (Some(at), _) => self.renumber(&revisions[at], next)?,
-            (None, Some(last)) if self.means_the_same(last, template, &known) => last.clone(),
             (None, _) => self.create_revision(&whole, next, &mut collision_count)?,
         };
         let current_name = text(&set.value, "/status/currentRevision");
@@ -109,6 +152,33 @@ impl Sync {
         })
     }
 
+    /// Where the recorded revision stands that the template equals: one with the same bytes, or the
+    /// latest by its meaning. Where unknown members are kept, the latest comes before older ones
+    /// that equal the template but for such members.
+    fn find_equal(
+        &self,
+        revisions: &[Value],
+        template: &Value,
+        whole: &str,
+        known: &str,
+    ) -> Option<usize> {
+        let exact = revisions
+            .iter()
+            .rposition(|revision| data(revision) == whole);
+        let last = revisions.last()?;
+        let is_equal = |revision: &Value| {
+            data(revision) == known
+                || self.rules.unknown_members && holds(data(revision), template, known)
+        };
+        let latest = || {
+            let is_latest = is_equal(last) || self.means_the_same(last, template, known);
+            is_latest.then(|| revisions.len() - 1)
+        };
+        exact
+            .or_else(latest)
+            .or_else(|| revisions.iter().rposition(is_equal))
+    }
+
     /// Whether the latest revision, read and defaulted by this version, records the template.
     fn means_the_same(&self, latest: &Value, template: &Value, known_blob: &str) -> bool {
         if !self.semantic_gate {
@@ -117,9 +187,7 @@ impl Sync {
         let Ok(recorded) = self.recorded_template(latest) else {
             return false;
         };
-        let extras = unknown_members(TEMPLATE, &recorded);
-        let is_lost = |(path, value): &(_, &Value)| get_path(template, path) != Some(*value);
-        if self.rules.unknown_members && extras.iter().any(is_lost) {
+        if self.rules.unknown_members && !unknown_values_stay(&recorded, template) {
             return false;
         }
         let mut meant = known(&recorded);
