@@ -10,7 +10,7 @@ use integration::stateful_sets::name;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, Resource, STATEFUL_SETS};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
 use crate::manifests::headless_service;
 use crate::stateful_set::{StatefulSet, is_ready};
@@ -32,9 +32,21 @@ const PERSISTENT_VOLUMES: Resource = Resource {
 };
 
 /// A cluster, the controller, and a namespace of the test's own.
+///
+/// # Panics
+///
+/// On drop, if the test has passed without [`Cluster::finish`]: upstream tears down every test.
 pub struct Cluster {
     world: World,
     space: Space,
+    finished: bool,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let is_torn_down = self.finished || std::thread::panicking();
+        assert!(is_torn_down, "the test ends without `Cluster::finish`");
+    }
 }
 
 impl Cluster {
@@ -53,14 +65,19 @@ impl Cluster {
         let world = World::with_nodes(actors, gates).await;
         let space = world.namespace(namespace).await;
         space.create(&SERVICES, &headless_service()).await;
-        Self { world, space }
+        Self {
+            world,
+            space,
+            finished: false,
+        }
     }
 
-    /// Takes down what the test has made, as a user would: every set is scaled to none and deleted,
-    /// then the claims are, and their volumes go with them.
+    /// Tears down what the test has made, as a user would: scales every set to 0, waits for its
+    /// pods and its status, and deletes it; then deletes the claims and waits for their volumes.
     ///
     /// Upstream: `DeleteAllStatefulSets`.
-    pub async fn finish(self) {
+    pub async fn finish(mut self) {
+        self.finished = true;
         let space = &self.space;
         for set in space.list(&STATEFUL_SETS, "").await {
             let set = StatefulSet::new(&self, &set);
@@ -73,6 +90,14 @@ impl Cluster {
             };
             SET_PATIENCE.until("the set is gone", gone).await;
         }
+        // A set that the test has deleted by itself leaves its pods to the garbage collector.
+        let gone = async || {
+            let pods = space.list(&PODS, "").await;
+            (!pods.iter().any(is_of_a_set)).then_some(())
+        };
+        SET_PATIENCE
+            .until("the pods of all sets are gone", gone)
+            .await;
         for claim in space.list(&PERSISTENT_VOLUME_CLAIMS, "").await {
             space
                 .delete(&PERSISTENT_VOLUME_CLAIMS, name(&claim), None)
@@ -146,6 +171,11 @@ impl Cluster {
         let cluster = self.space.elsewhere("");
         cluster.patch(&NODES, node, "", Patch::Merge, &patch).await;
     }
+}
+
+/// Whether a set made a pod: the pod names itself in a label.
+fn is_of_a_set(pod: &Value) -> bool {
+    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"].is_string()
 }
 
 fn behaviour() -> PodBehaviour {

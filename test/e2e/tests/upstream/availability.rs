@@ -27,6 +27,7 @@ async fn test_min_ready_seconds_should_be_honored_when_enabled() {
     let waited = ready.elapsed();
     let about = Duration::from_secs(28)..Duration::from_secs(40);
     assert!(about.contains(&waited), "available after {waited:?}");
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,4 +53,5 @@ async fn test_available_replicas_should_get_updated_accordingly_when_min_ready_s
         .await;
     let line = |line: &str| line.trim() == "availableReplicas: 2";
     assert!(yaml.lines().any(line), "{yaml}");
+    cluster.finish().await;
 }

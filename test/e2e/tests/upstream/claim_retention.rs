@@ -70,6 +70,7 @@ async fn test_should_delete_pvcs_with_a_when_deleted_policy() {
     let ss = going_with_the_set(&cluster).await;
     delete(&cluster, &ss).await;
     ss.until_claims(&[]).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,6 +79,7 @@ async fn test_should_delete_pvcs_with_a_on_scaledown_policy() {
     let ss = going_with_pods(&cluster).await;
     ss.scale(1).await;
     ss.until_claims(&[0]).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,6 +90,7 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_deleted() {
     ss.until_owned(&[0, 1, 2], true, false).await;
     delete(&cluster, &ss).await;
     ss.until_claims(&[]).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,6 +101,7 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_scaled() {
     orphan(&cluster, &ss, 2).await;
     ss.scale(1).await;
     ss.until_claims(&[0]).await;
+    cluster.finish().await;
 }
 
 /// The reference by which a new config map owns something.
@@ -138,6 +142,7 @@ async fn test_should_not_delete_pvc_with_on_scaledown_policy_if_another_controll
     ss.until_claims(&[0, 1]).await;
     ss.scale(1).await;
     ss.until_claims(&[0]).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,6 +190,12 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
 
     delete(&cluster, &ss).await;
     ss.until_claims(&[1, 3]).await;
+    // The finalizer would hold the claim, and its volume, through the teardown.
+    ss.change_claim(3, |claim| {
+        claim["metadata"]["finalizers"] = json!(null);
+    })
+    .await;
+    cluster.finish().await;
 }
 
 /// The name of the node that a pod runs on.
@@ -237,4 +248,5 @@ async fn test_pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc() {
         .await;
     ss.until_counts(&[("readyReplicas", 1)]).await;
     assert_eq!(node(&ss.pod(0).await), chosen);
+    cluster.finish().await;
 }

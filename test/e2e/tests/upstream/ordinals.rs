@@ -21,6 +21,7 @@ async fn moves(namespace: &str, set: Value, before: &[u32], change: Value, after
     ss.until_named(after).await;
     ss.until_counts(&counts(after)).await;
     ss.until_named(after).await;
+    cluster.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
