@@ -11,7 +11,7 @@ use serde_json::Value;
 use statefulset_client::clock::Clock;
 use statefulset_client::error::Error;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, LEASES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
@@ -32,6 +32,9 @@ const NAMESPACE: &str = "default";
 const QUIET: Duration = Duration::from_secs(30);
 /// How often a cluster may still be busy before a test gives up on it.
 const BUSY_MAX: usize = 400;
+
+/// What the random parts of the controller's delays and names follow from.
+const SEED: u64 = 7;
 
 /// A control plane with a kubelet, a volume binder and a garbage collector, and the controller.
 pub struct Cluster {
@@ -83,22 +86,37 @@ impl Cluster {
         }
     }
 
-    /// Starts a controller with an empty memory and with the rights of the stock role alone.
+    /// Starts a controller with an empty memory and with the rights of the stock role alone. Its
+    /// events go nowhere.
     pub fn start_controller(&mut self) {
+        self.start_controller_with(Arc::new(NoopRecorder), JoinSet::new());
+    }
+
+    /// Starts the same controller with the recorder of the program, whose events go to the server.
+    pub fn start_recording_controller(&mut self) {
+        let (recorder, sink) =
+            BroadcastRecorder::new("statefulset-controller", Arc::clone(&self.clock));
+        let client = RestClient::new(self.controller_client());
+        let mut tasks = JoinSet::new();
+        // Ends with the controller, which holds the recorder.
+        tasks.spawn(sink.run(client, SEED, CancellationToken::new()));
+        self.start_controller_with(Arc::new(recorder), tasks);
+    }
+
+    fn start_controller_with(&mut self, recorder: Arc<dyn EventRecorder>, mut tasks: JoinSet<()>) {
         assert!(self.controller.is_none(), "a controller runs already");
         let client = RestClient::new(self.controller_client());
         let controller = StatefulSetController::new(ControllerConfig {
             informer_client: client.clone(),
             client,
-            recorder: Arc::new(NoopRecorder),
+            recorder,
             clock: Arc::clone(&self.clock),
             feature_gates: FeatureGates::default(),
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: None,
-            seed: 7,
+            seed: SEED,
         });
         let cancelled = CancellationToken::new();
-        let mut tasks = JoinSet::new();
         tasks.spawn(controller.run(cancelled.clone()));
         self.controller = Some((cancelled, tasks));
     }
