@@ -9,7 +9,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 pub use chart::Chart;
-pub use kustomize::build;
+pub use kustomize::{build, build_with};
 pub use yaml::documents;
 
 use serde_json::Value;
@@ -37,9 +37,20 @@ pub fn key(object: &Value) -> (String, String, String) {
     )
 }
 
+/// Whether the embedded API server has objects of this kind, among the kinds that are shipped.
+pub fn is_embedded(kind: &str) -> bool {
+    !["FlowSchema", "NetworkPolicy", "ServiceMonitor"].contains(&kind)
+}
+
 /// Whether objects of this kind stand in no namespace, among the kinds that are shipped.
 pub fn is_cluster_scoped(kind: &str) -> bool {
-    ["ClusterRole", "ClusterRoleBinding", "Namespace"].contains(&kind)
+    [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "FlowSchema",
+        "Namespace",
+    ]
+    .contains(&kind)
 }
 
 /// The path of the collection that an object of one of the shipped kinds belongs to.
@@ -49,7 +60,10 @@ pub fn collection(object: &Value) -> String {
         Some("v1") | None => "/api/v1".to_owned(),
         Some(version) => format!("/apis/{version}"),
     };
-    let plural = format!("{}s", kind.to_lowercase());
+    let plural = match kind.to_lowercase() {
+        kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
     if is_cluster_scoped(&kind) {
         format!("{api}/{plural}")
     } else {

@@ -1,11 +1,11 @@
-//! What `kubectl kustomize` makes of a folder, as far as the shipped ones go: resources, further
-//! resources of components, a namespace where none is set, patches of a Deployment's pod template.
-//! Anything else in a kustomization is an error.
+//! What `kubectl kustomize` makes of a folder, as far as the shipped ones go: resources, a component
+//! on top, a namespace where none is set, patches of a Deployment's pod template, members that are
+//! copied from one object to another. Anything else in a kustomization is an error.
 
 use std::path::Path;
 
 use kube_apimachinery::strategic_merge;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{documents, is_cluster_scoped};
 
@@ -15,13 +15,25 @@ use super::{documents, is_cluster_scoped};
 ///
 /// A file can't be read or holds what isn't known here.
 pub fn build(folder: &Path) -> Vec<Value> {
+    apply(folder, Vec::new())
+}
+
+/// The objects of a kustomization with a component on top.
+///
+/// # Panics
+///
+/// A file can't be read or holds what isn't known here.
+pub fn build_with(folder: &Path, component: &Path) -> Vec<Value> {
+    apply(component, build(folder))
+}
+
+fn apply(folder: &Path, mut objects: Vec<Value>) -> Vec<Value> {
     let kustomization = only(&folder.join("kustomization.yaml"));
-    let mut objects = Vec::new();
-    let (mut namespace, mut patches) = (None, Vec::new());
+    let (mut namespace, mut patches, mut copies) = (None, Vec::new(), Vec::new());
     for (member, value) in members(&kustomization) {
         match member.as_str() {
             "apiVersion" | "kind" => {}
-            "resources" | "components" => {
+            "resources" => {
                 for entry in texts(value) {
                     objects.extend(resources(&folder.join(entry)));
                 }
@@ -31,8 +43,12 @@ pub fn build(folder: &Path) -> Vec<Value> {
                 let entries = value.as_array().map_or(&[][..], Vec::as_slice);
                 patches = entries
                     .iter()
-                    .map(|entry| only(&folder.join(entry["path"].as_str().unwrap_or_default())))
+                    .map(|entry| (entry["target"].clone(), file(folder, entry)))
                     .collect();
+            }
+            "replacements" => {
+                let entries = value.as_array().map_or(&[][..], Vec::as_slice);
+                copies = entries.iter().map(|entry| file(folder, entry)).collect();
             }
             other => panic!("{}: {other} is not known here", folder.display()),
         }
@@ -43,15 +59,25 @@ pub fn build(folder: &Path) -> Vec<Value> {
             put_into_namespace(object, &transformer);
         }
     }
-    for patch in &patches {
-        let patched = objects
-            .iter_mut()
-            .find(|object| {
-                object["kind"] == patch["kind"]
-                    && object["metadata"]["name"] == patch["metadata"]["name"]
-            })
-            .unwrap_or_else(|| panic!("{}: nothing to patch", folder.display()));
-        patch_template(patched, patch);
+    for (target, patch) in &patches {
+        if let Value::Array(operations) = patch {
+            let object = find(&mut objects, &target["kind"], &target["name"]);
+            operations.iter().for_each(|it| add(object, it));
+        } else {
+            let object = find(&mut objects, &patch["kind"], &patch["metadata"]["name"]);
+            patch_template(object, patch);
+        }
+    }
+    for copy in &copies {
+        let source = &copy["source"];
+        let found = find(&mut objects, &source["kind"], &source["name"]);
+        let value = found.pointer(&pointer(&source["fieldPath"])).cloned();
+        for target in copy["targets"].as_array().into_iter().flatten() {
+            let select = &target["select"];
+            let object = find(&mut objects, &select["kind"], &select["name"]);
+            let path = pointer(&target["fieldPaths"][0]);
+            add(object, &json!({"op": "add", "path": path, "value": value}));
+        }
     }
     // What others stand in comes first, as kustomize has it.
     objects.sort_by_key(|object| object["kind"] != "Namespace");
@@ -80,6 +106,40 @@ fn put_into_namespace(object: &mut Value, transformer: &Value) {
     let subjects = object.get_mut("subjects").and_then(Value::as_array_mut);
     for subject in subjects.into_iter().flatten() {
         subject["namespace"] = namespace.clone();
+    }
+}
+
+/// The file that an entry of a kustomization names.
+fn file(folder: &Path, entry: &Value) -> Value {
+    only(&folder.join(entry["path"].as_str().unwrap_or_default()))
+}
+
+fn find<'a>(objects: &'a mut [Value], kind: &Value, name: &Value) -> &'a mut Value {
+    let found = objects
+        .iter_mut()
+        .find(|object| object["kind"] == *kind && object["metadata"]["name"] == *name);
+    found.unwrap_or_else(|| panic!("there is no {kind} {name}"))
+}
+
+/// A path of kustomize's as a JSON pointer.
+fn pointer(path: &Value) -> String {
+    format!("/{}", path.as_str().unwrap_or_default().replace('.', "/"))
+}
+
+/// Applies an operation of a JSON patch; the shipped ones add.
+fn add(object: &mut Value, operation: &Value) {
+    assert_eq!(operation["op"], "add");
+    let (parent, last) = operation["path"]
+        .as_str()
+        .and_then(|path| path.rsplit_once('/'))
+        .unwrap_or_else(|| panic!("no path in {operation}"));
+    let value = operation["value"].clone();
+    match object.pointer_mut(parent) {
+        Some(Value::Array(list)) if last == "-" => list.push(value),
+        Some(Value::Object(members)) => {
+            members.insert(last.to_owned(), value);
+        }
+        _ => panic!("nothing to add to at {operation}"),
     }
 }
 

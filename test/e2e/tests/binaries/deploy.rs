@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use e2e::deploy::{build, collection, kustomization};
+use e2e::deploy::{build, build_with, collection, is_embedded, kustomization};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs, set_with_claims};
@@ -58,7 +58,8 @@ fn assert_scraped(plane: &Plane, folder: &Path, port: u16) {
     }
     assert!(nobody.text("/metrics").is_err());
 
-    for object in build(&kustomization("components/service-monitor")) {
+    let component = kustomization("components/service-monitor");
+    for object in build_with(&kustomization("overlays/managed"), &component) {
         if object["kind"] == "ClusterRole" {
             plane.api.post(&collection(&object), &object);
         }
@@ -123,7 +124,9 @@ fn works(overlay: &str) {
     let plane = Plane::start_with(&programs(), &flags);
     let objects = build(&kustomization(overlay));
     for object in &objects {
-        plane.api.post(&collection(object), object);
+        if is_embedded(object["kind"].as_str().unwrap()) {
+            plane.api.post(&collection(object), object);
+        }
     }
     let account = &of_kind(&objects, "ServiceAccount")["metadata"];
     let (namespace, name) = (&account["namespace"], &account["name"]);

@@ -5,9 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use e2e::deploy::{self, Chart, build, collection, is_cluster_scoped, key, kustomization};
+use e2e::deploy::{
+    self, Chart, build, build_with, collection, is_cluster_scoped, is_embedded, key, kustomization,
+};
 use http::Method;
 use integration::World;
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 #[cfg(feature = "helm")]
@@ -18,8 +24,7 @@ mod monitoring;
 
 const NAME: &str = "statefulset-controller-manager";
 const OVERLAYS: [&str; 2] = ["overlays/self-managed", "overlays/managed"];
-/// Kinds that only a cluster with the Prometheus operator has.
-const CUSTOM: [&str; 1] = ["ServiceMonitor"];
+const COMPONENT: &str = "components/service-monitor";
 
 /// The objects by what they are.
 fn by_key(objects: Vec<Value>) -> BTreeMap<(String, String, String), Value> {
@@ -29,13 +34,9 @@ fn by_key(objects: Vec<Value>) -> BTreeMap<(String, String, String), Value> {
     objects
 }
 
-/// Everything that is shipped: the overlays, and the component beside them.
-fn shipped() -> Vec<(&'static str, Vec<Value>)> {
-    let component = "components/service-monitor";
-    let names = OVERLAYS.into_iter().chain([component]);
-    names
-        .map(|name| (name, build(&kustomization(name))))
-        .collect()
+/// An overlay with the component for the Prometheus operator.
+fn monitored(overlay: &str) -> Vec<Value> {
+    build_with(&kustomization(overlay), &kustomization(COMPONENT))
 }
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
@@ -50,7 +51,7 @@ async fn apply(objects: &[Value]) {
     let world = World::api_server().await;
     let space = world.namespace("unused").await;
     for object in objects {
-        if CUSTOM.contains(&object["kind"].as_str().unwrap()) {
+        if !is_embedded(object["kind"].as_str().unwrap()) {
             continue;
         }
         let path = format!("{}?fieldValidation=Strict", collection(object));
@@ -65,14 +66,16 @@ async fn apply(objects: &[Value]) {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_takes_every_object() {
-    for (_, objects) in shipped() {
-        apply(&objects).await;
+    for overlay in OVERLAYS {
+        apply(&monitored(overlay)).await;
     }
 }
 
 #[test]
 fn overlays_hold_what_they_are_for() {
-    for (overlay, objects) in shipped() {
+    let monitors = OVERLAYS.map(|overlay| (overlay, monitored(overlay), true));
+    let plain = OVERLAYS.map(|overlay| (overlay, build(&kustomization(overlay)), false));
+    for (overlay, objects, is_monitored) in plain.into_iter().chain(monitors) {
         let mut kinds: Vec<&str> = objects
             .iter()
             .map(|o| o["kind"].as_str().unwrap())
@@ -82,6 +85,9 @@ fn overlays_hold_what_they_are_for() {
             "ClusterRoleBinding",
             "ClusterRoleBinding",
             "Deployment",
+            "FlowSchema",
+            "FlowSchema",
+            "NetworkPolicy",
             "PodDisruptionBudget",
             "Role",
             "RoleBinding",
@@ -89,10 +95,10 @@ fn overlays_hold_what_they_are_for() {
             "Service",
             "ServiceAccount",
         ];
-        let mut expected = match overlay {
-            "components/service-monitor" => vec!["ClusterRole", "ServiceMonitor"],
-            _ => base.to_vec(),
-        };
+        let mut expected = base.to_vec();
+        if is_monitored {
+            expected.extend(["ClusterRole", "ServiceMonitor"]);
+        }
         if overlay == "overlays/managed" {
             expected.push("Namespace");
         }
@@ -211,22 +217,99 @@ fn the_chart_makes_the_objects_of_the_overlays() {
         expected.retain(|(kind, ..), _| kind != "Namespace");
         assert_eq!(by_key(rendered), expected, "{overlay}");
     }
-    let monitored = Chart::shipped().with(json!({"serviceMonitor": {"enabled": true}}));
-    let mut rendered = by_key(monitored.render("kube-system"));
-    for object in build(&kustomization("components/service-monitor")) {
-        let (kind, _, name) = key(&object);
-        let namespace = if is_cluster_scoped(&kind) {
-            ""
-        } else {
-            "kube-system"
-        };
-        let found = rendered.remove(&(kind, namespace.to_owned(), name));
-        let mut found = found.unwrap_or_else(|| panic!("the chart has no {object}"));
-        found["metadata"]
-            .as_object_mut()
-            .unwrap()
-            .remove("namespace");
-        assert_eq!(found, object);
+    let on = json!({"serviceMonitor": {"enabled": true}});
+    let chart = Chart::shipped()
+        .with_file("values-self-managed.yaml")
+        .with(on);
+    let expected = by_key(monitored(OVERLAYS[0]));
+    assert_eq!(by_key(chart.render("kube-system")), expected);
+}
+
+/// Checks that the objects have no member that the types don't know.
+fn assert_known<T: Serialize + DeserializeOwned>(object: &Value) {
+    let typed: T = serde_json::from_value(object.clone()).unwrap();
+    assert_eq!(&serde_json::to_value(typed).unwrap(), object);
+}
+
+#[test]
+fn requests_of_the_controller_have_their_own_queues() {
+    for overlay in OVERLAYS {
+        let objects = build(&kustomization(overlay));
+        let account = &of_kind(&objects, "ServiceAccount")["metadata"];
+        let subject = json!({
+            "kind": "ServiceAccount",
+            "serviceAccount": {"name": account["name"], "namespace": account["namespace"]},
+        });
+        let schemas = objects.iter().filter(|o| o["kind"] == "FlowSchema");
+        let mut levels = Vec::new();
+        for schema in schemas {
+            assert_known::<FlowSchema>(schema);
+            assert_eq!(schema["metadata"].get("namespace"), None);
+            let spec = &schema["spec"];
+            assert_eq!(spec["rules"][0]["subjects"], json!([subject]));
+            let level = spec["priorityLevelConfiguration"]["name"].as_str().unwrap();
+            let resources = &spec["rules"][0]["resourceRules"][0];
+            if level == "leader-election" {
+                assert_eq!(resources["resources"], json!(["leases"]));
+                assert_eq!(resources["namespaces"], json!([account["namespace"]]));
+            }
+            // Those of all service accounts have 900 and 9000.
+            let precedence = spec["matchingPrecedence"].as_i64().unwrap();
+            levels.push((precedence, level));
+        }
+        levels.sort_unstable();
+        assert_eq!(levels, [(100, "leader-election"), (800, "workload-high")]);
+    }
+}
+
+#[test]
+fn the_network_policy_opens_the_port_and_the_way_to_the_api_server() {
+    for overlay in OVERLAYS {
+        let objects = build(&kustomization(overlay));
+        let policy = of_kind(&objects, "NetworkPolicy");
+        assert_known::<NetworkPolicy>(policy);
+        let deployment = of_kind(&objects, "Deployment");
+        let spec = &policy["spec"];
+        assert_eq!(spec["podSelector"], deployment["spec"]["selector"]);
+        assert_eq!(spec["policyTypes"], json!(["Ingress", "Egress"]));
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let open = json!([{"ports": [
+            {"protocol": "TCP", "port": container["ports"][0]["name"]},
+        ]}]);
+        assert_eq!(spec["ingress"], open);
+        let ports = json!([{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]);
+        assert_eq!(spec["egress"], json!([{"ports": ports}]));
+    }
+}
+
+#[test]
+fn the_token_of_the_scraper_is_sent_to_the_controller_alone() {
+    for overlay in OVERLAYS {
+        let objects = monitored(overlay);
+        let monitor = of_kind(&objects, "ServiceMonitor");
+        let service = of_kind(&objects, "Service");
+        let namespace = &service["metadata"]["namespace"];
+        assert_eq!(&monitor["metadata"]["namespace"], namespace);
+        // Without a selector of namespaces it is its own.
+        assert_eq!(monitor["spec"].get("namespaceSelector"), None);
+        let tls = &monitor["spec"]["endpoints"][0]["tlsConfig"];
+        assert_eq!(tls.get("insecureSkipVerify"), None);
+        assert_eq!(tls["serverName"], NAME);
+        let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
+        let secret = &pod["volumes"][0]["secret"]["secretName"];
+        assert_eq!(&tls["ca"]["secret"]["name"], secret);
+        let container = &pod["containers"][0];
+        let folder = container["volumeMounts"][0]["mountPath"].as_str().unwrap();
+        for (flag, file) in [
+            ("tls-cert-file", "tls.crt"),
+            ("tls-private-key-file", "tls.key"),
+        ] {
+            let flag = json!(format!("--{flag}={folder}/{file}"));
+            assert!(
+                container["args"].as_array().unwrap().contains(&flag),
+                "{flag}"
+            );
+        }
     }
 }
 
@@ -252,7 +335,12 @@ async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes(
         "podLabels": {"pod-label": "x"},
         "resources": {"requests": {"cpu": "77m"}},
         "podDisruptionBudget": {"enabled": false},
-        "serviceMonitor": {"enabled": true, "interval": "17s", "labels": {"release": "monitor-label"}},
+        "networkPolicy": {"enabled": true, "egress": [{"ports": [{"protocol": "TCP", "port": 16443}]}]},
+        "flowSchemas": {"enabled": false},
+        "serviceMonitor": {
+            "enabled": true, "certificateSecret": "own-certificate", "interval": "17s",
+            "labels": {"release": "monitor-label"},
+        },
     });
     let chart = Chart::shipped();
     let known: Vec<&String> = chart.values().as_object().unwrap().keys().collect();
@@ -277,13 +365,15 @@ async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes(
         "pod-label",
         "77m",
         "17s",
+        "16443",
+        "own-certificate",
         "monitor-label",
         "--leader-elect-resource-namespace=elsewhere",
         "\"resourceNames\":[\"sts-cm\"]",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    for part in ["priorityClassName", "PodDisruptionBudget"] {
+    for part in ["priorityClassName", "PodDisruptionBudget", "FlowSchema"] {
         assert!(!text.contains(part), "{part} is in {text}");
     }
     let mut all = vec![json!({
@@ -297,9 +387,11 @@ async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes(
 fn no_file_of_a_kustomization_is_left_out() {
     for name in [
         "base",
-        "components/service-monitor",
+        COMPONENT,
         OVERLAYS[0],
         OVERLAYS[1],
+        "overlays/self-managed/namespaced",
+        "overlays/managed/namespaced",
     ] {
         let folder = kustomization(name);
         let text = std::fs::read_to_string(folder.join("kustomization.yaml")).unwrap();
@@ -322,8 +414,16 @@ fn versions_are_those_of_the_workspace() {
         assert_eq!(pod["containers"][0]["image"], format!("{NAME}:{version}"));
     }
     let containerfile = std::fs::read_to_string(deploy::folder().join("Containerfile")).unwrap();
-    let toolchain = format!("rust:{}-alpine", env!("CARGO_PKG_RUST_VERSION"));
-    assert!(containerfile.contains(&toolchain), "{toolchain}");
+    let toolchain = format!("rust:{}-alpine@sha256:", env!("CARGO_PKG_RUST_VERSION"));
+    let (_, digest) = containerfile.split_once(&toolchain).unwrap();
+    let digits = digest.bytes().take_while(u8::is_ascii_hexdigit).count();
+    assert_eq!(digits, 64, "{digest}");
+    // Nothing else is taken from a registry.
+    let bases = containerfile
+        .lines()
+        .filter(|line| line.starts_with("FROM "));
+    let bases: Vec<&str> = bases.collect();
+    assert_eq!(bases, ["FROM ${BUILD_IMAGE} AS build", "FROM scratch"]);
     // The package and its program have the name of the objects.
     assert!(containerfile.contains(&format!("--locked -p {NAME}\n")));
     assert!(containerfile.contains(&format!("ENTRYPOINT [\"/{NAME}\"]")));
