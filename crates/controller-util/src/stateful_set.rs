@@ -1,6 +1,8 @@
-//! A StatefulSet as the cache keeps it: a typed view beside the verbatim template.
+//! A StatefulSet as the cache keeps it: a typed view beside its text.
 
 mod convert;
+mod part;
+mod selector;
 mod spec;
 mod status;
 mod template;
@@ -9,15 +11,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube_apimachinery::json::{RawObject, is_deep, to_raw};
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use statefulset_client::indexer::{CachedObject, IndexKey};
 use statefulset_client::recorder::ObjectReference;
 
+use self::spec::RawSpec;
 use crate::decode::{RawMeta, or_default};
 
+pub use selector::SetSelector;
 pub use spec::{
     ClaimRetentionPolicy, ClaimRetentionPolicyType, PodManagementPolicy, RollingUpdate,
     StatefulSetSpec, UpdateStrategy, UpdateStrategyType,
@@ -41,9 +47,11 @@ pub struct StatefulSet {
     pub spec: StatefulSetSpec,
     /// What was last recorded.
     pub status: Arc<StatefulSetStatus>,
+    /// The whole set as the server sent it, without `managedFields` and status.
+    text: Arc<str>,
 }
 
-/// The metadata of a set: typed where decisions need it, and complete for the status write.
+/// The metadata of a set, as far as decisions need it.
 #[derive(Clone, Debug)]
 pub struct SetMetadata {
     /// Name.
@@ -64,8 +72,6 @@ pub struct SetMetadata {
     pub annotations: BTreeMap<String, String>,
     /// Whether the set nests so deep that reading its templates needs a large stack.
     pub is_deep: bool,
-    /// The whole metadata as the server sent it, without `managedFields`.
-    pub raw: Box<RawValue>,
 }
 
 impl StatefulSet {
@@ -111,6 +117,18 @@ impl StatefulSet {
         }
     }
 
+    /// The whole set as the server sent it, with another status: the body of a status write. It
+    /// has no `managedFields`, which the server keeps.
+    ///
+    /// # Errors
+    ///
+    /// The status can't be encoded.
+    pub fn with_status(&self, status: &StatefulSetStatus) -> Result<String, serde_json::Error> {
+        let members = self.text.strip_suffix('}').unwrap_or(&self.text);
+        let status = serde_json::to_string(status)?;
+        Ok(format!(r#"{members},"status":{status}}}"#))
+    }
+
     /// The same set with another pod template.
     #[must_use]
     pub fn with_template(&self, template: PodTemplate) -> Self {
@@ -120,13 +138,43 @@ impl StatefulSet {
     }
 }
 
+/// The text of a set that is kept, and its status.
+struct Text {
+    kept: Arc<str>,
+    status: StatefulSetStatus,
+}
+
+impl Text {
+    /// Takes status and `managedFields` out of an object; every other value keeps its bytes. The
+    /// items of a list don't name their kind: it is put in.
+    fn of(json: &str) -> Result<Self, serde_json::Error> {
+        let mut object = RawObject::parse(json)?;
+        let status = object.remove("status");
+        let status: Option<StatefulSetStatus> = match status {
+            Some(status) => serde_json::from_str(status.get())?,
+            None => None,
+        };
+        if let Some(metadata) = object.remove("metadata") {
+            let mut metadata = RawObject::parse(metadata.get())?;
+            metadata.remove("managedFields");
+            object.set("metadata", metadata.to_raw());
+        }
+        for (member, value) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+            object.set(member, to_raw(&Value::from(value)));
+        }
+        Ok(Self {
+            kept: object.to_string().into(),
+            status: status.unwrap_or_default(),
+        })
+    }
+}
+
 #[derive(Deserialize)]
 struct RawSet<'a> {
     #[serde(borrow)]
     metadata: &'a RawValue,
-    spec: StatefulSetSpec,
-    #[serde(default, deserialize_with = "or_default")]
-    status: StatefulSetStatus,
+    #[serde(borrow)]
+    spec: RawSpec<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -154,9 +202,11 @@ impl CachedObject for StatefulSet {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        let raw: RawSet<'_> = serde_json::from_str(json)?;
+        let Text { kept, status } = Text::of(json)?;
+        let raw: RawSet<'_> = serde_json::from_str(&kept)?;
         let metadata: RawMeta = serde_json::from_str(raw.metadata.get())?;
         let RawAnnotations { annotations } = serde_json::from_str(raw.metadata.get())?;
+        let spec = StatefulSetSpec::of(&kept, raw.spec)?;
         Ok(Self {
             metadata: Arc::new(SetMetadata {
                 name: metadata.name,
@@ -167,11 +217,11 @@ impl CachedObject for StatefulSet {
                 creation_timestamp: metadata.creation_timestamp,
                 deletion_timestamp: metadata.deletion_timestamp,
                 annotations,
-                is_deep: kube_apimachinery::json::is_deep(json),
-                raw: template::without_member(raw.metadata, "managedFields")?,
+                is_deep: is_deep(&kept),
             }),
-            spec: raw.spec,
-            status: Arc::new(raw.status),
+            spec,
+            status: Arc::new(status),
+            text: kept,
         })
     }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kube_apimachinery::owner_reference::OwnerReference;
-use kube_apimachinery::selector::Selector;
 use statefulset_client::indexer::{IndexKey, Indexer};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
@@ -34,8 +33,8 @@ pub(crate) fn sets_for_orphan(sets: &Indexer<StatefulSet>, pod: &Pod) -> Vec<Arc
     }
     let mut selecting = sets.by_index(&IndexKey::namespace(&pod.namespace));
     selecting.retain(|set| {
-        Selector::from_label_selector(set.spec.selector.as_deref())
-            .is_ok_and(|selector| !selector.is_empty() && selector.matches(&pod.labels))
+        let selector = set.spec.selector.compiled();
+        selector.is_ok_and(|selector| !selector.is_empty() && selector.matches(&pod.labels))
     });
     sort_overlapping(&mut selecting);
     if selecting.len() > 1 {

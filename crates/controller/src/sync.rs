@@ -185,7 +185,7 @@ impl SetSyncer {
             parts.metrics.gone(key);
             return Ok(Synced::waiting_for(Waiting::SetGone));
         };
-        let selector = match Selector::from_label_selector(set.spec.selector.as_deref()) {
+        let selector = match set.spec.selector.compiled() {
             Ok(selector) => selector,
             Err(error) => {
                 // Only the user can mend it, so retrying is of no use.
@@ -194,7 +194,7 @@ impl SetSyncer {
                 return Ok(Synced::waiting_for(Waiting::SelectorMended { reason }));
             }
         };
-        let sync = self.sync_stateful_set(&set, &selector);
+        let sync = self.sync_stateful_set(&set, selector);
         if self.is_deep(&set) {
             on_large_stack(sync).await
         } else {

@@ -1,6 +1,6 @@
 //! The claims of a pod, and the volumes that use them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube_apimachinery::json::to_go_string;
 use serde_json::{Map, Value, json};
@@ -11,20 +11,6 @@ use crate::identity::{Ordinal, claim_name, object_member};
 
 #[cfg(test)]
 mod tests;
-
-/// The claim templates of a set, in order; of equal names only the last.
-pub(crate) fn claim_templates(set: &StatefulSet) -> impl Iterator<Item = &ClaimTemplate> {
-    let templates = &set.spec.claim_templates;
-    templates
-        .iter()
-        .enumerate()
-        .filter_map(|(index, template)| {
-            let repeated = templates[index + 1..]
-                .iter()
-                .any(|later| later.name == template.name);
-            (!repeated).then_some(template)
-        })
-}
 
 /// A claim that doesn't exist yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,14 +26,14 @@ pub struct NewClaim {
 }
 
 impl NewClaim {
-    fn new(set: &StatefulSet, template: &ClaimTemplate, ordinal: Ordinal) -> Self {
+    pub(crate) fn new(set: &StatefulSet, template: &ClaimTemplate, ordinal: Ordinal) -> Self {
         let name = claim_name(set, &template.name, ordinal);
         let mut json = template.to_value();
         let metadata = object_member(&mut json, "metadata");
         metadata["name"] = Value::from(name.as_str());
         metadata["namespace"] = Value::from(set.namespace());
-        let selector_labels = set.spec.selector.as_deref().map(|s| &s.match_labels);
-        if let Some(selector_labels) = selector_labels.filter(|labels| !labels.is_empty()) {
+        let selector_labels = set.spec.selector.match_labels();
+        if !selector_labels.is_empty() {
             let labels = object_member(metadata, "labels");
             for (key, value) in selector_labels {
                 labels[key] = Value::from(value.as_str());
@@ -76,12 +62,14 @@ impl NewClaim {
 ///
 /// Upstream: `getPersistentVolumeClaims`.
 pub fn new_claims(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = NewClaim> {
-    claim_templates(set).map(move |template| NewClaim::new(set, template, ordinal))
+    let templates = set.spec.claim_templates.iter();
+    templates.map(move |template| NewClaim::new(set, template, ordinal))
 }
 
 /// The names of the claims of the set's pod with this ordinal, in the order of their templates.
 pub(crate) fn claim_names(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = String> {
-    claim_templates(set).map(move |template| claim_name(set, &template.name, ordinal))
+    let templates = set.spec.claim_templates.iter();
+    templates.map(move |template| claim_name(set, &template.name, ordinal))
 }
 
 /// Whether a pod has, for every claim template, a volume of that name which uses the claim for the
@@ -94,7 +82,7 @@ pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
         .iter()
         .map(|volume| (&*volume.name, &*volume.claim_name))
         .collect();
-    claim_templates(set).all(|template| {
+    set.spec.claim_templates.iter().all(|template| {
         let claim = claim_name(set, &template.name, ordinal);
         volumes.get(&*template.name) == Some(&claim.as_str())
     })
@@ -104,7 +92,9 @@ pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
 ///
 /// Upstream: `updateStorage`.
 pub(crate) fn update_storage(set: &StatefulSet, ordinal: Ordinal, pod: &mut Value) {
-    let mut volumes: Vec<Value> = claim_templates(set)
+    let templates = &set.spec.claim_templates;
+    let mut volumes: Vec<Value> = templates
+        .iter()
         .map(|template| {
             let claim = claim_name(set, &template.name, ordinal);
             json!({"name": template.name, "persistentVolumeClaim": {"claimName": claim}})
@@ -112,8 +102,8 @@ pub(crate) fn update_storage(set: &StatefulSet, ordinal: Ordinal, pod: &mut Valu
         .collect();
     let spec = object_member(pod, "spec");
     let existing = spec.get_mut("volumes").map(Value::take);
-    let from_template =
-        |name: &Value| claim_templates(set).any(|template| name.as_str() == Some(&*template.name));
+    let names: BTreeSet<&str> = templates.iter().map(|template| &*template.name).collect();
+    let from_template = |name: &Value| name.as_str().is_some_and(|name| names.contains(name));
     if let Some(Value::Array(existing)) = existing {
         volumes.extend(
             existing

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kube_apimachinery::selector::Selector;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
@@ -227,8 +226,8 @@ impl StatefulSetControl for DefaultStatefulSetControl {
     }
 
     fn list_revisions(&self, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error> {
-        let selector = Selector::from_label_selector(set.spec.selector.as_deref())?;
-        Ok(self.history.list_controller_revisions(set, &selector))
+        let selector = set.spec.selector.compiled()?;
+        Ok(self.history.list_controller_revisions(set, selector))
     }
 
     async fn adopt_orphan_revisions(

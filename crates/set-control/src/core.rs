@@ -59,8 +59,8 @@ pub(crate) async fn run_pass(
         current_revision: current.name.clone(),
         update_revision: update.name.clone(),
         collision_count: Some(revisions.collision_count),
-        // Members that others have put into the status are theirs.
-        others: set.status.others.clone(),
+        // Conditions are those of others.
+        conditions: set.status.conditions.clone(),
         ..StatefulSetStatus::default()
     };
     count_pods(&mut status, set, pods.iter().map(|pod| &**pod), now);

@@ -37,10 +37,9 @@ impl StatusUpdater for FakeStatusUpdater {
         status: &StatefulSetStatus,
     ) -> Result<(), Error> {
         let _request = self.update_tracker.begin()?;
-        self.sets.update(StatefulSet {
-            status: Arc::new(status.clone()),
-            ..set.clone()
-        });
+        let mut set = set.clone();
+        set.status = Arc::new(status.clone());
+        self.sets.update(set);
         Ok(())
     }
 }

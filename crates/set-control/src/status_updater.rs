@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kube_apimachinery::json::{RawObject, to_raw};
-use serde_json::Value;
 use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
 use statefulset_client::error::Error;
 use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
-use statefulset_controller_util::stateful_set::{
-    API_VERSION, KIND, StatefulSet, StatefulSetStatus,
-};
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 
 #[cfg(test)]
 mod tests;
@@ -63,14 +59,12 @@ impl RealStatusUpdater {
     }
 
     async fn write(&self, set: &StatefulSet, status: &StatefulSetStatus) -> Result<(), Error> {
+        let body = set
+            .with_status(status)
+            .map_err(|error| Error::InvalidRequest(format!("cannot encode a status: {error}")))?;
         let answer = self
             .client
-            .replace_status(
-                &STATEFUL_SETS,
-                set.namespace(),
-                set.name(),
-                body(set, status),
-            )
+            .replace_status(&STATEFUL_SETS, set.namespace(), set.name(), body)
             .await?;
         if let Ok(written) = StatefulSet::decode(&answer) {
             let version = &written.metadata.resource_version;
@@ -80,18 +74,6 @@ impl RealStatusUpdater {
         }
         Ok(())
     }
-}
-
-/// The set's complete metadata and the status. The server ignores a spec here, and takes the
-/// metadata over: so all of it has to be in the body, and nothing else.
-fn body(set: &StatefulSet, status: &StatefulSetStatus) -> String {
-    let mut body = RawObject::new();
-    body.set("apiVersion", to_raw(&Value::from(API_VERSION)));
-    body.set("kind", to_raw(&Value::from(KIND)));
-    body.set("metadata", set.metadata.raw.clone());
-    let status = serde_json::value::to_raw_value(status).expect("a status has only JSON values");
-    body.set("status", status);
-    body.to_string()
 }
 
 #[async_trait]
@@ -116,7 +98,7 @@ impl StatusUpdater for RealStatusUpdater {
                 // The status of one incarnation says nothing about another.
                 Some(cached) if cached.uid() != set.uid() => return Err(error),
                 Some(cached) => {
-                    status.others.clone_from(&cached.status.others);
+                    status.conditions.clone_from(&cached.status.conditions);
                     set = StatefulSet::clone(&cached);
                 }
                 None => {

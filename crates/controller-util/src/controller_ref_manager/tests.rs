@@ -54,8 +54,8 @@ async fn claim(
     control: &FakePodControl,
     reader: &MockSetReader,
 ) -> Claimed {
-    let selector = Selector::from_label_selector(set.spec.selector.as_deref()).unwrap();
-    let manager = PodControllerRefManager::new(set, &selector, &membership, control, reader);
+    let selector = set.spec.selector.compiled().unwrap();
+    let manager = PodControllerRefManager::new(set, selector, &membership, control, reader);
     let result = manager
         .claim_pods(pods.into_iter().map(Arc::new).collect())
         .await;

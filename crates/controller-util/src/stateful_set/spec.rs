@@ -1,11 +1,14 @@
 //! The typed view of a set's spec.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube_apimachinery::int_or_string::IntOrString;
 use kube_apimachinery::selector::LabelSelector;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::selector::SetSelector;
 use super::template::{ClaimTemplate, PodTemplate};
 use crate::decode::or_default;
 
@@ -15,18 +18,17 @@ const REPLICAS_DEFAULT: i32 = 1;
 const REVISION_HISTORY_LIMIT_DEFAULT: i32 = 10;
 
 /// What a set asks for.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(from = "RawSpec")]
+#[derive(Clone, Debug)]
 pub struct StatefulSetSpec {
     /// Wanted number of pods.
     pub replicas: i32,
     /// The first ordinal.
     pub start_ordinal: i32,
-    /// Which pods belong to the set; none selects nothing.
-    pub selector: Option<Arc<LabelSelector>>,
+    /// Which pods belong to the set.
+    pub selector: Arc<SetSelector>,
     /// The pod template, verbatim.
     pub template: PodTemplate,
-    /// The claim templates, verbatim; of equal names the last one counts.
+    /// The claim templates, verbatim; of equal names only the last one.
     pub claim_templates: Arc<[ClaimTemplate]>,
     /// Name of the governing service; may be empty.
     pub service_name: Box<str>,
@@ -115,17 +117,17 @@ impl StatefulSetSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawSpec {
+pub(super) struct RawSpec<'a> {
     #[serde(default)]
     replicas: Option<i32>,
     #[serde(default)]
     ordinals: Option<RawOrdinals>,
     #[serde(default)]
     selector: Option<LabelSelector>,
-    #[serde(default)]
-    template: PodTemplate,
-    #[serde(default, deserialize_with = "or_default")]
-    volume_claim_templates: Vec<ClaimTemplate>,
+    #[serde(default, borrow)]
+    template: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    volume_claim_templates: Option<Vec<&'a RawValue>>,
     #[serde(default, deserialize_with = "or_default")]
     service_name: Box<str>,
     #[serde(default, deserialize_with = "or_default")]
@@ -171,14 +173,20 @@ struct RawRetentionPolicy {
     when_scaled: String,
 }
 
-impl From<RawSpec> for StatefulSetSpec {
-    fn from(raw: RawSpec) -> Self {
-        Self {
+impl StatefulSetSpec {
+    /// The spec in the text of a set.
+    pub(super) fn of(set: &Arc<str>, raw: RawSpec<'_>) -> Result<Self, serde_json::Error> {
+        let claim_templates = raw.volume_claim_templates.unwrap_or_default();
+        let claim_templates: Vec<ClaimTemplate> = claim_templates
+            .into_iter()
+            .map(|template| ClaimTemplate::of(set, template))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
             replicas: raw.replicas.unwrap_or(REPLICAS_DEFAULT),
             start_ordinal: raw.ordinals.unwrap_or_default().start,
-            selector: raw.selector.map(Arc::new),
-            template: raw.template,
-            claim_templates: raw.volume_claim_templates.into(),
+            selector: Arc::new(SetSelector::new(raw.selector)),
+            template: PodTemplate::of(set, raw.template),
+            claim_templates: last_of_each_name(claim_templates).into(),
             service_name: raw.service_name,
             pod_management_policy: match raw.pod_management_policy.as_str() {
                 "Parallel" => PodManagementPolicy::Parallel,
@@ -192,8 +200,20 @@ impl From<RawSpec> for StatefulSetSpec {
             claim_retention_policy: raw
                 .persistent_volume_claim_retention_policy
                 .map_or_else(ClaimRetentionPolicy::default, Into::into),
-        }
+        })
     }
+}
+
+/// Of templates with one name, the last.
+fn last_of_each_name(templates: Vec<ClaimTemplate>) -> Vec<ClaimTemplate> {
+    let mut names: BTreeSet<Box<str>> = BTreeSet::new();
+    let mut kept: Vec<ClaimTemplate> = templates
+        .into_iter()
+        .rev()
+        .filter(|template| names.insert(template.name.clone()))
+        .collect();
+    kept.reverse();
+    kept
 }
 
 impl From<RawStrategy> for UpdateStrategy {

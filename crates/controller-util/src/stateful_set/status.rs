@@ -1,94 +1,65 @@
-//! The status of a set, with whatever members others have put into it.
+//! The status of a set: what the controller computes, and the conditions of others.
 
 use serde::de::Error as _;
-use serde::ser::SerializeMap;
+use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+
+use crate::decode::or_default;
 
 /// The status of a set.
 ///
 /// Serializes as Go does: `replicas` and `availableReplicas` always, zero and empty members not at
-/// all, `collisionCount` whenever it is set. Members that the controller doesn't compute
-/// (conditions, and whatever a newer API has) are kept.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// all, `collisionCount` whenever it is set. Of the members that the controller doesn't compute,
+/// the conditions alone are kept.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct StatefulSetStatus {
     /// The generation that the status speaks of.
+    #[serde(deserialize_with = "or_default")]
     pub observed_generation: i64,
     /// Number of pods that exist.
+    #[serde(deserialize_with = "or_default")]
     pub replicas: i32,
     /// Number of pods that run and are ready.
+    #[serde(deserialize_with = "or_default")]
     pub ready_replicas: i32,
     /// Number of pods of the current revision.
+    #[serde(deserialize_with = "or_default")]
     pub current_replicas: i32,
     /// Number of pods of the update revision.
+    #[serde(deserialize_with = "or_default")]
     pub updated_replicas: i32,
     /// Number of pods that are ready and have been for `minReadySeconds`.
+    #[serde(deserialize_with = "or_default")]
     pub available_replicas: i32,
     /// Name of the revision that pods below the partition are made from.
+    #[serde(deserialize_with = "or_default")]
     pub current_revision: Box<str>,
     /// Name of the revision that pods are updated to.
+    #[serde(deserialize_with = "or_default")]
     pub update_revision: Box<str>,
     /// How many times a revision's name was taken by other data.
     pub collision_count: Option<i32>,
-    /// Members that the controller doesn't compute.
-    pub others: Map<String, Value>,
+    /// Conditions that others have set.
+    pub conditions: Option<Conditions>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Raw {
-    #[serde(default)]
-    observed_generation: Option<i64>,
-    #[serde(default)]
-    replicas: Option<i32>,
-    #[serde(default)]
-    ready_replicas: Option<i32>,
-    #[serde(default)]
-    current_replicas: Option<i32>,
-    #[serde(default)]
-    updated_replicas: Option<i32>,
-    #[serde(default)]
-    available_replicas: Option<i32>,
-    #[serde(default)]
-    current_revision: Option<Box<str>>,
-    #[serde(default)]
-    update_revision: Option<Box<str>>,
-    #[serde(default)]
-    collision_count: Option<i32>,
-}
+/// The conditions of a set, as the server sent them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions(Box<str>);
 
-const COMPUTED: [&str; 9] = [
-    "observedGeneration",
-    "replicas",
-    "readyReplicas",
-    "currentReplicas",
-    "updatedReplicas",
-    "availableReplicas",
-    "currentRevision",
-    "updateRevision",
-    "collisionCount",
-];
-
-impl<'de> Deserialize<'de> for StatefulSetStatus {
+impl<'de> Deserialize<'de> for Conditions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut members = Map::deserialize(deserializer)?;
-        let computed: Map<String, Value> = COMPUTED
-            .iter()
-            .filter_map(|name| members.remove_entry(*name))
-            .collect();
-        let raw: Raw = serde_json::from_value(Value::Object(computed)).map_err(D::Error::custom)?;
-        Ok(Self {
-            observed_generation: raw.observed_generation.unwrap_or_default(),
-            replicas: raw.replicas.unwrap_or_default(),
-            ready_replicas: raw.ready_replicas.unwrap_or_default(),
-            current_replicas: raw.current_replicas.unwrap_or_default(),
-            updated_replicas: raw.updated_replicas.unwrap_or_default(),
-            available_replicas: raw.available_replicas.unwrap_or_default(),
-            current_revision: raw.current_revision.unwrap_or_default(),
-            update_revision: raw.update_revision.unwrap_or_default(),
-            collision_count: raw.collision_count,
-            others: members,
-        })
+        let raw = Box::<RawValue>::deserialize(deserializer).map_err(D::Error::custom)?;
+        Ok(Self(raw.get().into()))
+    }
+}
+
+impl Serialize for Conditions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 
@@ -120,8 +91,8 @@ impl Serialize for StatefulSetStatus {
             map.serialize_entry("collisionCount", &count)?;
         }
         map.serialize_entry("availableReplicas", &self.available_replicas)?;
-        for (name, value) in &self.others {
-            map.serialize_entry(name, value)?;
+        if let Some(conditions) = &self.conditions {
+            map.serialize_entry("conditions", conditions)?;
         }
         map.end()
     }

@@ -14,9 +14,8 @@ use super::fixtures::{Controller, UNBOUNDED, pod};
 /// The names of the pods that the set claims.
 async fn claimed(controller: &Controller, set: &Builder<StatefulSet>) -> Vec<String> {
     let set = set.build();
-    let selector =
-        kube_apimachinery::selector::Selector::from_label_selector(set.spec.selector.as_deref());
-    let pods = controller.syncer.claim_pods(&set, &selector.unwrap()).await;
+    let selector = set.spec.selector.compiled();
+    let pods = controller.syncer.claim_pods(&set, selector.unwrap()).await;
     let names = pods.unwrap();
     names.iter().map(|pod| pod.name.to_string()).collect()
 }

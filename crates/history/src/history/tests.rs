@@ -276,7 +276,7 @@ async fn a_set_sees_its_own_revisions_and_orphans_that_its_selector_selects() {
         ] {
             server.load(&revision);
         }
-        let selector = Selector::from_label_selector(set.spec.selector.as_deref()).unwrap();
+        let selector = set.spec.selector.compiled().unwrap();
         let names = |selector: &Selector| -> Vec<String> {
             let mut names: Vec<String> = server
                 .history()
@@ -287,7 +287,7 @@ async fn a_set_sees_its_own_revisions_and_orphans_that_its_selector_selects() {
             names.sort();
             names
         };
-        assert_eq!(names(&selector), ["orphan", "own"]);
+        assert_eq!(names(selector), ["orphan", "own"]);
         assert_eq!(
             names(&everything()),
             ["orphan", "orphan-other-label", "own", "own-other-label"]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use kube_apimachinery::selector::Selector;
 use serde_json::Value;
 
 use super::fixtures::{Server, object, orphan, revision, ss1, ss2};
@@ -37,8 +36,8 @@ fn lists(server: &Server, shown: &[&Value], wanted: &[&Value]) {
         server.show(revision);
     }
     let set = ss1();
-    let selector = Selector::from_label_selector(set.spec.selector.as_deref()).unwrap();
-    let found = server.history().list_controller_revisions(&set, &selector);
+    let selector = set.spec.selector.compiled().unwrap();
+    let found = server.history().list_controller_revisions(&set, selector);
     let names: BTreeSet<String> = found.iter().map(|found| found.name.to_string()).collect();
     assert_eq!(names, wanted.iter().map(|wanted| name(wanted)).collect());
     assert_eq!(found.len(), wanted.len(), "nothing is listed twice");

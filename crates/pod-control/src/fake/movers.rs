@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_apimachinery::selector::Selector;
 use kube_apimachinery::time::format_seconds;
 use serde_json::{Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
@@ -28,7 +27,10 @@ pub fn stateful_set_pod(set: &StatefulSet, ordinal: i32) -> Value {
 impl FakeObjectManager {
     /// The pods that the set selects, from the lowest ordinal to the highest.
     pub fn pods_of(&self, set: &StatefulSet) -> Vec<Arc<Pod>> {
-        let selector = Selector::from_label_selector(set.spec.selector.as_deref())
+        let selector = set
+            .spec
+            .selector
+            .compiled()
             .expect("the set of a test has a selector");
         let mut pods = self.pods.cache().list();
         pods.retain(|pod| *pod.namespace == *set.namespace() && selector.matches(&pod.labels));

@@ -90,7 +90,7 @@ async fn a_pod_without_a_place_is_neither_counted_nor_written() {
 }
 
 #[tokio::test]
-async fn what_others_put_into_the_status_stays() {
+async fn the_conditions_of_others_stay() {
     let conditions = json!([{"type": "Theirs", "status": "True"}]);
     let set = web()
         .with("status.conditions", conditions.clone())
@@ -99,7 +99,7 @@ async fn what_others_put_into_the_status_stays() {
     cluster.step().await;
     let status = serde_json::to_value(&*cluster.set().status).unwrap();
     assert_eq!(status["conditions"], conditions);
-    assert_eq!(status["future"], 7);
+    assert!(status.get("future").is_none(), "{status}");
     assert_eq!(status["observedGeneration"], 1);
 }
 
