@@ -5,17 +5,21 @@ use std::sync::Arc;
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::recorder::EventType;
 use statefulset_controller_util::claim::Claim;
-use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+use statefulset_controller_util::live::Live;
+use statefulset_controller_util::stateful_set::{
+    ClaimRetentionPolicyType, ClaimTemplate, StatefulSet,
+};
 
 use crate::error::Error;
+use crate::identity::claim_name;
 use crate::live_set_check::LiveSetCheck;
 use crate::real::RealStatefulPodControl;
 use crate::retention::{
-    Rewritten, has_unexpected_controller, is_claim_owner_up_to_date, is_claim_stale,
-    is_policy_unknown, rewrite_owners,
+    Owner, Rewritten, has_unexpected_controller, is_claim_owner_up_to_date, is_claim_stale,
+    is_policy_unknown, remove_owner, rewrite_owners,
 };
 use crate::slot::PodSlot;
-use crate::storage::{NewClaim, claim_names, new_claims};
+use crate::storage::{NewClaim, claim_names};
 
 impl RealStatefulPodControl {
     /// Creates the pod's claims that the cache doesn't hold. All are tried.
@@ -27,8 +31,8 @@ impl RealStatefulPodControl {
         pod: &PodSlot,
     ) -> Result<(), Error> {
         let mut errors = Vec::new();
-        for claim in new_claims(set, pod.ordinal()) {
-            if let Err(error) = self.create_claim(set, pod, claim).await {
+        for template in set.spec.claim_templates.iter() {
+            if let Err(error) = self.create_claim(set, pod, template).await {
                 errors.push(error);
             }
         }
@@ -39,29 +43,25 @@ impl RealStatefulPodControl {
         &self,
         set: &StatefulSet,
         pod: &PodSlot,
-        claim: NewClaim,
+        template: &ClaimTemplate,
     ) -> Result<(), Error> {
-        match self.objects.get_claim(&claim.namespace, &claim.name) {
+        let claim = claim_name(set, &template.name, pod.ordinal());
+        match self.objects.get_claim(set.namespace(), &claim) {
             Ok(Some(existing)) if existing.deletion_timestamp.is_some() => {
-                Err(Error::ClaimBeingDeleted { claim: claim.name })
+                Err(Error::ClaimBeingDeleted { claim })
             }
             Ok(Some(_)) => Ok(()),
             Ok(None) => {
-                let created = self.objects.create_claim(set, &claim).await;
+                let new_claim = NewClaim::new(set, template, pod.ordinal());
+                let created = self.objects.create_claim(set, &new_claim).await;
                 if !created.as_ref().is_err_and(ApiError::is_already_exists) {
-                    self.record_claim_event(set, pod, &claim.name, created.as_ref().err());
+                    self.record_claim_event(set, pod, &claim, created.as_ref().err());
                 }
-                created.map_err(|source| Error::CreateClaim {
-                    claim: claim.name,
-                    source,
-                })
+                created.map_err(|source| Error::CreateClaim { claim, source })
             }
             Err(source) => {
-                self.record_claim_event(set, pod, &claim.name, Some(&source));
-                Err(Error::RetrieveClaim {
-                    claim: claim.name,
-                    source,
-                })
+                self.record_claim_event(set, pod, &claim, Some(&source));
+                Err(Error::RetrieveClaim { claim, source })
             }
         }
     }
@@ -132,15 +132,7 @@ impl RealStatefulPodControl {
             tracing::error!(stateful_set = %set.key(), ?policy, "unknown retention policy, retaining claims");
         }
         for name in claim_names(set, pod.ordinal()) {
-            let claim = self
-                .objects
-                .get_claim(set.namespace(), &name)
-                .map_err(|source| Error::RetainClaim {
-                    claim: name,
-                    pod: pod.name().to_owned(),
-                    source,
-                })?;
-            if let Some(claim) = claim {
+            if let Some(claim) = self.retained_claim(set, pod, &name)? {
                 self.retain(set, pod, &claim, live_set).await?;
             }
         }
@@ -171,35 +163,77 @@ impl RealStatefulPodControl {
             return Ok(());
         }
 
-        let update_claim = |source| Error::UpdateClaim {
-            claim: name.to_string(),
-            source,
-        };
-        let mut live = self
-            .objects
-            .read_claim(&claim.namespace, name)
-            .await
-            .map_err(update_claim)?;
-        if live.object.uid != claim.uid {
-            return Err(update_claim(another_claim(name)));
-        }
+        let mut live = self.read_same_claim(claim).await?;
         if is_claim_owner_up_to_date(&live.object, set, pod) {
             return Ok(());
         }
-        if rewrite_owners(&mut live.json, &live.object, set, pod) == Rewritten::DoomsClaim {
+        if rewrite_owners(&mut live.json, &live.object, set, pod) == Rewritten::AddsOwner {
+            // Nothing stands between this look and the write.
             live_set
                 .passes(&*self.objects, set)
                 .await
-                .map_err(|reason| Error::LiveSetCheck {
+                .map_err(|reason| Error::OwnClaim {
                     claim: name.to_string(),
-                    pod: pod.name().to_owned(),
                     reason,
                 })?;
         }
-        self.objects
-            .update_claim(set, live)
-            .await
-            .map_err(update_claim)
+        self.write_claim(set, live).await
+    }
+
+    /// Takes the pod off the owners of its claims, so that they outlive it. Nothing else about
+    /// the claims is changed, and no owner is added: the set needn't be looked at.
+    pub(crate) async fn take_claims_from(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+    ) -> Result<(), Error> {
+        let owner = Owner::pod(pod);
+        for name in claim_names(set, pod.ordinal()) {
+            let Some(claim) = self.retained_claim(set, pod, &name)? else {
+                continue;
+            };
+            if !owner.owns(&claim) {
+                continue;
+            }
+            let mut live = self.read_same_claim(&claim).await?;
+            if owner.owns(&live.object) {
+                remove_owner(&mut live.json, pod.uid());
+                self.write_claim(set, live).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The claim in the cache, for a change of its owners.
+    fn retained_claim(
+        &self,
+        set: &StatefulSet,
+        pod: &PodSlot,
+        name: &str,
+    ) -> Result<Option<Arc<Claim>>, Error> {
+        let cached = self.objects.get_claim(set.namespace(), name);
+        cached.map_err(|source| Error::RetainClaim {
+            claim: name.to_owned(),
+            pod: pod.name().to_owned(),
+            source,
+        })
+    }
+
+    /// Reads a claim live, to change its owners.
+    async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
+        let name = &claim.name;
+        let read = self.objects.read_claim(&claim.namespace, name).await;
+        let live = read.map_err(|source| update_claim(name, source))?;
+        if live.object.uid != claim.uid {
+            return Err(update_claim(name, another_claim(name)));
+        }
+        Ok(live)
+    }
+
+    async fn write_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
+        let name = claim.object.name.clone();
+        let written = self.objects.update_claim(set, claim).await;
+        written.map_err(|source| update_claim(&name, source))
     }
 
     /// The first of the pod's claims that belongs to an earlier pod of this name. Claims that are
@@ -225,6 +259,11 @@ impl RealStatefulPodControl {
         }
         Ok(None)
     }
+}
+
+fn update_claim(claim: &str, source: ApiError) -> Error {
+    let claim = claim.to_owned();
+    Error::UpdateClaim { claim, source }
 }
 
 fn another_claim(name: &str) -> ApiError {

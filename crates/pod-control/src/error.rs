@@ -63,13 +63,17 @@ pub enum Error {
         /// What the API server answered.
         source: ApiError,
     },
-    /// The live set doesn't stand behind giving its claims to pods that are to go.
-    #[error(
-        "will not give claim {claim} to pod {pod}, which would delete it with the pod: {reason}"
-    )]
-    LiveSetCheck {
+    /// The live set doesn't allow a claim another owner.
+    #[error("will not add an owner to claim {claim}, with which it would be deleted: {reason}")]
+    OwnClaim {
         /// The claim.
         claim: String,
+        /// What is wrong with the set, or why it can't be read.
+        reason: String,
+    },
+    /// The live set doesn't allow the deletion of a pod and its claims.
+    #[error("will not delete pod {pod}, with which its claims would be deleted: {reason}")]
+    DeleteWithClaims {
         /// The pod.
         pod: String,
         /// What is wrong with the set, or why it can't be read.
@@ -95,7 +99,10 @@ impl Error {
             | Self::CheckClaim { source, .. }
             | Self::RetainClaim { source, .. }
             | Self::UpdateClaim { source, .. } => Some(source),
-            Self::ClaimBeingDeleted { .. } | Self::LiveSetCheck { .. } | Self::Several(_) => None,
+            Self::ClaimBeingDeleted { .. }
+            | Self::OwnClaim { .. }
+            | Self::DeleteWithClaims { .. }
+            | Self::Several(_) => None,
         }
     }
 

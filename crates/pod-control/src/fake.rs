@@ -44,6 +44,8 @@ pub struct FakeObjectManager {
     pub update_claim_tracker: RequestTracker,
     /// Cache look-ups of a claim.
     pub get_claim_tracker: RequestTracker,
+    /// Calls that read a set live.
+    pub read_set_tracker: RequestTracker,
 }
 
 impl Default for FakeObjectManager {
@@ -58,6 +60,7 @@ impl Default for FakeObjectManager {
             create_claim_tracker: RequestTracker::default(),
             update_claim_tracker: RequestTracker::default(),
             get_claim_tracker: RequestTracker::default(),
+            read_set_tracker: RequestTracker::default(),
         }
     }
 }
@@ -65,6 +68,7 @@ impl Default for FakeObjectManager {
 #[async_trait]
 impl SetReader for FakeObjectManager {
     async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, Error> {
+        let _request = self.read_set_tracker.begin()?;
         let set = self.sets.get(key.namespace(), key.name());
         set.map(|set| StatefulSet::clone(&set)).ok_or_else(|| {
             let message = format!("statefulsets.apps {:?} not found", key.name());

@@ -1,15 +1,42 @@
-//! A last look at the set before claims are given to pods that are to go.
+//! A live look at the set before a write that could cost a claim.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 
-/// Reads the set live before the first write of a sync that gives a claim a pod as owner: such a
-/// claim is deleted with the pod, so a decision on an outdated copy of the set would lose data.
+#[cfg(test)]
+mod tests;
+
+/// Reads the set live before each write of a sync that dooms a claim: one that gives the claim an
+/// owner, with which it is deleted, or one that deletes such an owner. Decided on an outdated copy
+/// of the set, such a write would lose data.
 ///
-/// One check is made per sync, its outcome kept.
+/// Calls that wait for a look at the same time share one; a call never takes the outcome of a look
+/// that began before it. The first look that doesn't pass is the last one of its sync.
 #[derive(Debug, Default)]
-pub struct LiveSetCheck(OnceCell<Result<(), String>>);
+pub struct LiveSetCheck {
+    /// How many looks have begun.
+    begun: AtomicU64,
+    last: Mutex<Look>,
+}
+
+#[derive(Debug)]
+struct Look {
+    number: u64,
+    outcome: Result<(), String>,
+}
+
+impl Default for Look {
+    /// No look so far.
+    fn default() -> Self {
+        Self {
+            number: 0,
+            outcome: Ok(()),
+        }
+    }
+}
 
 impl LiveSetCheck {
     /// Makes the check for a sync.
@@ -24,11 +51,21 @@ impl LiveSetCheck {
     ///
     /// What is different, or why the set can't be read.
     pub async fn passes(&self, reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
-        self.0.get_or_init(|| check(reader, set)).await.clone()
+        let begun = self.begun.load(Ordering::Relaxed);
+        let mut last = self.last.lock().await;
+        if last.number > begun || last.outcome.is_err() {
+            return last.outcome.clone();
+        }
+        // The other calls of a batch get their turn to join this look.
+        tokio::task::yield_now().await;
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let outcome = look(reader, set).await;
+        *last = Look { number, outcome };
+        last.outcome.clone()
     }
 }
 
-async fn check(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
+async fn look(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
     let key = set.key();
     let live = reader
         .read_stateful_set(&key)

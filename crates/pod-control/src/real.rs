@@ -9,7 +9,7 @@ use statefulset_client::error::Error as ApiError;
 use statefulset_client::recorder::{EventRecorder, EventType};
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
 
 use crate::error::Error;
 use crate::identity::{identity_matches, update_identity};
@@ -295,6 +295,28 @@ impl StatefulPodControl for RealStatefulPodControl {
         let error = deleted.as_ref().err().map(|error| error as &dyn Display);
         self.record_pod_event(Verb::Delete, set, &pod.name, error);
         Ok(deleted?)
+    }
+
+    async fn delete_condemned_pod(
+        &self,
+        set: &StatefulSet,
+        pod: &Pod,
+        live_set: &LiveSetCheck,
+    ) -> Result<(), Error> {
+        if set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
+            let passed = live_set.passes(&*self.objects, set).await;
+            passed.map_err(|reason| Error::DeleteWithClaims {
+                pod: pod.name.to_string(),
+                reason,
+            })?;
+        }
+        self.delete_stateful_pod(set, pod).await
+    }
+
+    async fn take_claims_from_pod(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
+        self.take_claims_from(set, pod)
+            .await
+            .map_err(|error| self.failed(Verb::Update, set, pod.name(), error))
     }
 
     fn claims_match_retention_policy(

@@ -174,10 +174,10 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
 /// What a rewrite of a claim's owners did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rewritten {
-    /// The pod was made an owner: the claim goes when the pod goes.
-    DoomsClaim,
-    /// Anything else.
-    Other,
+    /// The set or the pod was made an owner: the claim is deleted with it.
+    AddsOwner,
+    /// Owners were only removed.
+    RemovesOwners,
 }
 
 /// Rewrites the owners in a claim's JSON: those of other kinds or names stay as they are, every
@@ -222,8 +222,22 @@ pub(crate) fn rewrite_owners(
     } else if let Value::Object(metadata) = metadata {
         metadata.remove("ownerReferences");
     }
-    match added {
-        Some(owner) if owner.kind == POD_KIND => Rewritten::DoomsClaim,
-        _ => Rewritten::Other,
+    if added.is_some() {
+        Rewritten::AddsOwner
+    } else {
+        Rewritten::RemovesOwners
+    }
+}
+
+/// Removes every reference with this uid from the owners in a claim's JSON.
+pub(crate) fn remove_owner(json: &mut Value, uid: &str) {
+    let Some(Value::Object(metadata)) = json.get_mut("metadata") else {
+        return;
+    };
+    if let Some(Value::Array(references)) = metadata.get_mut("ownerReferences") {
+        references.retain(|reference| reference["uid"] != uid);
+        if references.is_empty() {
+            metadata.remove("ownerReferences");
+        }
     }
 }

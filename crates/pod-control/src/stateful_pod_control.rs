@@ -48,6 +48,26 @@ pub trait StatefulPodControl: Send + Sync {
     /// What the API server or the way to it answered.
     async fn delete_stateful_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
 
+    /// Deletes a pod that the set no longer wants. Where its claims are deleted with it, the live
+    /// set must still say so.
+    ///
+    /// # Errors
+    ///
+    /// The set changed or can't be read; or what the API server or the way to it answered.
+    async fn delete_condemned_pod(
+        &self,
+        set: &StatefulSet,
+        pod: &Pod,
+        live_set: &LiveSetCheck,
+    ) -> Result<(), Error>;
+
+    /// Takes a pod off the owners of its claims, so that they outlive it.
+    ///
+    /// # Errors
+    ///
+    /// The first claim that can't be looked up or written.
+    async fn take_claims_from_pod(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error>;
+
     /// Whether the pod's cached claims have the owners that the retention policy wants; missing
     /// ones play no part.
     ///

@@ -8,10 +8,11 @@ use statefulset_client::error::Error as ApiError;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_client::indexer::{CachedObject as _, Indexer};
 use statefulset_client::recorder::{EventRecorder, FakeRecorder};
-use statefulset_client::resource::PERSISTENT_VOLUME_CLAIMS;
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS};
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::Builder;
 
@@ -75,6 +76,12 @@ fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, RealStat
 }
 
 impl OverApi {
+    /// Puts a set into the API, where live reads find it.
+    pub(crate) fn store_set(&self, set: &StatefulSet) {
+        let text = set.with_status(&set.status).expect("a status is JSON");
+        self.api.load(&STATEFUL_SETS, text);
+    }
+
     /// Puts a claim into the API and into the cache.
     pub(crate) fn load_claim(&self, claim: &Builder<Claim>) {
         self.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());

@@ -58,6 +58,8 @@ impl Phases<'_> {
 
     async fn process_existing(&self, slot: &PodSlot, pod: &Arc<Pod>) -> Result<Flow, Error> {
         if pod.is_terminal() {
+            // A claim that an earlier scale-down gave to the pod is wanted again.
+            self.pods.take_claims_from_pod(self.set, slot).await?;
             if !pod.is_terminating() {
                 self.pods.delete_stateful_pod(self.set, pod).await?;
             }
@@ -73,6 +75,10 @@ impl Phases<'_> {
         if self.is_monotonic()
             && let Some(waiting) = self.blocks_successors(pod)
         {
+            // The claims of a pending pod have the wanted owners by now.
+            if pod.is_terminating() && pod.phase != PodPhase::Pending {
+                self.pods.take_claims_from_pod(self.set, slot).await?;
+            }
             return Ok(Flow::Exit(waiting));
         }
         self.repair(slot).await
@@ -167,7 +173,9 @@ impl Phases<'_> {
                 None => unhealthy,
             }));
         }
-        self.pods.delete_stateful_pod(self.set, pod).await?;
+        self.pods
+            .delete_condemned_pod(self.set, pod, &self.live_set)
+            .await?;
         Ok(Flow::Exit(Waiting::ScaledDown { pod: pod_name }))
     }
 }

@@ -16,12 +16,12 @@ use crate::sync::Case;
 type Rule = (&'static str, fn(&mut Rules, bool));
 
 /// The deviations that show in a sync.
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     ("non-canonical-names", |rules, is_on| {
         rules.canonical_names = is_on;
     }),
-    ("foreign-status-members", |rules, is_on| {
-        rules.keep_foreign_status = is_on;
+    ("conditions-of-others", |rules, is_on| {
+        rules.keep_conditions = is_on;
     }),
     ("counters-not-negative", |rules, is_on| {
         rules.counters_not_negative = is_on;
@@ -31,6 +31,9 @@ const RULES: [Rule; 6] = [
     }),
     ("live-set-before-dooming-claims", |rules, is_on| {
         rules.live_set_before_dooming = is_on;
+    }),
+    ("wanted-pods-keep-their-claims", |rules, is_on| {
+        rules.take_claims_from_wanted = is_on;
     }),
     ("unknown-members", |rules, is_on| {
         rules.unknown_members = is_on;

@@ -31,6 +31,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::Value;
+use statefulset_client::fake::FaultError;
 
 use self::cluster::{Kind, Tracker, load};
 use self::failure::Failure;
@@ -48,14 +49,17 @@ pub struct Rules {
     /// Pods that are named after the set but not canonically (`web-007`, ordinals past 32 bits)
     /// are as if they weren't there, and are left as they are.
     pub canonical_names: bool,
-    /// A status write keeps what the controller doesn't compute.
-    pub keep_foreign_status: bool,
+    /// A status write keeps the conditions.
+    pub keep_conditions: bool,
     /// Counting a deleted pod off doesn't go below 0.
     pub counters_not_negative: bool,
     /// Renumbering a revision is tried again on a conflict, four times in all.
     pub retry_renumbering: bool,
-    /// The live set is looked at before the first claim gets a pod as owner.
+    /// The live set is looked at before a claim gets an owner, and before a pod is deleted with
+    /// its claims.
     pub live_set_before_dooming: bool,
+    /// A wanted pod that has ended or is on its way out is no owner of its claims any more.
+    pub take_claims_from_wanted: bool,
     /// Members that the schema doesn't know are recorded and kept, and restart nothing.
     pub unknown_members: bool,
 }
@@ -64,20 +68,22 @@ impl Rules {
     /// The reference.
     pub const REFERENCE: Self = Self {
         canonical_names: false,
-        keep_foreign_status: false,
+        keep_conditions: false,
         counters_not_negative: false,
         retry_renumbering: false,
         live_set_before_dooming: false,
+        take_claims_from_wanted: false,
         unknown_members: false,
     };
 
     /// The product: every deviation.
     pub const PRODUCT: Self = Self {
         canonical_names: true,
-        keep_foreign_status: true,
+        keep_conditions: true,
         counters_not_negative: true,
         retry_renumbering: true,
         live_set_before_dooming: true,
+        take_claims_from_wanted: true,
         unknown_members: true,
     };
 }
@@ -104,7 +110,7 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
         revisions: cluster.revisions,
         api: cluster.api,
         events: Vec::new(),
-        live_check: None,
+        live_read_fault: case.live_read_fault,
     };
     let result = sync.run();
     if !case.events_are_ordered()? {
@@ -159,8 +165,8 @@ struct Sync {
     revisions: Vec<Value>,
     api: Tracker,
     events: Vec<String>,
-    /// The one look at the live set before claims are given to pods, once it was made.
-    live_check: Option<Result<(), String>>,
+    /// How every look at the live set fails that the reference doesn't make.
+    live_read_fault: Option<FaultError>,
 }
 
 /// Whether a walk over pods goes on.

@@ -2,6 +2,7 @@
 
 mod case;
 mod cluster;
+pub mod live_read;
 
 use anyhow::Context;
 
@@ -18,12 +19,16 @@ pub use case::Case;
 ///
 /// The line is no case of this form.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
-    let case = Case::parse(line).context("no case of a sync")?;
+    let mut case = Case::parse(line).context("no case of a sync")?;
     let expected = case.expected()?;
-    Ok(match cluster::sync(&case) {
+    let mut verdict = match cluster::sync(&case) {
         Ok(actual) => judge(&case, expected, &actual),
-        Err(error) => Verdict::broken(case.id, &error),
-    })
+        Err(error) => return Ok(Verdict::broken(case.id, &error)),
+    };
+    verdict
+        .differences
+        .extend(live_read::differences(&mut case)?);
+    Ok(verdict)
 }
 
 /// Compares an outcome with what is expected of the case, altered by the deviations.

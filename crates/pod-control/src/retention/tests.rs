@@ -81,12 +81,12 @@ fn the_policy_says_who_owns_a_claim() {
                 let rewritten = rewrite_owners(&mut json, &claim, &set, &pod());
                 let expected_json = self::claim(expected).json();
                 assert_eq!(json, expected_json, "{policy:?} {count} {owners:?}");
-                let dooms = if expected == "P" {
-                    Rewritten::DoomsClaim
+                let adds = if expected.is_empty() {
+                    Rewritten::RemovesOwners
                 } else {
-                    Rewritten::Other
+                    Rewritten::AddsOwner
                 };
-                assert_eq!(rewritten, dooms, "{policy:?} {count} {owners:?}");
+                assert_eq!(rewritten, adds, "{policy:?} {count} {owners:?}");
             }
         }
     }
@@ -229,7 +229,7 @@ fn with_an_unexpected_controller_our_references_go_and_nothing_comes() {
                 let mut json = self::claim(owners).json();
                 let result = rewrite_owners(&mut json, &claim, &set, &pod());
                 assert_eq!(json, self::claim(rewritten).json(), "{policy:?} {owners}");
-                assert_eq!(result, Rewritten::Other);
+                assert_eq!(result, Rewritten::RemovesOwners);
             }
         }
     }
@@ -255,7 +255,7 @@ fn a_uid_that_is_there_under_another_name_isnt_added_again() {
     let set = set(ON_DELETE, 2);
     let mut json = claim.json();
     let rewritten = rewrite_owners(&mut json, &claim.build(), &set, &pod());
-    assert_eq!((json, rewritten), (claim.json(), Rewritten::Other));
+    assert_eq!((json, rewritten), (claim.json(), Rewritten::RemovesOwners));
 }
 
 #[test]

@@ -106,6 +106,7 @@ mod test_stateful_pod_control_consistency_store {
     async fn update_claim() {
         let setup = setup(TrackedResource::PersistentVolumeClaims);
         let set = set_123().retention("Retain", "Delete").build();
+        setup.over_api.store_set(&set);
         setup.over_api.load_claim(&claim(&set));
         let (pod, live_set) = (existing(&pod(&set, 0)), LiveSetCheck::new());
         let control = &setup.over_api.control;

@@ -10,7 +10,7 @@ use super::owner_references::owner_refs_changed;
 use crate::retention::{Rewritten, rewrite_owners};
 use crate::slot::PodSlot;
 
-/// The owners after a rewrite. The claim is doomed exactly when the pod was made an owner.
+/// The owners after a rewrite, which says whether the set or the pod is one of them.
 fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec<OwnerReference> {
     let claim = owned(owners.to_vec());
     let mut json = json!({"metadata": {"ownerReferences": owners}});
@@ -18,10 +18,10 @@ fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec
     let references = json["metadata"].get("ownerReferences").cloned();
     let references = references.unwrap_or(json!([]));
     let references: Vec<OwnerReference> = serde_json::from_value(references).unwrap();
-    let pod_owns = references
+    let is_owned = references
         .iter()
-        .any(|r| (&*r.api_version, &*r.kind) == POD);
-    assert_eq!(result == Rewritten::DoomsClaim, pod_owns);
+        .any(|r| [POD, SET].contains(&(&*r.api_version, &*r.kind)));
+    assert_eq!(result == Rewritten::AddsOwner, is_owned);
     references
 }
 

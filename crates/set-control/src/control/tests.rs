@@ -16,6 +16,7 @@ use crate::outcome::Waiting;
 use crate::testing::Cluster;
 
 mod creation;
+mod ended_pods;
 mod failures;
 mod revisions;
 mod scale_down;
@@ -48,8 +49,9 @@ impl Cluster {
     /// Replaces the set, keeping the recorded status.
     fn change(&self, set: &Builder<StatefulSet>) {
         let status = Arc::clone(&self.set().status);
-        let set = set.build();
-        self.objects.sets.add(StatefulSet { status, ..set });
+        let mut set = set.build();
+        set.status = status;
+        self.objects.sets.add(set);
     }
 
     fn put(&self, pod: &Builder<Pod>) {

@@ -72,14 +72,14 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_monotonic() {
         for run in Run::policies() {
-            recreates_ended_pod(run.without(set(3)), "Failed", invariants::monotonic).await;
+            recreates_ended_pod(run.with(set(3)), "Failed", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_failed_pod_burst() {
         for run in Run::policies() {
-            let world = run.without(set(3).parallel());
+            let world = run.with(set(3).parallel());
             recreates_ended_pod(world, "Failed", invariants::burst).await;
         }
     }
@@ -87,14 +87,14 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_monotonic() {
         for run in Run::policies() {
-            recreates_ended_pod(run.without(set(3)), "Succeeded", invariants::monotonic).await;
+            recreates_ended_pod(run.with(set(3)), "Succeeded", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_succeeded_pod_burst() {
         for run in Run::policies() {
-            let world = run.without(set(3).parallel());
+            let world = run.with(set(3).parallel());
             recreates_ended_pod(world, "Succeeded", invariants::burst).await;
         }
     }
@@ -102,7 +102,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.without(set(3));
+            let world = run.with(set(3));
             recreates_ended_pod_after_failure(world, "Failed", invariants::monotonic).await;
         }
     }
@@ -110,7 +110,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.without(set(3).parallel());
+            let world = run.with(set(3).parallel());
             recreates_ended_pod_after_failure(world, "Failed", invariants::burst).await;
         }
     }
@@ -118,7 +118,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.without(set(3));
+            let world = run.with(set(3));
             recreates_ended_pod_after_failure(world, "Succeeded", invariants::monotonic).await;
         }
     }
@@ -126,7 +126,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.without(set(3).parallel());
+            let world = run.with(set(3).parallel());
             recreates_ended_pod_after_failure(world, "Succeeded", invariants::burst).await;
         }
     }
@@ -190,14 +190,14 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_pvc_for_pending_pod_monotonic() {
         for run in Run::policies() {
-            recreates_pvc_for_pending_pod(run.without(set(3)), invariants::monotonic).await;
+            recreates_pvc_for_pending_pod(run.with(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_pvc_for_pending_pod_burst() {
         for run in Run::policies() {
-            let world = run.without(set(3).parallel());
+            let world = run.with(set(3).parallel());
             recreates_pvc_for_pending_pod(world, invariants::burst).await;
         }
     }

@@ -45,12 +45,12 @@ fn a_rule_that_changes_nothing_is_not_named() {
 }
 
 #[test]
-fn conditions_in_the_stored_status_are_the_matter_of_foreign_members() {
+fn stored_conditions_are_kept_by_their_own_rule() {
     let names = names_after(|case| {
         let conditions = json!([{"type": "Known", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"}]);
         case["objects"][0]["status"]["conditions"] = conditions;
     });
-    assert_eq!(names, ["foreign-status-members"]);
+    assert_eq!(names, ["conditions-of-others"]);
 }
 
 #[test]

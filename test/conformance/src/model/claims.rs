@@ -6,11 +6,11 @@ use kube_apimachinery::schema::{UnknownMembers, normalize};
 use serde_json::Value;
 
 use super::Sync;
-use super::cluster::Kind;
+use super::cluster::{Kind, fault_failure};
 use super::failure::Failure;
 use super::object::{is_deleting, name, number, set_or_remove, uid};
 use super::owners::{
-    dooms, has_unexpected_controller, is_of_earlier_pod, is_up_to_date, rewritten,
+    has_unexpected_controller, is_of_earlier_pod, is_up_to_date, rewritten, without_owner,
 };
 use super::set::ordinal;
 
@@ -128,15 +128,11 @@ impl Sync {
             if is_up_to_date(&cached, &set, pod) {
                 continue;
             }
-            let changed = rewritten(&cached, &set, pod);
-            if self.rules.live_set_before_dooming && dooms(&changed, pod) {
-                self.check_live_set().map_err(|reason| {
-                    Failure::new(format!(
-                        "will not give claim {claim} to pod {}, which would delete it with the \
-                         pod: {reason}",
-                        name(pod)
-                    ))
-                })?;
+            let (changed, adds_owner) = rewritten(&cached, &set, pod);
+            if adds_owner {
+                self.check_live_set(&format!(
+                    "will not add an owner to claim {claim}, with which it would be deleted"
+                ))?;
             }
             let failed = format!("could not update claim {claim} for delete policy ownerRefs");
             let put = self.api.put(Kind::Claim, "", changed);
@@ -145,21 +141,45 @@ impl Sync {
         Ok(())
     }
 
-    /// Looks once in a sync whether the live set is the one that the sync decides on.
-    fn check_live_set(&mut self) -> Result<(), String> {
-        if self.live_check.is_none() {
-            self.live_check = Some(self.compare_live_set());
+    /// Takes the pod off the owners of its claims.
+    pub(super) fn take_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
+        if !self.rules.take_claims_from_wanted {
+            return Ok(());
         }
-        self.live_check.clone().unwrap_or(Ok(()))
+        for (claim, _) in self.claims_of(pod) {
+            let Some(cached) = self.claims.get(&claim) else {
+                continue;
+            };
+            let Some(changed) = without_owner(cached, pod) else {
+                continue;
+            };
+            if let Err(failure) = self.api.put(Kind::Claim, "", changed) {
+                let failed = format!("could not update claim {claim} for delete policy ownerRefs");
+                let failure = failure.while_doing(&failed);
+                self.pod_event("Update", name(pod), Err(&failure));
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the live set is the one that the sync decides on.
+    pub(super) fn check_live_set(&self, refusal: &str) -> Result<(), Failure> {
+        if !self.rules.live_set_before_dooming {
+            return Ok(());
+        }
+        self.compare_live_set()
+            .map_err(|reason| Failure::new(format!("{refusal}: {reason}")))
     }
 
     fn compare_live_set(&self) -> Result<(), String> {
         let set = &self.set;
         let key = format!("{}/{}", set.namespace, set.name);
-        let live = self
-            .api
-            .peek(Kind::Set, &set.name)
-            .map_err(|failure| format!("can't read StatefulSet {key}: {}", failure.text()))?;
+        let live = match self.live_read_fault {
+            Some(fault) => Err(fault_failure(fault, Kind::Set, &set.name)),
+            None => self.api.peek(Kind::Set, &set.name),
+        }
+        .map_err(|failure| format!("can't read StatefulSet {key}: {}", failure.text()))?;
         let (live_uid, wanted) = (uid(live), &set.uid);
         if live_uid != wanted {
             return Err(format!(

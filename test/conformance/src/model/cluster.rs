@@ -268,11 +268,13 @@ impl Tracker {
         });
         let Some(fault) = fault else { return Ok(()) };
         fault.times -= 1;
-        Err(Failure::api(
-            fault.error,
-            fault_text(fault.error, kind.resource(), name),
-        ))
+        Err(fault_failure(fault.error, kind, name))
     }
+}
+
+/// The failure of a call that a fault strikes.
+pub(super) fn fault_failure(fault: FaultError, kind: Kind, name: &str) -> Failure {
+    Failure::api(fault, fault_text(fault, kind.resource(), name))
 }
 
 /// What becomes of a revision's data where a patch is merged into the revision: Go reads the whole

@@ -88,8 +88,8 @@ pub(super) fn is_up_to_date(claim: &Value, set: &Set, pod: &Value) -> bool {
     }
 }
 
-/// The claim with the owners that the policy wants.
-pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> Value {
+/// The claim with the owners that the policy wants, and whether one of them is new.
+pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> (Value, bool) {
     let is_unexpected = has_unexpected_controller(claim, set, pod);
     let is_foreign = |owner: &&Value| !names_set(owner, set) && !names_pod(owner, pod);
     let mut kept: Vec<Value> = owners(claim).iter().filter(is_foreign).cloned().collect();
@@ -99,14 +99,22 @@ pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> Value {
         ((_, true), _) => Some(set.reference()),
         _ => None,
     };
-    kept.extend(wanted.filter(|wanted| kept.iter().all(|owner| owner["uid"] != wanted["uid"])));
+    let added = wanted.filter(|wanted| kept.iter().all(|owner| owner["uid"] != wanted["uid"]));
+    let adds_owner = added.is_some();
+    kept.extend(added);
     let mut claim = claim.clone();
     set_owners(&mut claim, kept);
-    claim
+    (claim, adds_owner)
 }
 
-/// Whether the written claim has the pod as owner: it goes with the pod then, also where the pod was
-/// an owner before, as far as the set was another.
-pub(super) fn dooms(written: &Value, pod: &Value) -> bool {
-    has(written, uid(pod))
+/// The claim without the pod among its owners; nothing if the pod is none of them.
+pub(super) fn without_owner(claim: &Value, pod: &Value) -> Option<Value> {
+    if !has(claim, uid(pod)) {
+        return None;
+    }
+    let is_other = |owner: &&Value| text(owner, "/uid") != uid(pod);
+    let kept = owners(claim).iter().filter(is_other).cloned().collect();
+    let mut claim = claim.clone();
+    set_owners(&mut claim, kept);
+    Some(claim)
 }

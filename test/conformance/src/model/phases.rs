@@ -142,6 +142,7 @@ impl Sync {
         let set = Rc::clone(&self.set);
         let is_ordered = !self.is_burst();
         if matches!(phase(pod), "Failed" | "Succeeded") {
+            self.take_claims_from(pod)?;
             if !is_deleting(pod) {
                 self.delete_pod(pod)?;
             }
@@ -162,6 +163,9 @@ impl Sync {
         let is_settled =
             !is_deleting(pod) && is_running_and_ready(pod) && set.is_available(pod, self.now);
         if is_ordered && !is_settled {
+            if is_deleting(pod) && phase(pod) != "Pending" {
+                self.take_claims_from(pod)?;
+            }
             return Ok(Step::Exit);
         }
         let is_right =
@@ -194,6 +198,12 @@ impl Sync {
         let is_fine = is_running_and_ready(pod) && self.set.is_available(pod, self.now);
         if is_ordered && !is_fine && places.first_unavailable != Some(at) {
             return Ok(Step::Exit);
+        }
+        if self.set.when_scaled == "Delete" {
+            self.check_live_set(&format!(
+                "will not delete pod {}, with which its claims would be deleted",
+                name(pod)
+            ))?;
         }
         self.delete_pod(pod).map(|()| Step::Exit)
     }

@@ -6,25 +6,12 @@ use serde_json::{Map, Value};
 use super::Sync;
 use super::cluster::Kind;
 use super::failure::Failure;
-use super::object::{is_deleting, label, map, name, number, text};
+use super::object::{is_deleting, label, name, number, text};
 use super::revisions::Chosen;
 use super::set::{REVISION, Set, is_created, is_ready, is_running_and_ready};
 
 /// How often a status is written at most.
 const STATUS_TRIES_MAX: usize = 5;
-
-/// The members that the controller computes.
-const COMPUTED: [&str; 9] = [
-    "observedGeneration",
-    "replicas",
-    "readyReplicas",
-    "currentReplicas",
-    "updatedReplicas",
-    "currentRevision",
-    "updateRevision",
-    "collisionCount",
-    "availableReplicas",
-];
 
 /// The status that a sync computes.
 pub(super) struct Status {
@@ -134,9 +121,10 @@ impl Sync {
             return Ok(());
         }
         let mut members = status.members();
-        if self.rules.keep_foreign_status {
-            let foreign = map(stored, "").into_iter();
-            members.extend(foreign.filter(|(name, _)| !COMPUTED.contains(&name.as_str())));
+        if self.rules.keep_conditions
+            && let Some(conditions) = stored.get("conditions")
+        {
+            members.insert("conditions".to_owned(), conditions.clone());
         }
         let mut changed = self.set.value.clone();
         changed["status"] = members.into();

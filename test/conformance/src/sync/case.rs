@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::fake::FaultRule;
+use statefulset_client::fake::{FaultError, FaultRule};
 use statefulset_client::feature_gates::FeatureGates;
 
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
@@ -35,6 +35,9 @@ pub struct Case {
     /// Calls that fail.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
+    /// How every live read of the set fails that the reference doesn't make. Never recorded.
+    #[serde(skip)]
+    pub live_read_fault: Option<FaultError>,
     /// What the reference did.
     pub expect: Expect,
 }

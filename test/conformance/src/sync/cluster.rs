@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::clock::FakeClock;
-use statefulset_client::fake::{FakeClientset, Verb};
+use statefulset_client::fake::{FakeClientset, FaultRule, Verb};
 use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::{
@@ -50,6 +50,10 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
         let is_live_read = fault.verb == Verb::Get && fault.resource == STATEFUL_SETS.plural;
         let target = if is_live_read { &live_reads } else { &api };
         target.fail(fault.clone());
+    }
+    if let Some(error) = case.live_read_fault {
+        let rule = FaultRule::new(Verb::Get, STATEFUL_SETS.plural, u32::MAX, error);
+        api.fail(rule);
     }
     freeze_reads(case, &api)?;
     let client = api.rest_client();

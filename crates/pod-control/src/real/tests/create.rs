@@ -4,6 +4,7 @@ use super::*;
 
 async fn create(setup: &InMemory, set: &StatefulSet) -> Result<(), Error> {
     let pod = new_pod(set, 0);
+    setup.objects.sets.add(set.clone());
     setup
         .control
         .create_stateful_pod(set, &pod, &LiveSetCheck::new())
@@ -176,6 +177,7 @@ async fn a_claim_that_gets_no_owner_masks_what_became_of_the_pod() {
 
 async fn create_missing(setup: &InMemory, set: &StatefulSet) -> Result<(), Error> {
     let pod = existing(&builders::pod(set, 0).pending());
+    setup.objects.sets.add(set.clone());
     setup
         .control
         .create_missing_persistent_volume_claims(set, &pod, &LiveSetCheck::new())

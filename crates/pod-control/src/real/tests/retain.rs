@@ -29,7 +29,7 @@ fn two_claims() -> Builder<StatefulSet> {
 }
 
 #[tokio::test]
-async fn claims_of_a_condemned_pod_become_its_own_after_one_look_at_the_set() {
+async fn each_claim_of_a_condemned_pod_becomes_its_own_after_a_look() {
     let (setup, set) = (over_api(), two_claims());
     setup.api.load(&STATEFUL_SETS, set.text());
     let set = set.build();
@@ -40,14 +40,15 @@ async fn claims_of_a_condemned_pod_become_its_own_after_one_look_at_the_set() {
     assert!(!matches(&setup, &set));
     let check = LiveSetCheck::new();
     apply(&setup, &set, &check).await.unwrap();
-    let once = [
+    let expected = [
         "get persistentvolumeclaims data-web-5",
         "get statefulsets web",
         "update persistentvolumeclaims data-web-5",
         "get persistentvolumeclaims logs-web-5",
+        "get statefulsets web",
         "update persistentvolumeclaims logs-web-5",
     ];
-    assert_eq!(setup.requests(), once);
+    assert_eq!(setup.requests(), expected);
     let written = setup.api.actions()[2].json();
     assert_eq!(owners(&written), ["web-5"]);
     assert_eq!(
@@ -92,7 +93,7 @@ async fn a_set_that_is_another_by_now_keeps_its_claims() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "will not give claim data-web-5 to pod web-5, which would delete it with the pod: {reason}"
+                    "will not add an owner to claim data-web-5, with which it would be deleted: {reason}"
                 )
             );
             assert!(!error.is_conflict());
@@ -106,24 +107,234 @@ async fn a_set_that_is_another_by_now_keeps_its_claims() {
     }
 }
 
-#[tokio::test]
-async fn taking_a_claim_from_a_pod_needs_no_look_at_the_set() {
-    for (policy, expected) in [("Retain", vec![]), ("Delete", vec!["web".to_owned()])] {
-        let setup = over_api();
-        let set = web().retention("Retain", policy).build();
-        let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-        setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
-        let check = LiveSetCheck::new();
-        apply(&setup, &set, &check).await.unwrap();
-        assert_eq!(
-            setup.requests(),
-            [
-                "get persistentvolumeclaims data-web-5",
-                "update persistentvolumeclaims data-web-5"
-            ]
-        );
-        assert_eq!(owners(&setup.api.actions()[1].json()), expected);
+/// A live read of the set that fails.
+type FailedRead = fn() -> Result<String, ApiError>;
+
+/// Everything that a live read may answer but the set.
+const FAILED_READS: [(&str, FailedRead); 10] = [
+    ("internal error", || failed(500, "InternalError")),
+    ("server timeout", || failed(500, "ServerTimeout")),
+    ("gateway timeout", || failed(504, "Timeout")),
+    ("unavailable", || failed(503, "ServiceUnavailable")),
+    ("forbidden", || failed(403, "Forbidden")),
+    ("unauthorized", || failed(401, "Unauthorized")),
+    ("too many requests", || failed(429, "TooManyRequests")),
+    ("not found", || failed(404, "NotFound")),
+    ("no set", || Ok("{}".to_owned())),
+    ("transport", || {
+        let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        Err(ApiError::Transport {
+            action: "GET set".to_owned(),
+            source: source.into(),
+        })
+    }),
+];
+
+fn failed(code: u16, reason: &str) -> Result<String, ApiError> {
+    Err(ApiError::api(code, reason, "boom"))
+}
+
+/// The requests that change something.
+fn writes(setup: &OverApi) -> Vec<String> {
+    let mut requests = setup.requests();
+    requests.retain(|request| !request.starts_with("get "));
+    requests
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_live_read_adds_no_owner() {
+    for (name, read) in FAILED_READS {
+        for policy in [
+            ("Delete", "Delete"),
+            ("Delete", "Retain"),
+            ("Retain", "Delete"),
+        ] {
+            let setup = over_api();
+            let builder = web().retention(policy.0, policy.1);
+            setup.api.load(&STATEFUL_SETS, builder.text());
+            setup
+                .api
+                .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
+            let set = builder.build();
+            setup.load_claim(&builders::claim(&set, "data", 5));
+            let error = apply(&setup, &set, &LiveSetCheck::new()).await.unwrap_err();
+            assert!(matches!(error, Error::OwnClaim { .. }), "{name}: {error}");
+            assert_eq!(writes(&setup), [""; 0], "{name} {policy:?}");
+        }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_live_read_deletes_no_condemned_pod() {
+    for (name, read) in FAILED_READS {
+        let setup = over_api();
+        let builder = web().retention("Delete", "Retain");
+        setup.api.load(&STATEFUL_SETS, builder.text());
+        setup
+            .api
+            .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
+        let set = builder.build();
+        let pod = builders::pod(&set, 5);
+        setup.api.load(&PODS, pod.text());
+        let (pod, check) = (pod.build(), LiveSetCheck::new());
+        let deleted = setup.control.delete_condemned_pod(&set, &pod, &check);
+        let error = deleted.await.unwrap_err();
+        assert!(
+            matches!(error, Error::DeleteWithClaims { .. }),
+            "{name}: {error}"
+        );
+        assert_eq!(writes(&setup), [""; 0], "{name}");
+        assert!(setup.recorder.is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_condemned_pod_is_deleted_after_a_look_unless_scaling_retains() {
+    for (when_scaled, looks) in [("Delete", 1), ("Retain", 0), ("Later", 0)] {
+        let setup = over_api();
+        let builder = web().retention(when_scaled, "Delete");
+        setup.api.load(&STATEFUL_SETS, builder.text());
+        let set = builder.build();
+        let pod = builders::pod(&set, 5);
+        setup.api.load(&PODS, pod.text());
+        let (pod, check) = (pod.build(), LiveSetCheck::new());
+        let deleted = setup.control.delete_condemned_pod(&set, &pod, &check);
+        deleted.await.unwrap();
+        let mut expected = vec!["get statefulsets web"; looks];
+        expected.push("delete pods web-5");
+        assert_eq!(setup.requests(), expected, "{when_scaled}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_between_two_claims_keeps_the_second() {
+    let setup = over_api();
+    let looks = std::sync::atomic::AtomicI64::new(0);
+    setup.api.react(ApiVerb::Get, "statefulsets", move |_| {
+        let generation = 1 + looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(Ok(two_claims().generation(generation).text()))
+    });
+    let set = two_claims().build();
+    for template in ["data", "logs"] {
+        setup.load_claim(&builders::claim(&set, template, 5));
+    }
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap_err();
+    assert_eq!(writes(&setup), ["update persistentvolumeclaims data-web-5"]);
+}
+
+#[tokio::test]
+async fn removing_an_owner_needs_no_look() {
+    let setup = over_api();
+    let set = web().retention("Retain", "Retain").build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap();
+    assert_eq!(
+        setup.requests(),
+        [
+            "get persistentvolumeclaims data-web-5",
+            "update persistentvolumeclaims data-web-5"
+        ]
+    );
+    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+}
+
+#[tokio::test]
+async fn the_set_becomes_an_owner_after_a_look() {
+    let setup = over_api();
+    let builder = web().retention("Retain", "Delete");
+    setup.api.load(&STATEFUL_SETS, builder.text());
+    let set = builder.build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&setup, &set, &LiveSetCheck::new()).await.unwrap();
+    assert_eq!(setup.requests()[1], "get statefulsets web");
+    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
+}
+
+#[tokio::test]
+async fn a_pod_that_must_go_leaves_its_claims_behind() {
+    let set = two_claims().build();
+    let pod = || owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let setup = over_api();
+    setup.load_claim(
+        &builders::claim(&set, "data", 5)
+            .owner(foreign_owner())
+            .owner(pod())
+            .owner(set_owner())
+            .with("spec.future", "<"),
+    );
+    setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod()));
+    let slot = condemned(&set);
+    setup
+        .control
+        .take_claims_from_pod(&set, &slot)
+        .await
+        .unwrap();
+    let expected = [
+        "get persistentvolumeclaims data-web-5",
+        "update persistentvolumeclaims data-web-5",
+        "get persistentvolumeclaims logs-web-5",
+        "update persistentvolumeclaims logs-web-5",
+    ];
+    assert_eq!(setup.requests(), expected);
+    let actions = setup.api.actions();
+    assert_eq!(owners(&actions[1].json()), ["b", "web"]);
+    assert_eq!(actions[1].json()["spec"]["future"], "<");
+    let metadata = &actions[3].json()["metadata"];
+    assert!(metadata.get("ownerReferences").is_none(), "{metadata}");
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
+    let set = two_claims().build();
+    let earlier = owner_reference(("v1", "Pod"), "web-5", "earlier", Some(true));
+    let setup = over_api();
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(earlier));
+    let slot = condemned(&set);
+    setup
+        .control
+        .take_claims_from_pod(&set, &slot)
+        .await
+        .unwrap();
+    assert_eq!(setup.requests(), [""; 0]);
+
+    // The live claim decides.
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let claim = builders::claim(&set, "logs", 5);
+    setup.load_claim(&claim.clone().owner(pod));
+    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    setup
+        .control
+        .take_claims_from_pod(&set, &slot)
+        .await
+        .unwrap();
+    assert_eq!(setup.requests(), ["get persistentvolumeclaims logs-web-5"]);
+}
+
+#[tokio::test]
+async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
+    let set = web().build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let setup = in_memory();
+    let claim = builders::claim(&set, "data", 5).owner(pod);
+    setup.objects.claims.put(claim.json());
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    let slot = condemned(&set);
+    let taken = setup.control.take_claims_from_pod(&set, &slot).await;
+    let text = "could not update claim data-web-5 for delete policy ownerRefs: boom";
+    assert_eq!(taken.unwrap_err().to_string(), text);
+    let event =
+        format!("Warning FailedUpdate Update Pod web-5 in StatefulSet web failed error: {text}");
+    assert_eq!(setup.recorder.drain(), [event]);
+
+    setup.objects.get_claim_tracker.fail_after(1, boom);
+    setup
+        .control
+        .take_claims_from_pod(&set, &slot)
+        .await
+        .unwrap_err();
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ fn failed(error: &str) -> String {
 }
 
 async fn update(setup: &OverApi, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
+    setup.store_set(set);
     let control = &setup.control;
     control
         .update_stateful_pod(set, pod, &LiveSetCheck::new())
@@ -142,13 +143,14 @@ async fn a_pod_whose_claims_alone_were_wrong_is_written_as_it_is() {
         setup.requests(),
         [
             "get persistentvolumeclaims data-web-0",
+            "get statefulsets web",
             "update persistentvolumeclaims data-web-0",
             "get pods web-0",
             "update pods web-0",
         ]
     );
-    assert_eq!(owners(&setup.api.actions()[1].json()), ["web"]);
-    assert_eq!(setup.api.actions()[3].json(), pod.json());
+    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
+    assert_eq!(setup.api.actions()[4].json(), pod.json());
     assert_eq!(setup.recorder.drain(), [UPDATED]);
 }
 
@@ -174,6 +176,7 @@ async fn a_claim_that_cant_be_given_its_owner_ends_the_repair() {
     let update = async |setup: &InMemory| {
         let claim = builders::claim(&set, "data", 0);
         setup.objects.claims.put(claim.json());
+        setup.objects.sets.add(set.clone());
         let (pod, live_set) = (existing(&builders::pod(&set, 0)), LiveSetCheck::new());
         let result = setup.control.update_stateful_pod(&set, &pod, &live_set);
         let error = result.await.unwrap_err().to_string();
@@ -318,7 +321,7 @@ async fn a_pod_just_created_is_written_if_it_is_the_sets() {
     let pod = builders::pod(&set, 0);
     setup.api.load(&PODS, pod.text());
     update(&setup, &set, &slot).await.unwrap();
-    assert_eq!(setup.api.actions()[3].json(), pod.json());
+    assert_eq!(setup.api.actions()[4].json(), pod.json());
     assert_eq!(setup.recorder.drain(), [UPDATED]);
 
     setup.api.clear_actions();

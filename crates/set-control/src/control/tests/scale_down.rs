@@ -203,7 +203,7 @@ async fn no_pod_goes_whose_claims_didnt_get_their_owner() {
                     "Could not retrieve claim data-web-1 for web-1 when checking PVC deletion policy: boom"
                 }
                 _ => {
-                    "will not give claim data-web-1 to pod web-1, which would delete it with the pod: can't read StatefulSet ns/web: statefulsets.apps \"web\" not found"
+                    "will not add an owner to claim data-web-1, with which it would be deleted: can't read StatefulSet ns/web: statefulsets.apps \"web\" not found"
                 }
             };
             assert_eq!(error, expected);
@@ -211,5 +211,90 @@ async fn no_pod_goes_whose_claims_didnt_get_their_owner() {
             let stored = cluster.objects.claims.json("ns", "data-web-1");
             assert_eq!(stored, Some(claim.json()), "{failure}");
         }
+    }
+}
+
+/// A set that goes down to one pod, deleting the claims of the others with them.
+fn deleting() -> Builder<StatefulSet> {
+    one().claim_template("data").retention("Delete", "Retain")
+}
+
+/// Stores the claims of condemned pods, which own them already or don't yet.
+fn put_claims(cluster: &Cluster, ordinals: std::ops::Range<i32>, are_owned: bool) {
+    for ordinal in ordinals {
+        let name = format!("web-{ordinal}");
+        let uid = format!("{name}-uid");
+        let pod = builders::owner_reference(("v1", "Pod"), &name, &uid, Some(true));
+        let mut claim = builders::claim(&cluster.set(), "data", ordinal);
+        if are_owned {
+            claim = claim.owner(pod);
+        }
+        cluster.objects.claims.put(claim.json());
+    }
+}
+
+#[tokio::test]
+async fn every_batch_of_condemned_pods_has_its_own_look() {
+    for (are_owned, looks) in [(false, 6), (true, 3)] {
+        let cluster = shrunk(&deleting().parallel(), [FINE; 8]);
+        put_claims(&cluster, 1..8, are_owned);
+        cluster.step().await;
+        assert_eq!(cluster.pods(), ["web-0"]);
+        // Batches of 1, 2 and 4: their claims, then they themselves.
+        assert_eq!(cluster.objects.read_set_tracker.requests(), looks);
+    }
+}
+
+#[tokio::test]
+async fn in_order_every_condemned_pod_has_its_own_look() {
+    let cluster = shrunk(&deleting(), [FINE; 3]);
+    put_claims(&cluster, 1..3, false);
+    assert_eq!(cluster.step().await, scaled_down("web-2"));
+    assert_eq!(cluster.objects.read_set_tracker.requests(), 3);
+}
+
+#[tokio::test]
+async fn a_failed_look_ends_the_sync_before_any_claim_is_lost() {
+    for (set, are_owned) in [
+        (deleting(), false),
+        (deleting(), true),
+        (deleting().parallel(), false),
+        (deleting().parallel(), true),
+    ] {
+        let cluster = shrunk(&set, [FINE; 8]);
+        put_claims(&cluster, 1..8, are_owned);
+        cluster.objects.read_set_tracker.fail_after(0, boom);
+        let error = cluster.sync().await.error.unwrap().to_string();
+        assert!(
+            error.ends_with("can't read StatefulSet ns/web: boom"),
+            "{error}"
+        );
+        assert_eq!(cluster.pods().len(), 8);
+        assert_eq!(cluster.objects.update_claim_tracker.requests(), 0);
+        assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_set_scaled_up_meanwhile_keeps_its_pods_and_claims() {
+    for set in [deleting(), deleting().parallel()] {
+        let cluster = shrunk(&set, [FINE; 4]);
+        put_claims(&cluster, 1..4, true);
+        let seen = cluster.set();
+        let changed = set.clone().replicas(4).generation(2);
+        cluster.change(&changed);
+        let pods = cluster.objects.pods.cache().list();
+        let error = cluster.reconcile(&seen, &pods).await.error.unwrap();
+        let text = "StatefulSet ns/web changed: generation 2 instead of 1";
+        assert!(error.to_string().ends_with(text), "{error}");
+        assert_eq!(cluster.pods().len(), 4);
+        // The fake's status write has stored the old set again.
+        cluster.change(&changed);
+        cluster.step().await;
+        let claim = cluster.objects.claims.json("ns", "data-web-3").unwrap();
+        assert!(
+            claim["metadata"].get("ownerReferences").is_none(),
+            "{claim}"
+        );
     }
 }

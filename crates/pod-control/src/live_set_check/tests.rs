@@ -1,0 +1,52 @@
+//! How many looks are made, and which calls share one.
+
+use futures::future::join_all;
+use statefulset_controller_util::testing::builders;
+
+use super::*;
+use crate::fake::FakeObjectManager;
+use crate::test_setup::boom;
+
+fn stored() -> (FakeObjectManager, StatefulSet) {
+    let objects = FakeObjectManager::default();
+    let set = builders::set("web").build();
+    objects.sets.add(set.clone());
+    (objects, set)
+}
+
+#[tokio::test]
+async fn calls_that_wait_together_share_a_look() {
+    let (objects, set) = stored();
+    let check = LiveSetCheck::new();
+    for batch in 1..=3 {
+        let calls = (0..500).map(|_| check.passes(&objects, &set));
+        assert!(join_all(calls).await.iter().all(Result::is_ok));
+        assert_eq!(objects.read_set_tracker.requests(), batch);
+    }
+}
+
+#[tokio::test]
+async fn a_call_never_takes_a_look_that_began_before_it() {
+    let (objects, set) = stored();
+    let check = LiveSetCheck::new();
+    check.passes(&objects, &set).await.unwrap();
+    objects.sets.add(builders::set("web").generation(2).build());
+    let error = check.passes(&objects, &set).await.unwrap_err();
+    assert_eq!(
+        error,
+        "StatefulSet ns/web changed: generation 2 instead of 1"
+    );
+}
+
+#[tokio::test]
+async fn a_failed_look_is_the_last_of_its_sync() {
+    let (objects, set) = stored();
+    let check = LiveSetCheck::new();
+    objects.read_set_tracker.fail_after(0, boom);
+    for _ in 0..3 {
+        let error = check.passes(&objects, &set).await.unwrap_err();
+        assert_eq!(error, "can't read StatefulSet ns/web: boom");
+    }
+    assert_eq!(objects.read_set_tracker.requests(), 1);
+    LiveSetCheck::new().passes(&objects, &set).await.unwrap();
+}

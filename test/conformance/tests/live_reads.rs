@@ -1,0 +1,87 @@
+//! Live reads of the set that fail: no claim gets an owner, no pod is deleted with its claims.
+
+use std::path::PathBuf;
+
+use conformance::files::lines;
+use conformance::outcome::Outcome;
+use conformance::sync::{Case, live_read, outcome};
+use serde_json::Value;
+
+/// Every so many cases one is run.
+const STRIDE: usize = 3;
+
+/// The owners of every claim, as the case begins.
+fn owners_before(case: &Case) -> Vec<(String, Vec<Value>)> {
+    let mut claims = Vec::new();
+    for object in &case.objects {
+        let object: Value = serde_json::from_str(object.get()).expect("an object is JSON");
+        if object["kind"] == "PersistentVolumeClaim" {
+            let name = object["metadata"]["name"]
+                .as_str()
+                .expect("an object has a name");
+            claims.push((format!("PersistentVolumeClaim/{name}"), owners(&object)));
+        }
+    }
+    claims
+}
+
+fn owners(claim: &Value) -> Vec<Value> {
+    let owners = claim["metadata"]["ownerReferences"].as_array();
+    let uid = |owner: &Value| owner["uid"].clone();
+    owners.into_iter().flatten().map(uid).collect()
+}
+
+/// Pods that the set no longer wants where they go with their claims.
+fn condemned_with_claims(case: &Case) -> Vec<String> {
+    let set = case.set().expect("a case has a set");
+    let spec = &set["spec"];
+    if spec["persistentVolumeClaimRetentionPolicy"]["whenScaled"] != "Delete" {
+        return Vec::new();
+    }
+    let start = spec["ordinals"]["start"].as_i64().unwrap_or(0);
+    let wanted = start..start + spec["replicas"].as_i64().unwrap_or(1);
+    let pods = case.objects.iter().filter_map(|object| {
+        let object: Value = serde_json::from_str(object.get()).expect("an object is JSON");
+        let name = object["metadata"]["name"].as_str()?.to_owned();
+        let ordinal: i64 = name.rsplit_once('-')?.1.parse().ok()?;
+        let is_condemned = object["kind"] == "Pod" && !wanted.contains(&ordinal);
+        is_condemned.then(|| format!("Pod/{name}"))
+    });
+    pods.collect()
+}
+
+/// The writes that must not be made without a look.
+fn forbidden_writes(case: &Case, outcome: &Outcome) -> Vec<String> {
+    let mut writes = Vec::new();
+    for (claim, before) in owners_before(case) {
+        let after = outcome.objects.get(&claim).map(owners).unwrap_or_default();
+        if after.iter().any(|uid| !before.contains(uid)) {
+            writes.push(format!("an owner of {claim}"));
+        }
+    }
+    for pod in condemned_with_claims(case) {
+        if !outcome.objects.contains_key(&pod) {
+            writes.push(format!("the end of {pod}"));
+        }
+    }
+    writes
+}
+
+#[test]
+fn a_failed_live_read_dooms_no_claim() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
+    let mut prevented = 0;
+    for line in lines(&path).unwrap().iter().step_by(STRIDE) {
+        let mut case = Case::parse(line).unwrap();
+        let writes = forbidden_writes(&case, &outcome(&case).unwrap());
+        for failure in live_read::FAILURES {
+            let (_, actual) = live_read::outcomes(&mut case, failure).unwrap();
+            assert_eq!(forbidden_writes(&case, &actual), [""; 0], "{}", case.id);
+            if !writes.is_empty() {
+                assert!(actual.failed, "{}: {writes:?}", case.id);
+            }
+        }
+        prevented += usize::from(!writes.is_empty());
+    }
+    assert!(prevented > 20, "only {prevented} cases doom a claim");
+}
