@@ -3,12 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
-/// One request, without its body.
+/// One request.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
-    query: String,
+    pub(crate) body: String,
+    pub(crate) query: String,
 }
 
 impl Request {
@@ -23,6 +25,8 @@ pub(crate) enum Answer {
     Body(u16, String),
     /// The head of a stream in which nothing comes.
     Stream,
+    /// The same; the end of the connection is told.
+    Watch(Sender<()>),
     /// Nothing, while the connection stays open.
     Silence,
 }
@@ -45,6 +49,14 @@ impl Answer {
         Self::ok(&format!(
             r#"{{"kind":"List","metadata":{{"resourceVersion":"1"}},"items":[{items}]}}"#
         ))
+    }
+
+    /// What an API server says that stores the object of the request.
+    pub(crate) fn stored(request: &Request) -> Self {
+        let mut object: serde_json::Value = serde_json::from_str(&request.body).unwrap();
+        object["metadata"]["uid"] = "u".into();
+        object["metadata"]["resourceVersion"] = "2".into();
+        Self::Body(201, object.to_string())
     }
 
     /// What an API server without objects says.
@@ -101,6 +113,7 @@ impl FakeApi {
 /// Answers the requests of one connection, one after the other.
 fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
+    let mut closing = Vec::new();
     while let Some(request) = read_request(&mut reader)? {
         match script(&request) {
             Answer::Body(code, body) => {
@@ -111,16 +124,32 @@ fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
                      content-length: {length}\r\n\r\n{body}"
                 )?;
             }
-            Answer::Stream => {
-                write!(
-                    stream,
-                    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-                )?;
+            Answer::Stream => begin_stream(&mut stream)?,
+            Answer::Watch(closed) => {
+                closing.push(Closing(closed));
+                begin_stream(&mut stream)?;
             }
             Answer::Silence => {}
         }
     }
     Ok(())
+}
+
+fn begin_stream(stream: &mut TcpStream) -> std::io::Result<()> {
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+}
+
+/// Tells the end of the connection that it is dropped with.
+struct Closing(Sender<()>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // The test may have ended.
+        let _ = self.0.send(());
+    }
 }
 
 fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Request>> {
@@ -139,9 +168,10 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
         return Ok(None);
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let request = Request {
+    let mut request = Request {
         method: method.to_owned(),
         path: path.to_owned(),
+        body: String::new(),
         query: query.to_owned(),
     };
     let mut length = 0;
@@ -158,5 +188,6 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
+    request.body = String::from_utf8_lossy(&body).into_owned();
     Ok(Some(request))
 }

@@ -7,6 +7,7 @@ mod election;
 mod generated;
 mod port;
 mod program;
+mod work;
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
@@ -120,6 +121,33 @@ fn a_program_without_rights_is_alive_and_becomes_ready_with_them() {
     assert_eq!(ask("/readyz").0, 200);
     program.signal("TERM");
     assert_eq!(program.wait().code, Some(0));
+}
+
+#[test]
+fn readyz_fails_until_the_caches_are_filled() {
+    let (listed, lists) = channel();
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    let api = FakeApi::new(move |request| {
+        // The check of rights asks for one object; this is the cache's.
+        let is_of_cache = request.query.contains("limit=500");
+        if request.path == "/api/v1/pods" && is_of_cache && !request.is_watch() {
+            listed.send(()).unwrap();
+            let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+        }
+        Answer::empty_list_or_watch(request)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (mut program, address) = serving(&api, folder.path(), &[]);
+    let certificate = folder.path().join("kube-controller-manager.crt");
+    lists.recv_timeout(PATIENCE).unwrap();
+    let not_ready = "[+]statefulset-controller ok\n[-]informer-sync failed: reason withheld\n\
+                     [+]shutdown ok\nreadyz check failed\n";
+    let answer = ask(address, &certificate, "/readyz?verbose");
+    assert_eq!(answer, (500, not_ready.to_owned()));
+    drop(release);
+    program.wait_for_line("ready: caches are filled");
+    assert_eq!(ask(address, &certificate, "/readyz").0, 200);
 }
 
 #[test]

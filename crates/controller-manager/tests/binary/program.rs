@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// How long anything may take.
@@ -100,8 +100,14 @@ impl Program {
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Finished {
         // Stderr ends with the process.
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            self.seen.push(line);
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it doesn't end; there were {:#?}", self.seen)
+                }
+            }
         }
         let mut stdout = String::new();
         self.child

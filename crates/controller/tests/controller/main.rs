@@ -7,6 +7,7 @@
 mod metrics;
 mod panics;
 mod sharing;
+mod workers;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -205,6 +205,27 @@ async fn a_name_that_is_no_dns_subdomain_becomes_a_uuid() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_repetition_patches_the_event_under_the_name_that_it_was_given() {
+    let fake = FakeClientset::new();
+    let actions = run(&fake, |recorder, _| {
+        let odd = ObjectReference {
+            name: "Bad_Name".to_owned(),
+            ..ObjectReference::default()
+        };
+        for _ in 0..2 {
+            recorder.event(&odd, EventType::Warning, "R", "same");
+        }
+    })
+    .await;
+    let asked: Vec<_> = actions
+        .iter()
+        .map(|action| (action.verb, action.name.as_str()))
+        .collect();
+    let name = actions[0].name.as_str();
+    assert_eq!(asked, [(Verb::Create, name), (Verb::Patch, name)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_waits_while_a_leader_renews_late() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let fake = FakeClientset::new();

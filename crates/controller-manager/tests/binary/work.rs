@@ -1,0 +1,168 @@
+//! The work that the flags ask for, and its end: each looked at from the API server.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::api::{Answer, FakeApi, Request};
+use crate::program::{PATIENCE, Program, start};
+use crate::{OFF, begin};
+
+const SETS: &str = "/apis/apps/v1/statefulsets";
+
+/// A set of two pods that come at once, as a server stores it.
+fn set(name: &str) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"{name}","resourceVersion":"1",
+        "generation":1}},
+        "spec":{{"replicas":2,"serviceName":"web","podManagementPolicy":"Parallel",
+        "selector":{{"matchLabels":{{"app":"{name}"}}}},
+        "template":{{"metadata":{{"labels":{{"app":"{name}"}}}},
+        "spec":{{"containers":[{{"name":"c","image":"i"}}]}}}}}}}}"#
+    )
+}
+
+/// Lists these sets and nothing else, and watches in vain.
+fn lists(request: &Request, sets: &[String]) -> Answer {
+    if request.path == SETS && !request.is_watch() {
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        return Answer::list(&sets);
+    }
+    Answer::empty_list_or_watch(request)
+}
+
+fn started(api: &FakeApi, further: &[&str]) -> Program {
+    let address = api.address();
+    let own = [OFF, "--master", &address];
+    start(&[&own, further].concat(), None)
+}
+
+fn next<T>(channel: &Receiver<T>, what: &str) -> T {
+    let next = channel.recv_timeout(PATIENCE);
+    next.unwrap_or_else(|_| panic!("still waiting for {what}"))
+}
+
+#[test]
+fn as_many_sets_are_synced_at_once_as_the_flag_says() {
+    // More than by default.
+    const SYNCS: usize = 7;
+    let sets: Vec<String> = (0..2 * SYNCS).map(|i| set(&format!("web-{i}"))).collect();
+    let (begun, begins) = channel();
+    let api = FakeApi::new(move |request| {
+        if request.method == "POST" {
+            // Each sync waits for an answer that never comes.
+            begun.send(request.body.clone()).unwrap();
+            return Answer::Silence;
+        }
+        lists(request, &sets)
+    });
+    let flag = format!("--concurrent-statefulset-syncs={SYNCS}");
+    let mut program = started(&api, &[&flag]);
+    program.wait_for_line(&format!("workers={SYNCS}"));
+    let bodies: BTreeSet<String> = (0..SYNCS).map(|_| next(&begins, "a sync")).collect();
+    assert_eq!(bodies.len(), SYNCS, "each sync is of another set");
+}
+
+#[test]
+fn objects_are_looked_at_again_after_the_resync_period() {
+    let odd = set("web").replace("matchLabels", "matchExpressions");
+    let odd = odd.replace(
+        r#"{"app":"web"}},"#,
+        r#"[{"key":"app","operator":"None"}]},"#,
+    );
+    let api = FakeApi::new(move |request| lists(request, std::slice::from_ref(&odd)));
+    let mut program = started(&api, &["--min-resync-period=200ms"]);
+    // Each sync says it, and none is tried again by itself.
+    for _ in 0..3 {
+        program.wait_for_line("cannot convert the set's selector");
+    }
+}
+
+#[test]
+fn requests_take_their_time_as_the_flags_say() {
+    let (asked, asks) = channel();
+    let api = FakeApi::new(move |request| {
+        // A test that has ended asks for nothing more.
+        let _ = asked.send(());
+        Answer::empty_list_or_watch(request)
+    });
+    let mut program = started(&api, &["--kube-api-qps=10", "--kube-api-burst=1"]);
+    next(&asks, "the first request");
+    let begin = begin();
+    program.wait_for_line("ready: caches are filled");
+    // All are of the caches' client: one asks whether the server is up, four whether they are
+    // allowed, and four fill the caches.
+    assert!(asks.try_iter().count() >= 8);
+    let elapsed = begin.elapsed();
+    assert!(elapsed >= Duration::from_millis(700), "{elapsed:?}");
+}
+
+#[test]
+fn nothing_is_cached_before_the_start_interval_is_over() {
+    let (watched, watches) = channel();
+    let api = FakeApi::new(move |request| {
+        if request.is_watch() {
+            let _ = watched.send(());
+        }
+        Answer::empty_list_or_watch(request)
+    });
+    let begin = begin();
+    let _program = started(&api, &["--controller-start-interval=1500ms"]);
+    next(&watches, "a watch");
+    let elapsed = begin.elapsed();
+    assert!(elapsed >= Duration::from_millis(1500), "{elapsed:?}");
+}
+
+#[test]
+fn a_sync_that_never_finishes_does_not_hold_up_the_end() {
+    let (asked, asks) = channel();
+    let sets = [set("web")];
+    let api = FakeApi::new(move |request| {
+        if request.method == "POST" {
+            asked.send(()).unwrap();
+            return Answer::Silence;
+        }
+        lists(request, &sets)
+    });
+    let program = started(&api, &["--controller-shutdown-timeout=300ms"]);
+    next(&asks, "the sync");
+    program.signal("TERM");
+    let finished = program.wait();
+    let last = finished.stderr.lines().last();
+    assert_eq!(last, Some("Error: controller shutdown timeout reached"));
+    assert_eq!(finished.code, Some(1));
+}
+
+#[test]
+fn events_that_wait_at_the_end_are_sent() {
+    let (recorded, records) = channel();
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    let (closed, closes) = channel();
+    let sets = [set("web")];
+    let api = FakeApi::new(move |request| {
+        if request.path.ends_with("/events") {
+            recorded.send(()).unwrap();
+            // The server is slow with the first one, behind which the other waits.
+            let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+        }
+        if request.method == "POST" || request.method == "PUT" {
+            return Answer::stored(request);
+        }
+        if request.is_watch() {
+            return Answer::Watch(closed.clone());
+        }
+        lists(request, &sets)
+    });
+    let mut program = started(&api, &[]);
+    program.wait_for_line("ready: caches are filled");
+    next(&records, "the first event");
+    program.signal("TERM");
+    // The controller has ended where nobody watches any more.
+    next(&closes, "the end of a watch");
+    drop(release);
+    next(&records, "the second event");
+    let finished = program.wait();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}

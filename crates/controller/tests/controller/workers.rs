@@ -1,0 +1,85 @@
+//! Workers and informers: how many there are, when they begin, and in which order they end.
+
+use std::num::NonZeroUsize;
+
+use kube_test_control_plane::faults::{GatePoint, RequestMatcher};
+use kube_test_control_plane::route::Verb;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_controller::StatefulSetController;
+
+use crate::Setup;
+
+/// What the informers cache.
+const CACHED: [&str; 4] = [
+    "statefulsets",
+    "pods",
+    "persistentvolumeclaims",
+    "controllerrevisions",
+];
+
+/// The first write of a sync of a new set.
+fn first_writes() -> RequestMatcher {
+    let creations = RequestMatcher::any().verb(Verb::Create);
+    creations.resource("controllerrevisions")
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_sets_are_synced_at_once_as_configured() {
+    let mut setup = Setup::new().await;
+    for set in ["a", "b", "c", "d", "e"] {
+        setup.create_set(set, 1).await;
+    }
+    let gate = setup.plane.server().faults().gate(first_writes());
+    let mut config = setup.config(FeatureGates::default());
+    config.concurrent_syncs = NonZeroUsize::new(3).unwrap();
+    setup.run_this(StatefulSetController::new(config));
+    setup.rest().await;
+    assert_eq!(gate.waiting().len(), 3);
+    gate.open();
+    setup.rest().await;
+    assert_eq!(setup.pods().await, ["a-0", "b-0", "c-0", "d-0", "e-0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn informers_run_until_the_last_worker_has_ended() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    let faults = setup.plane.server().faults().clone();
+    let gate = faults.gate_at(GatePoint::AfterCommit, first_writes());
+    setup.run();
+    gate.arrived(1).await;
+    setup.cancelled.cancel();
+    setup.rest().await;
+    let watched = || {
+        let watches = faults.open_watches().into_iter();
+        let mut resources: Vec<String> = watches.map(|watch| watch.resource).collect();
+        resources.sort();
+        resources
+    };
+    let mut cached = CACHED;
+    cached.sort_unstable();
+    assert_eq!(watched(), cached, "while a sync is in progress");
+    gate.open();
+    while let Some(ended) = setup.tasks.join_next().await {
+        ended.unwrap();
+    }
+    assert_eq!(watched(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_has_synced_when_every_cache_is_filled() {
+    for late in CACHED {
+        let mut setup = Setup::new().await;
+        let lists = RequestMatcher::any().verb(Verb::List).resource(late);
+        let gate = setup.plane.server().faults().gate(lists);
+        let controller = StatefulSetController::new(setup.config(FeatureGates::default()));
+        let synced = controller.has_synced();
+        setup.run_this(controller);
+        setup.rest().await;
+        assert_eq!(gate.waiting().len(), 1);
+        assert!(!synced.get(), "{late} are not listed yet");
+        gate.open();
+        setup.rest().await;
+        assert!(synced.get(), "{late} are listed");
+    }
+}
