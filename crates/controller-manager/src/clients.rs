@@ -112,3 +112,6 @@ pub(crate) fn user_agent(part: &str) -> String {
     );
     format!("{PROGRAM}/{version} ({os}/{arch}) {part}")
 }
+
+#[cfg(test)]
+mod tests;
