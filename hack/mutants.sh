@@ -16,8 +16,9 @@ export CARGO_TARGET_DIR
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$CARGO_TARGET_DIR/mutants
 tree=$work/tree
-packages=(statefulset-history statefulset-pod-control statefulset-controller-util
-	statefulset-set-control statefulset-controller)
+packages=(kube-apimachinery statefulset-client statefulset-controller-util statefulset-history
+	statefulset-pod-control statefulset-set-control statefulset-controller
+	statefulset-controller-manager)
 
 # A mistake may keep a test from ending.
 timeout_seconds=300
@@ -28,45 +29,51 @@ copy() {
 	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory="$tree"
 }
 
+# The packages whose tests must notice the mistakes of these patches.
+packages_of() {
+	sed -n 's/^Tests: //p' "$@" | tr ' ' '\n' | sort -u
+}
+
 # In the copy: whether the tests of the packages build, and whether they pass.
 builds() {
-	"$cargo" test --quiet --locked --offline --lib --tests --no-run "${@/#/--package=}" >"$work/log" 2>&1
+	"$cargo" test --quiet --locked --offline --tests --no-run "${@/#/--package=}" >"$work/log" 2>&1
 }
 
 pass() {
 	timeout "$timeout_seconds" \
-		"$cargo" test --quiet --locked --offline --lib --tests "${@/#/--package=}" >"$work/log" 2>&1
+		"$cargo" test --quiet --locked --offline --tests "${@/#/--package=}" >"$work/log" 2>&1
 }
 
 made() {
-	local patches=() names=("$@") survivors=0
+	local patches=() names=("$@") needed survivors=0
 	if [ $# -eq 0 ]; then
 		patches=("$root"/hack/mutants/*.patch)
 	else
 		patches=("${names[@]/#/$root/hack/mutants/}")
 		patches=("${patches[@]/%/.patch}")
 	fi
+	mapfile -t needed < <(packages_of "${patches[@]}")
 	copy
 	cd "$tree"
-	if ! builds "${packages[@]}" || ! pass "${packages[@]}"; then
+	if ! builds "${needed[@]}" || ! pass "${needed[@]}"; then
 		cat "$work/log"
 		echo 'the tests fail without any mistake: mend them first' >&2
 		exit 1
 	fi
 	for patch in "${patches[@]}"; do
-		local name packages_of
+		local name
 		name=$(basename "$patch" .patch)
-		read -ra packages_of <<<"$(sed -n 's/^Tests: //p' "$patch")"
+		mapfile -t needed < <(packages_of "$patch")
 		if ! patch --quiet --strip=1 --fuzz=0 --forward <"$patch"; then
 			echo "$name: the patch no longer fits the code: renew it" >&2
 			exit 1
 		fi
-		if ! builds "${packages_of[@]}"; then
+		if ! builds "${needed[@]}"; then
 			cat "$work/log"
 			echo "$name: the mistake doesn't build: renew the patch" >&2
 			exit 1
 		fi
-		if pass "${packages_of[@]}"; then
+		if pass "${needed[@]}"; then
 			survivors=$((survivors + 1))
 			echo "SURVIVED $name"
 		else
@@ -93,7 +100,7 @@ sample() {
 	# The build's results can't be shared with a tree that another tool copies.
 	# Without its features a package lacks what a mistake is made in.
 	env -u CARGO_TARGET_DIR "$cargo" mutants "${options[@]}" "${chosen[@]}" --all-features \
-		--no-shuffle --output "$work" --timeout 120 -- --lib --tests
+		--no-shuffle --output "$work" --timeout 120 -- --tests
 }
 
 mkdir -p "$work"
