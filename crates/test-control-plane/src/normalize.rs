@@ -33,7 +33,7 @@ impl ApiServer {
     ///
     /// 400 for a value of the wrong type, and for unknown members where they are not allowed.
     pub(crate) fn normalize(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-        let unknown = match self.config().unknown_fields {
+        let unknown = match self.unknown_fields() {
             UnknownFields::Keep => UnknownMembers::Keep,
             UnknownFields::Prune => UnknownMembers::Drop,
         };

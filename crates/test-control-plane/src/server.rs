@@ -15,7 +15,7 @@ use crate::allocate::Allocations;
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
 use crate::clock::{Clock, SkewedClock};
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, UnknownFields};
 use crate::faults::Faults;
 use crate::store::Store;
 use crate::transport::Stamps;
@@ -35,6 +35,7 @@ struct Inner {
     /// Watches from before this revision are answered with 410.
     watch_floor: AtomicU64,
     random: Mutex<RandomSources>,
+    unknown_fields: Mutex<UnknownFields>,
     allocations: Mutex<Allocations>,
     config: ServerConfig,
     audit: AuditLog,
@@ -59,6 +60,7 @@ impl ApiServer {
             skew,
             watch_floor: AtomicU64::new(0),
             random: Mutex::new(RandomSources::new(config.seed)),
+            unknown_fields: Mutex::new(config.unknown_fields),
             allocations: Mutex::new(Allocations::default()),
             audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
             faults: Faults::new(config.seed),
@@ -83,9 +85,22 @@ impl ApiServer {
         &self.0.clock
     }
 
-    /// How the server behaves.
+    /// How the server behaves, and began with unknown members.
     pub fn config(&self) -> &ServerConfig {
         &self.0.config
+    }
+
+    /// What becomes of members that the schema doesn't know.
+    pub fn unknown_fields(&self) -> UnknownFields {
+        let policy = self.0.unknown_fields.lock();
+        *policy.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what becomes of members that the schema doesn't know, as where another version of
+    /// the server takes over. What is stored stays as it is.
+    pub fn set_unknown_fields(&self, policy: UnknownFields) {
+        let current = self.0.unknown_fields.lock();
+        *current.unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
     /// The requests so far.

@@ -130,7 +130,7 @@ impl ApiServer {
     fn reports_unknown(&self, validation: FieldValidation) -> bool {
         match validation {
             FieldValidation::Strict | FieldValidation::Warn => true,
-            FieldValidation::Unasked => self.config().unknown_fields == UnknownFields::Prune,
+            FieldValidation::Unasked => self.unknown_fields() == UnknownFields::Prune,
             FieldValidation::Ignore => false,
         }
     }

@@ -223,11 +223,8 @@ impl Cluster {
     /// All objects of a resource, in order of their names.
     pub async fn list(&self, resource: &Resource) -> Vec<Value> {
         let answer = self.client.list(resource, &ListOptions::default()).await;
-        let list = parse(
-            answer
-                .unwrap_or_else(|error| panic!("list {}: {error}", resource.kind))
-                .text(),
-        );
+        let answer = answer.unwrap_or_else(|error| panic!("list {}: {error}", resource.kind));
+        let list = parse(answer.text());
         list["items"].as_array().cloned().unwrap_or_default()
     }
 

@@ -10,6 +10,7 @@ pub mod server;
 pub mod space;
 pub mod stateful_sets;
 pub mod turn;
+pub mod versions;
 mod world;
 
 pub use cluster::Cluster;

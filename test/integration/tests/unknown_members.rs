@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use integration::versions::RolledBack;
 use integration::{Cluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::AuditEntry;
@@ -54,13 +55,49 @@ async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
 async fn controller_writes(cluster: &Cluster) -> Vec<String> {
     cluster.plane().server().audit().clear();
     tokio::time::sleep(Duration::from_secs(120)).await;
-    let writes = cluster.writes();
-    let ours = writes
+    writes_by_controller(cluster, |entry| entry.subresource != "status")
+}
+
+/// Waits, and returns all writes of the controller.
+async fn controller_writes_and_statuses(cluster: &Cluster) -> Vec<String> {
+    cluster.plane().server().audit().clear();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    writes_by_controller(cluster, |_| true)
+}
+
+fn writes_by_controller(cluster: &Cluster, counts: impl Fn(&AuditEntry) -> bool) -> Vec<String> {
+    let is_by_controller =
+        |entry: &&AuditEntry| !entry.user_agent.starts_with("test-control-plane/");
+    cluster
+        .writes()
         .iter()
-        .filter(|entry| !entry.user_agent.starts_with("test-control-plane/"));
-    ours.filter(|entry| entry.subresource != "status")
+        .filter(is_by_controller)
+        .filter(|entry| counts(entry))
         .map(AuditEntry::summary)
         .collect()
+}
+
+/// A cluster with two settled sets, of which one makes its pods in parallel. Their templates and
+/// their claims have fields that only a newer server knows.
+async fn settled_on_a_newer_server() -> Cluster {
+    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
+    for (name, policy) in [("web", "OrderedReady"), ("db", "Parallel")] {
+        let mut set = set_with_unknown_members();
+        set["metadata"]["name"] = json!(name);
+        set["spec"]["podManagementPolicy"] = json!(policy);
+        set["spec"]["persistentVolumeClaimRetentionPolicy"] =
+            json!({"whenScaled": "Delete", "whenDeleted": "Delete"});
+        for labels in [
+            "/spec/selector/matchLabels",
+            "/spec/template/metadata/labels",
+        ] {
+            *set.pointer_mut(labels).expect("the set has labels") = json!({"app": name});
+        }
+        cluster.create(&STATEFUL_SETS, &set).await;
+    }
+    cluster.settle().await;
+    assert_eq!(cluster.pod_names().await.len(), 4);
+    cluster
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,4 +189,66 @@ async fn changing_one_that_the_latest_revision_records_makes_a_revision() {
         "all pods rolled"
     );
     assert_eq!(cluster.list(&CONTROLLER_REVISIONS).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_back_and_forth_makes_no_write() {
+    let mut cluster = settled_on_a_newer_server().await;
+    let (pods, revisions) = (cluster.pod_uids().await, cluster.revisions().await);
+    for is_controller_new in [false, true] {
+        let rolled_back = RolledBack::from(cluster.plane().server());
+        assert_eq!(rolled_back.count(), 10, "sets, pods and claims");
+        let set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
+        assert!(!set["spec"].to_string().contains(UNKNOWN));
+        if is_controller_new {
+            cluster.kill_controller().await;
+            cluster.start_controller();
+        }
+        let none = Vec::<String>::new();
+        assert_eq!(controller_writes_and_statuses(&cluster).await, none);
+
+        let restored = rolled_back.upgrade(cluster.plane().server());
+        assert_eq!(restored, 10, "nobody has written any of them");
+        assert_eq!(controller_writes_and_statuses(&cluster).await, none);
+        assert_eq!(cluster.pod_uids().await, pods);
+        assert_eq!(cluster.revisions().await, revisions);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scaling_on_a_server_that_went_back_rolls_nothing() {
+    let cluster = settled_on_a_newer_server().await;
+    let (pods, revisions) = (cluster.pod_uids().await, cluster.revisions().await);
+    let scale = async |replicas: usize| {
+        for set in ["db", "web"] {
+            let spec = json!({"spec": {"replicas": replicas}});
+            cluster.patch(&STATEFUL_SETS, set, &spec).await;
+        }
+        cluster.settle().await;
+        let now = cluster.pod_uids().await;
+        assert_eq!(now.len(), 2 * replicas);
+        let stay = pods.iter().filter(|pod| now.contains(pod)).count();
+        assert_eq!(stay, 4, "no pod was replaced");
+        assert_eq!(cluster.revisions().await, revisions);
+    };
+    let rolled_back = RolledBack::from(cluster.plane().server());
+    scale(3).await;
+    let restored = rolled_back.upgrade(cluster.plane().server());
+    assert_eq!(restored, 8, "the sets were written, their fields are lost");
+    scale(4).await;
+    let none = Vec::<String>::new();
+    assert_eq!(controller_writes_and_statuses(&cluster).await, none);
+
+    // As the newer server's default the field comes back, with its value or as another.
+    edit_template(&cluster, |template| {
+        template["containers"][0][UNKNOWN] = json!("in a container");
+    })
+    .await;
+    assert_eq!(controller_writes(&cluster).await, none);
+    edit_template(&cluster, |template| {
+        template["containers"][0][UNKNOWN] = json!("another");
+    })
+    .await;
+    cluster.settle().await;
+    assert_eq!(cluster.revisions().await.len(), 3, "the value has changed");
 }

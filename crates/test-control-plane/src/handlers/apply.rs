@@ -148,7 +148,7 @@ impl ApiServer {
 
     /// What becomes of members of configurations that the schema doesn't know.
     pub(super) fn strictness(&self) -> Strictness {
-        match self.config().unknown_fields {
+        match self.unknown_fields() {
             UnknownFields::Keep => Strictness::Any,
             UnknownFields::Prune => Strictness::Declared,
         }

@@ -269,6 +269,27 @@ async fn revision_data_is_immutable_to_the_byte() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn unknown_fields_are_kept_or_pruned_from_a_switch_on() {
+    let builder = TestControlPlane::builder().unknown_fields(UnknownFields::Keep);
+    let plane = Plane::new(builder.start().await);
+    let mut body = set("web");
+    body["spec"]["template"]["spec"]["new"] = json!(1);
+    plane.create(SETS, &body).await;
+    for (policy, name, kept) in [
+        (UnknownFields::Prune, "db", false),
+        (UnknownFields::Keep, "kv", true),
+    ] {
+        plane.0.server().set_unknown_fields(policy);
+        body["metadata"]["name"] = json!(name);
+        let created = plane.create(SETS, &body).await;
+        let new = created.pointer("/spec/template/spec/new");
+        assert_eq!(new.is_some(), kept, "{policy:?}");
+    }
+    let stored = plane.get(&format!("{SETS}/web")).await;
+    assert_eq!(stored["spec"]["template"]["spec"]["new"], 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_fields_are_kept_or_pruned_as_configured() {
     for (policy, kept) in [(UnknownFields::Keep, true), (UnknownFields::Prune, false)] {
         let builder = TestControlPlane::builder().unknown_fields(policy);

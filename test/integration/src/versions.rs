@@ -1,0 +1,88 @@
+//! An API server that is rolled back to a version with older types, and upgraded again.
+
+use kube_apimachinery::schema::{drop_unknown_members, type_of_kind};
+use kube_test_control_plane::kinds;
+use kube_test_control_plane::object::{Draft, Key};
+use kube_test_control_plane::restart::Restart;
+use kube_test_control_plane::store::Expect;
+use kube_test_control_plane::{ApiServer, UnknownFields};
+
+/// The objects whose newer fields an older server doesn't show. They stay in the storage until that
+/// server writes the object.
+#[must_use]
+pub struct RolledBack(Vec<Hidden>);
+
+struct Hidden {
+    key: Key,
+    /// The version in which the older server shows the object.
+    shown: u64,
+    stored: Draft,
+}
+
+impl RolledBack {
+    /// Starts a server in the place of `server` that doesn't know the newer fields: it neither
+    /// shows nor stores them.
+    ///
+    /// # Panics
+    ///
+    /// Somebody else writes meanwhile.
+    pub fn from(server: &ApiServer) -> Self {
+        server.set_unknown_fields(UnknownFields::Prune);
+        let mut hidden = Vec::new();
+        for object in server.store().all().1 {
+            let stored = object.draft();
+            let mut shown = stored.clone();
+            if drop_newer_fields(&mut shown) {
+                let shown = put(server, &object.key, object.resource_version, shown);
+                let key = object.key.clone();
+                hidden.push(Hidden { key, shown, stored });
+            }
+        }
+        server.restart(Restart::default());
+        Self(hidden)
+    }
+
+    /// How many objects have fields that aren't shown.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Starts the newer server again: it shows the newer fields of the objects that weren't written
+    /// since, whose number is returned.
+    ///
+    /// # Panics
+    ///
+    /// Somebody else writes meanwhile.
+    pub fn upgrade(self, server: &ApiServer) -> usize {
+        server.set_unknown_fields(UnknownFields::Keep);
+        let mut count = 0;
+        for Hidden { key, shown, stored } in self.0 {
+            let is_as_shown = |version: u64| version == shown;
+            let current = server.store().get(&key);
+            if current.is_some_and(|object| is_as_shown(object.resource_version)) {
+                put(server, &key, shown, stored);
+                count += 1;
+            }
+        }
+        server.restart(Restart::default());
+        count
+    }
+}
+
+fn drop_newer_fields(draft: &mut Draft) -> bool {
+    let text = |member: &str| draft.value[member].as_str().unwrap_or("").to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    type_of_kind(&api_version, &kind)
+        .is_some_and(|found| drop_unknown_members(found.name, &mut draft.value))
+}
+
+/// Shows an object anew, past every rule about writes; returns its version.
+fn put(server: &ApiServer, key: &Key, version: u64, draft: Draft) -> u64 {
+    let kind = kinds::by_storage(key.storage).expect("the object's kind is known");
+    let written = server
+        .store()
+        .put(kind, key.clone(), Expect::Version(version), draft);
+    written
+        .expect("nobody writes while the server is replaced")
+        .resource_version
+}
