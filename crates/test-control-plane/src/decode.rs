@@ -59,11 +59,11 @@ impl BodyFormat {
 
 /// JSON text as Go reads it, to whom each byte that isn't UTF-8 is U+FFFD; every other body stays
 /// as it is, and so does text with a mistake, which is told as it came.
-pub(crate) fn as_utf8(content_type: &str, body: Bytes) -> Bytes {
+pub(crate) fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
     let media_type = media_type(content_type);
     let is_json = media_type.is_empty() || media_type.ends_with("json");
-    if !is_json || std::str::from_utf8(&body).is_ok() || go_json::syntax_error(&body).is_some() {
-        return body;
+    if !is_json || std::str::from_utf8(body).is_ok() || go_json::syntax_error(body).is_some() {
+        return body.clone();
     }
     let mut text = String::with_capacity(body.len());
     for chunk in body.utf8_chunks() {
@@ -118,8 +118,7 @@ pub(crate) fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<
             if let Some(why) = type_error(&text) {
                 return Err(refused(&why));
             }
-            // Go reads what is nested deeper, and numbers that are larger.
-            parsed.map_err(|err| refused(&err.to_string()))?
+            parsed.map_err(|why| refused(&why))?
         }
     };
     check_type(kind, &mut draft)?;

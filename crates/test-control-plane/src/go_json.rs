@@ -1,4 +1,7 @@
-//! What Go's JSON parser says of text that isn't JSON.
+//! JSON text as Go's parser reads it, and its messages about text that isn't JSON.
+
+pub(crate) mod cursor;
+pub(crate) mod read;
 
 /// The parser's message; none if the text is one JSON value.
 pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {

@@ -32,7 +32,10 @@ pub(crate) struct Incoming {
     pub(crate) query_text: String,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
+    /// The body; JSON text is UTF-8.
     pub(crate) body: Bytes,
+    /// The body as it came.
+    pub(crate) sent: Bytes,
     /// Why there is no body, if it couldn't be read.
     pub(crate) unreadable: Option<ApiError>,
     pub(crate) sender: Sender,

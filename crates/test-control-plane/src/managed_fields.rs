@@ -26,7 +26,7 @@ mod zero;
 use crate::kinds::Kind;
 
 pub(crate) use self::applier::{Applied, described};
-pub(crate) use self::in_order::InOrder;
+pub(crate) use self::in_order::sorted_fields;
 pub(crate) use self::scale::{SCALE, to_parent, to_subresource};
 pub(crate) use self::typed::Strictness;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};

@@ -1,23 +1,28 @@
 //! Objects: a draft while a request is handled, and the stored form that is encoded once.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::labels::Labels;
-use serde::Serialize;
-use serde_json::value::RawValue;
+use kube_apimachinery::schema::{self, Type};
 use serde_json::{Map, Value, json};
 
+use crate::go_json::cursor::Cursor;
+use crate::go_json::read::{self, Expect, Place, Twice};
 use crate::kinds::{Field, Kind, Trait};
-use crate::managed_fields::InOrder;
 use crate::members::at;
+use crate::normalize::type_of;
+use encode::Encoder;
 
+mod as_is;
+mod encode;
+pub(crate) mod held;
 mod key;
 mod raw;
 
+pub(crate) use as_is::AsIs;
+pub use as_is::StoreAsIsError;
 pub use key::Key;
-pub use raw::compact;
+pub(crate) use raw::compact;
 
 /// An object as a request brings it, or as it is being changed.
 ///
@@ -26,38 +31,36 @@ pub use raw::compact;
 pub struct Draft {
     /// The object; always a JSON object.
     pub value: Value,
-    /// The text of `.data` for kinds that keep it verbatim.
+    /// The text of `.data` for kinds that keep it verbatim; bytes that are no UTF-8 are
+    /// [held](held) in it.
     pub data: Option<String>,
 }
 
 impl Draft {
-    /// Parses JSON text.
+    /// Parses JSON text as Go does.
     ///
     /// # Errors
     ///
-    /// The text is not JSON, or not a JSON object.
-    pub fn parse(kind: &Kind, text: &[u8]) -> Result<Self, serde_json::Error> {
-        if !kind.has(Trait::RawData) {
-            let map: Map<String, Value> = serde_json::from_slice(text)?;
-            return Ok(Self {
-                value: Value::Object(map),
-                data: None,
-            });
-        }
-        let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(text)?;
-        let mut value = Map::new();
+    /// Go's message, if the text is not a JSON object.
+    pub(crate) fn parse(kind: &Kind, text: &[u8]) -> Result<Self, String> {
+        let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
+        let value = read::read(text, expect, Twice::Merge)?;
+        Self::of_read(kind.has(Trait::RawData), text, value)
+    }
+
+    /// An object that was read from a text, of which the raw data is still to be taken.
+    fn of_read(has_data: bool, text: &[u8], mut value: Value) -> Result<Self, String> {
+        let Some(members) = value.as_object_mut() else {
+            return Err("not an object".to_owned());
+        };
         let mut data = None;
-        for (key, raw) in members {
-            if key == "data" {
-                data = Some(raw.get().to_owned()).filter(|text| text != "null");
-            } else {
-                value.insert(key, serde_json::from_str(raw.get())?);
-            }
+        if has_data {
+            members.remove("data");
+            data = raw_member(text, "data")
+                .filter(|raw| *raw != b"null")
+                .map(held::hold);
         }
-        Ok(Self {
-            value: Value::Object(value),
-            data,
-        })
+        Ok(Self { value, data })
     }
 
     /// Takes an object apart that is a value already.
@@ -77,36 +80,55 @@ impl Draft {
     pub fn to_value(&self) -> Value {
         let mut value = self.value.clone();
         if let Some(data) = &self.data {
-            value["data"] = serde_json::from_str(data).unwrap_or(Value::Null);
+            let text = held::release(data);
+            value["data"] =
+                read::read_checked(&text, Expect::Anything, Twice::Merge, Place::Inside);
         }
         value
     }
 
     /// The JSON text as clients get it: kind and apiVersion first.
     pub fn encode(&self) -> Vec<u8> {
+        self.encoded().text
+    }
+
+    fn encoded(&self) -> Encoder {
         let empty = Map::new();
         let map = self.value.as_object().unwrap_or(&empty);
-        let mut text = Vec::with_capacity(ENCODED_SIZE);
-        text.push(b'{');
-        text.extend_from_slice(type_meta(map).as_bytes());
-        for (key, value) in map {
-            if key == "kind" || key == "apiVersion" {
-                continue;
-            }
-            text.push(b',');
-            write_json(&mut text, key);
-            text.push(b':');
-            match key.as_str() {
-                "metadata" => write_json(&mut text, &InOrder::metadata(value)),
-                _ => write_json(&mut text, value),
+        let of = type_in(map);
+        let mut encoder = Encoder {
+            text: Vec::with_capacity(ENCODED_SIZE),
+            has_held: false,
+        };
+        encoder.text.push(b'{');
+        encoder.text.extend_from_slice(type_meta(map).as_bytes());
+        let null = Value::Null;
+        let data = self.data.as_deref();
+        let mut members: Vec<(&str, &Value)> = map
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| !matches!(*name, "kind" | "apiVersion"))
+            .chain(data.map(|_| ("data", &null)))
+            .collect();
+        let declared = |name: &str| {
+            let mut fields = of.into_iter().flat_map(|found| &found.fields);
+            fields.position(|field| field.name == name)
+        };
+        members.sort_by_cached_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
+        for (name, value) in members {
+            encoder.text.push(b',');
+            match data {
+                Some(data) if name == "data" => {
+                    encoder.name(name);
+                    let raw = held::release(data);
+                    encoder.has_held |= serde_json::from_slice::<Value>(&raw).is_err();
+                    encoder.text.extend_from_slice(&compact(&raw));
+                }
+                _ => encoder.root_member(of, name, value),
             }
         }
-        if let Some(data) = &self.data {
-            text.extend_from_slice(b",\"data\":");
-            text.extend_from_slice(compact(data).as_bytes());
-        }
-        text.push(b'}');
-        text
+        encoder.text.push(b'}');
+        encoder
     }
 
     /// The member `metadata`; empty if there is none.
@@ -128,10 +150,26 @@ impl Draft {
 /// How much room a text has while it is written, in bytes; most objects are smaller.
 const ENCODED_SIZE: usize = 4096;
 
-fn write_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    // Values and names are never refused, and neither is a list of bytes.
-    let written = serde_json::to_writer(text, value);
-    debug_assert!(written.is_ok(), "JSON values can be written");
+/// The type of an object, by its kind and apiVersion.
+fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    schema::type_of_kind(text("apiVersion")?, text("kind")?)
+}
+
+/// The bytes of a member of the outermost object; the last one, if it stands there twice.
+pub(crate) fn raw_member<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let mut cursor = Cursor::new(text);
+    let mut found = None;
+    let mut more = cursor.open(b'{', b'}');
+    while more {
+        let name = cursor.name();
+        let raw = cursor.raw();
+        if name == wanted {
+            found = Some(raw);
+        }
+        more = cursor.next(b'}');
+    }
+    found
 }
 
 fn type_meta(map: &Map<String, Value>) -> String {
@@ -270,6 +308,8 @@ pub struct Object {
     text: Bytes,
     after_type_meta: usize,
     data: Option<Box<str>>,
+    /// Whether the text holds what only Go's rules read.
+    is_odd: bool,
 }
 
 impl Object {
@@ -279,6 +319,20 @@ impl Object {
             "resourceVersion".to_owned(),
             json!(resource_version.to_string()),
         );
+        let encoded = draft.encoded();
+        let after_type_meta = draft
+            .value
+            .as_object()
+            .map_or(0, |map| type_meta(map).len() + "{,".len());
+        Self {
+            after_type_meta,
+            is_odd: encoded.has_held,
+            ..Self::of_text(kind, key, draft, resource_version, encoded.text)
+        }
+    }
+
+    /// A version with this text, which needn't be that of the draft.
+    fn of_text(kind: &Kind, key: Key, draft: Draft, resource_version: u64, text: Vec<u8>) -> Self {
         let labels = at(&draft.value, "/metadata/labels")
             .and_then(Value::as_object)
             .into_iter()
@@ -297,11 +351,6 @@ impl Object {
             .map(Box::from)
             .collect();
         let deleting = metadata.is_deleting();
-        let text = draft.encode();
-        let after_type_meta = draft
-            .value
-            .as_object()
-            .map_or(0, |map| type_meta(map).len() + "{,".len());
         Self {
             uid: draft.metadata().uid().into(),
             key,
@@ -312,8 +361,9 @@ impl Object {
             deleting,
             // The text stays as long as the object, so that it must not have room to grow.
             text: text.into_boxed_slice().into(),
-            after_type_meta,
+            after_type_meta: "{".len(),
             data: draft.data.map(String::into_boxed_str),
+            is_odd: true,
         }
     }
 
@@ -328,13 +378,8 @@ impl Object {
     }
 
     /// The object to work on.
-    ///
-    /// # Panics
-    ///
-    /// Never: the text is what [`Draft::encode`] made.
     pub fn draft(&self) -> Draft {
-        let mut value: Value =
-            serde_json::from_slice(&self.text).expect("the text was encoded by Draft::encode");
+        let mut value = self.read();
         if self.data.is_some()
             && let Some(map) = value.as_object_mut()
         {
@@ -346,13 +391,23 @@ impl Object {
         }
     }
 
-    /// The object as a value.
-    ///
-    /// # Panics
-    ///
-    /// Never: the text is what [`Draft::encode`] made.
+    /// The object as a value. Raw text that no value can stand for is in it as a string.
     pub fn value(&self) -> Value {
-        serde_json::from_slice(&self.text).expect("the text was encoded by Draft::encode")
+        self.read()
+    }
+
+    /// Whether the text holds what only Go's rules read, such as values of any depth.
+    pub(crate) fn needs_go_rules(&self) -> bool {
+        self.is_odd
+    }
+
+    fn read(&self) -> Value {
+        if !self.is_odd
+            && let Ok(value) = serde_json::from_slice(&self.text)
+        {
+            return value;
+        }
+        as_is::read(&self.text)
     }
 }
 

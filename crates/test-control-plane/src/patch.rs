@@ -6,10 +6,11 @@ use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
 use crate::decode;
-use crate::go_json;
+use crate::go_json::cursor::{Cursor, is_huge, numbers};
+use crate::go_json::read::{Expect, Place, Twice, read, read_checked};
 use crate::kinds::{Kind, Trait};
 use crate::normalize::type_of;
-use crate::object::{Draft, compact};
+use crate::object::{Draft, compact, held, raw_member};
 use crate::status::{ApiError, ApiResult};
 
 /// Whether a patch of this content type is a configuration to apply.
@@ -34,12 +35,13 @@ impl Patch {
     /// # Errors
     ///
     /// 415 for another content type, 400 for a body that isn't a patch of that type.
-    pub(crate) fn parse(content_type: &str, body: &[u8]) -> ApiResult<Self> {
-        let kind = decode::media_type(content_type);
-        match kind {
-            "application/json-patch+json" => operations(body).map_err(undecodable),
-            "application/merge-patch+json" => object(body).map(Self::Merge).map_err(undecodable),
-            "application/strategic-merge-patch+json" => object(body)
+    pub(crate) fn parse(kind: &Kind, content_type: &str, body: &[u8]) -> ApiResult<Self> {
+        match decode::media_type(content_type) {
+            "application/json-patch+json" => operations(kind, body).map_err(undecodable),
+            "application/merge-patch+json" => {
+                object(kind, body).map(Self::Merge).map_err(undecodable)
+            }
+            "application/strategic-merge-patch+json" => object(kind, body)
                 .map(Self::Strategic)
                 .map_err(ApiError::bad_request),
             _ => Err(ApiError {
@@ -96,7 +98,7 @@ impl Patch {
         let mut draft = match kept {
             Some(data) => Draft {
                 value,
-                data: Some(compact(&data)),
+                data: Some(held::hold(&compact(&held::release(&data)))),
             },
             None => Draft::from_value(kind, value),
         };
@@ -119,13 +121,14 @@ fn undecodable(why: String) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
 }
 
-fn operations(body: &[u8]) -> Result<Patch, String> {
-    match value(body)? {
-        Value::Array(operations) => {
+fn operations(kind: &Kind, body: &[u8]) -> Result<Patch, String> {
+    match read(body, Expect::Anything, Twice::Replace)? {
+        Value::Array(mut operations) => {
             if let Some(other) = operations.iter().find(|o| !o.is_object() && !o.is_null()) {
                 let found = go_type(other);
                 return Err(cannot_unmarshal(found, "handlers.jsonPatchOp"));
             }
+            take_values(kind, body, &mut operations);
             Ok(Patch::Json(operations))
         }
         Value::Null => Ok(Patch::Json(Vec::new())),
@@ -133,17 +136,56 @@ fn operations(body: &[u8]) -> Result<Patch, String> {
     }
 }
 
-fn object(body: &[u8]) -> Result<Value, String> {
-    match value(body)? {
-        object @ Value::Object(_) => Ok(object),
-        Value::Null => Ok(json!({})),
-        other => Err(cannot_unmarshal(go_type(&other), "map[string]interface {}")),
+/// Reads the values of operations anew, each by the type of the place that it is for.
+fn take_values(kind: &Kind, body: &[u8], operations: &mut [Value]) {
+    let mut cursor = Cursor::new(body);
+    let mut more = cursor.open(b'[', b']');
+    for operation in operations {
+        if !more {
+            return;
+        }
+        let text = cursor.raw();
+        more = cursor.next(b']');
+        let path = operation.get("path").and_then(Value::as_str);
+        let (Some(path), Some(raw)) = (path, raw_member(text, "value")) else {
+            continue;
+        };
+        let mut expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
+        for step in path.split('/').skip(1) {
+            expect = expect.step(&step.replace("~1", "/").replace("~0", "~"));
+        }
+        if kind.has(Trait::RawData) && path.starts_with("/data") {
+            expect = Expect::Anything;
+        }
+        let place = if path.starts_with("/metadata/") {
+            Place::Metadata
+        } else {
+            Place::Inside
+        };
+        operation["value"] = read_checked(raw, expect, Twice::Merge, place);
     }
 }
 
-fn value(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body)
-        .map_err(|err| go_json::syntax_error(body).unwrap_or_else(|| err.to_string()))
+fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
+    let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
+    match read(body, expect, Twice::Replace)? {
+        mut object @ Value::Object(_) => {
+            // Go takes the whole patch apart, so that every number must be one of its doubles.
+            if let Some(number) = numbers(body).find(|number| is_huge(number)) {
+                let number = String::from_utf8_lossy(number);
+                return Err(cannot_unmarshal(&format!("number {number}"), "float64"));
+            }
+            if kind.has(Trait::RawData)
+                && let Some(raw) = raw_member(body, "data")
+            {
+                // A patch reaches into the data as into everything else.
+                object["data"] = read_checked(raw, Expect::Anything, Twice::Replace, Place::Inside);
+            }
+            Ok(object)
+        }
+        Value::Null => Ok(json!({})),
+        other => Err(cannot_unmarshal(go_type(&other), "map[string]interface {}")),
+    }
 }
 
 fn cannot_unmarshal(found: &str, into: &str) -> String {

@@ -17,6 +17,7 @@ use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey,
 use crate::clock::{Clock, SkewedClock};
 use crate::config::{ServerConfig, UnknownFields};
 use crate::faults::Faults;
+use crate::object::{AsIs, StoreAsIsError};
 use crate::store::Store;
 use crate::transport::Stamps;
 use random::RandomSources;
@@ -78,6 +79,22 @@ impl ApiServer {
     /// The store, to look into and to compact.
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// Stores an object as it is, byte by byte but for its `metadata.resourceVersion`, in the place
+    /// of the one that has its name: nothing is checked, completed or refused. GET, LIST and WATCH
+    /// show these bytes until the next write of the object, invalid UTF-8, lone surrogates and any
+    /// depth that Go reads included. A list leaves out `kind` and `apiVersion` where they stand
+    /// first, as it always does.
+    ///
+    /// For controllers under test, which must bear whatever a server stores.
+    ///
+    /// # Errors
+    ///
+    /// The text is no JSON, has no name, or is of a kind that the server doesn't store.
+    pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
+        self.0.store.put_as_is(AsIs::read(text)?);
+        Ok(())
     }
 
     /// The clock that timestamps come from.

@@ -7,6 +7,9 @@ use crate::route::ResourceRequest;
 use crate::validation::FieldError;
 use crate::write::{registry_key, stored};
 
+/// The code that stands for no answer at all.
+const CODE_CLOSED: u16 = 0;
+
 /// An error answer: what becomes the `Status` body and the HTTP code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -36,6 +39,16 @@ impl ApiError {
             details: None,
             continue_token: None,
         }
+    }
+
+    /// The server breaks off, so that the client gets no answer.
+    pub(crate) fn connection_closed() -> Self {
+        Self::new(CODE_CLOSED, "", "the server closed the connection")
+    }
+
+    /// Whether the client gets no answer.
+    pub(crate) fn closes_connection(&self) -> bool {
+        self.code == CODE_CLOSED
     }
 
     fn with(mut self, details: Value) -> Self {

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::auth;
 use crate::kinds::Kind;
-use crate::object::{Draft, Key, Object};
+use crate::object::{AsIs, Draft, Key, Object};
 
 /// What a commit did to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +213,25 @@ impl Store {
         self.commit(key, expect, |key, revision| {
             Object::commit(kind, key, draft, revision)
         })
+    }
+
+    /// Stores an object as it is, in the place of the one that has its key.
+    pub(crate) fn put_as_is(&self, object: AsIs) {
+        loop {
+            let current = self.get(&object.key);
+            let expect = current.map_or(Expect::Absent, |object| {
+                Expect::Version(object.resource_version)
+            });
+            let key = object.key.clone();
+            // Whoever was faster has made progress, so this ends.
+            let object = object.clone();
+            if self
+                .commit(key, expect, |_, revision| object.commit(revision))
+                .is_ok()
+            {
+                return;
+            }
+        }
     }
 
     /// Removes an object.

@@ -32,7 +32,7 @@ impl ApiServer {
     pub(crate) fn check_fields(
         &self,
         kind: &Kind,
-        text: &str,
+        text: &[u8],
         in_yaml: Option<String>,
         validation: FieldValidation,
     ) -> ApiResult<Vec<String>> {
@@ -67,7 +67,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         patch: &Patch,
-        text: &str,
+        text: &[u8],
         validation: FieldValidation,
     ) -> ApiResult<Vec<String>> {
         if validation == FieldValidation::Ignore {
@@ -88,10 +88,10 @@ impl ApiServer {
             None
         };
         if let Some((old, new)) = &patched {
-            let mut brought = walk(request.kind, &new.to_string());
+            let mut brought = walk(request.kind, new.to_string().as_bytes());
             if !brought.is_empty() {
                 // What the object holds already was let in before.
-                let known = walk(request.kind, &old.to_string());
+                let known = walk(request.kind, old.to_string().as_bytes());
                 brought.retain(|finding| !known.contains(finding));
             }
             found.extend(brought.iter().map(ToString::to_string));
@@ -108,7 +108,7 @@ impl ApiServer {
                 let reached = reached(operations);
                 struct_order::patched(type_of(request.kind), new, Some(&reached))
             }
-            (_, None) => text.to_owned(),
+            (_, None) => String::from_utf8_lossy(text).into_owned(),
         };
         let value = json!(value).to_string();
         let error = FieldError::invalid_text("patch", &value, &strict_error(&found));

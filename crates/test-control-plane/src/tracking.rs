@@ -7,24 +7,33 @@ use serde_json::{Value, json};
 use crate::events;
 use crate::kinds::{Kind, Trait};
 use crate::managed_fields::Writer;
-use crate::object::{Draft, set_or_remove};
+use crate::object::{Draft, held, set_or_remove};
 use crate::options::WriteOptions;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
+use crate::status::{ApiError, ApiResult};
 
 impl ApiServer {
     /// Makes the client the manager of what it changes. `new` is the object as it wants it, in the
     /// stored form, before the server puts back what the request can't change.
+    ///
+    /// # Errors
+    ///
+    /// Raw text holds a number that no double holds, on which the reference panics: the connection
+    /// is closed.
     pub(crate) fn track(
         &self,
         request: &ResourceRequest,
         options: &WriteOptions,
         old: Option<&Draft>,
         new: &mut Draft,
-    ) {
+    ) -> ApiResult<()> {
         let Some(manager) = &options.field_manager else {
-            return;
+            return Ok(());
         };
+        if held::has_huge_numbers(request.kind, new) {
+            return Err(ApiError::connection_closed());
+        }
         let writer = Writer {
             kind: request.kind,
             subresource: request.target.subresource(),
@@ -34,6 +43,7 @@ impl ApiServer {
         let live = old.map(|old| served_value(request.kind, old));
         let managed = writer.track(live.as_deref(), &served_value(request.kind, new));
         set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
+        Ok(())
     }
 }
 
@@ -42,7 +52,11 @@ pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> 
     if !kind.has(Trait::View) && draft.data.is_none() {
         return Cow::Borrowed(&draft.value);
     }
-    let mut value = draft.to_value();
+    let mut value = draft.value.clone();
+    if let Some(data) = &draft.data {
+        // One value, whatever is in it.
+        value["data"] = json!(data);
+    }
     events::to_served(kind, &mut value);
     Cow::Owned(value)
 }

@@ -26,7 +26,7 @@ impl Configuration {
         let text = String::from_utf8_lossy(body);
         let invalid = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
         if let Ok(value @ Value::Object(_)) = serde_json::from_str(&text)
-            && !has_repeated(&text)
+            && !has_repeated(text.as_bytes())
         {
             return Ok(Self {
                 value,

@@ -64,7 +64,7 @@ impl ApiServer {
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
-        self.track(request, options, None, &mut draft);
+        self.track(request, options, None, &mut draft)?;
         defaults::admit_create(kind, &mut draft)?;
         self.admit_storage_class(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;

@@ -108,7 +108,7 @@ impl ApiServer {
         keep_reset(&mut new);
         crate::defaults::set_defaults(kind, self.config().feature_gates, &mut new);
         self.normalize(kind, &mut new)?;
-        self.track(request, options, Some(old), &mut new);
+        self.track(request, options, Some(old), &mut new)?;
         self.complete(request, old, &mut new);
         Ok((new, unconditional))
     }

@@ -35,7 +35,7 @@ impl ApiServer {
         };
         let (mut draft, warnings) = self.decode(&asked, incoming, options)?;
         self.normalize(asked.kind, &mut draft)?;
-        self.track(&asked, options, None, &mut draft);
+        self.track(&asked, options, None, &mut draft)?;
         let mut draft = Draft::from_value(
             asked.kind,
             match request.target {

@@ -1,29 +1,39 @@
 //! JSON text that is kept as text.
 
 /// Compacts JSON text as Go's encoder does with embedded raw text: no space between tokens, and
-/// inside strings `<`, `>`, `&`, U+2028 and U+2029 escaped. The order of members is kept.
-pub fn compact(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+/// inside strings `<`, `>`, `&`, U+2028 and U+2029 escaped. The order of members is kept, and so
+/// are bytes that are no UTF-8.
+pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
     let mut in_string = false;
     let mut escaped = false;
-    for c in text.chars() {
+    let mut rest = text;
+    while let Some((byte, after)) = rest.split_first() {
+        let mut next = after;
         if in_string {
-            match c {
-                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                    out.push_str("\\u");
-                    let digits = format!("{:04x}", u32::from(c));
-                    out.push_str(&digits);
+            match byte {
+                b'<' => out.extend_from_slice(b"\\u003c"),
+                b'>' => out.extend_from_slice(b"\\u003e"),
+                b'&' => out.extend_from_slice(b"\\u0026"),
+                0xe2 if after.starts_with(b"\x80\xa8") => {
+                    out.extend_from_slice(b"\\u2028");
+                    next = &after[2..];
                 }
-                _ => out.push(c),
+                0xe2 if after.starts_with(b"\x80\xa9") => {
+                    out.extend_from_slice(b"\\u2029");
+                    next = &after[2..];
+                }
+                _ => out.push(*byte),
             }
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
+            in_string = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
         } else {
-            in_string = c == '"';
-            if !c.is_ascii_whitespace() {
-                out.push(c);
+            in_string = *byte == b'"';
+            if !byte.is_ascii_whitespace() {
+                out.push(*byte);
             }
         }
+        rest = next;
     }
     out
 }
@@ -32,10 +42,14 @@ pub fn compact(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn compacted(text: &str) -> String {
+        String::from_utf8(compact(text.as_bytes())).unwrap()
+    }
+
     #[test]
     fn space_goes_and_order_stays() {
         assert_eq!(
-            compact("{\"z\": 1, \"a\" : [ \"x y\", \"\\\" b\" ]}\n"),
+            compacted("{\"z\": 1, \"a\" : [ \"x y\", \"\\\" b\" ]}\n"),
             "{\"z\":1,\"a\":[\"x y\",\"\\\" b\"]}"
         );
     }
@@ -43,8 +57,13 @@ mod tests {
     #[test]
     fn html_is_escaped_inside_strings() {
         assert_eq!(
-            compact("{\"a\":\"<&>\"}"),
-            "{\"a\":\"\\u003c\\u0026\\u003e\"}"
+            compacted("{\"a\":\"<&>\u{2028}\u{2030}\"}"),
+            "{\"a\":\"\\u003c\\u0026\\u003e\\u2028\u{2030}\"}"
         );
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay() {
+        assert_eq!(compact(b"\"\xff\xe2\""), b"\"\xff\xe2\"");
     }
 }

@@ -7,7 +7,7 @@ use crate::kinds;
 
 fn apply(content_type: &str, kind: (&str, &str), old: Value, patch: &Value) -> ApiResult<Value> {
     let kind = kinds::by_kind(kind.0, kind.1).unwrap();
-    let patch = Patch::parse(content_type, patch.to_string().as_bytes())?;
+    let patch = Patch::parse(kind, content_type, patch.to_string().as_bytes())?;
     let draft = Draft::from_value(kind, old);
     Ok(patch.apply(kind, &draft)?.to_value())
 }
@@ -159,7 +159,7 @@ fn revision_data_keeps_its_text_unless_it_is_decoded() {
             r#"{"a":{"y":2},"z":1}"#,
         ),
     ] {
-        let patch = Patch::parse(content_type, patch.as_bytes()).unwrap();
+        let patch = Patch::parse(kind, content_type, patch.as_bytes()).unwrap();
         let new = patch.apply(kind, &draft).unwrap();
         assert_eq!(new.value["revision"], json!(2), "{content_type}");
         assert_eq!(new.data.as_deref(), Some(data), "{content_type}");
@@ -169,7 +169,13 @@ fn revision_data_keeps_its_text_unless_it_is_decoded() {
 #[test]
 fn other_content_types_are_refused() {
     assert_eq!(
-        Patch::parse("application/json", b"{}").unwrap_err().code,
+        Patch::parse(
+            kinds::by_kind("v1", "Pod").unwrap(),
+            "application/json",
+            b"{}"
+        )
+        .unwrap_err()
+        .code,
         415
     );
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::ACCEPT;
 use http_body_util::{BodyExt, Collected};
+use kube_apimachinery::json::{is_deep, on_large_stack};
 
 use super::ApiServer;
 use crate::auth::Admission;
@@ -35,12 +36,27 @@ impl ApiServer {
                 }
                 request.user = Some(Arc::clone(&admission.user));
                 let eyes = self.faults().eyes(Arc::clone(facts));
-                let reply = self.handle(&request, incoming, eyes).await;
+                let handled = self.handle(&request, incoming, eyes);
+                let reply = if self.is_deep(&request, incoming) {
+                    on_large_stack(handled).await
+                } else {
+                    handled.await
+                };
                 let warning = warnings::deprecation(request.kind).map(str::to_owned);
                 reply::with_warnings(reply, warning.as_slice())
             }
             other => self.discover(&other, incoming),
         }
+    }
+
+    /// Whether a request brings or changes what may be nested so deep that work on it needs a large
+    /// stack.
+    fn is_deep(&self, request: &ResourceRequest, incoming: &Incoming) -> bool {
+        let is_write = !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
+        let body = std::str::from_utf8(&incoming.body);
+        let stored = || self.store().get(&Self::key(request));
+        is_write
+            && (body.is_ok_and(is_deep) || stored().is_some_and(|object| object.needs_go_rules()))
     }
 
     async fn handle(

@@ -1,6 +1,5 @@
 //! From a request to its answer: who sends it, what faults want of it, the audit log.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use crate::query::{self, Query};
 use crate::reply::{self, BoxError, Reply};
 use crate::transport::{self, Finish};
 
-/// The connection broke, because a fault wanted it so.
+/// The connection broke, because a fault wanted it so or the reference would have panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was dropped")]
 pub struct ConnectionDropped;
@@ -33,7 +32,8 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// A fault wants the connection dropped or refused. Every other failure is an answer.
+    /// A fault wants the connection dropped or refused, or the reference would panic on the request.
+    /// Every other failure is an answer.
     pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
     where
         B: http_body::Body<Data = Bytes> + Send,
@@ -63,13 +63,11 @@ impl ApiServer {
         let finish = Finish::new(&parts.method, &parts.headers, &query, &self.0.stamps);
         let content_type = parts.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
-        let (body, unreadable) = match transport::read_body(body).await {
-            Ok(body) => (
-                decode::as_utf8(content_type.unwrap_or_default(), body),
-                None,
-            ),
+        let (sent, unreadable) = match transport::read_body(body).await {
+            Ok(body) => (body, None),
             Err(err) => (Bytes::new(), Some(err)),
         };
+        let body = decode::as_utf8(content_type.unwrap_or_default(), &sent);
         let incoming = Incoming {
             method: parts.method,
             host: transport::host(&parts.uri, &parts.headers),
@@ -78,6 +76,7 @@ impl ApiServer {
             query_text,
             headers: parts.headers,
             body,
+            sent,
             unreadable,
             sender,
         };
@@ -115,12 +114,16 @@ impl ApiServer {
                     recording.finish(before, reply.status().as_u16(), None);
                     reply
                 }
+                Err(err) if err.closes_connection() => {
+                    recording.finish(before, err.code, Some(&err));
+                    return Err(ConnectionDropped);
+                }
                 Err(err) => {
                     recording.finish(before, err.code, Some(&err));
                     reply::error(&err)
                 }
             };
-            Ok::<Reply, Infallible>(finish.encode(reply).await)
+            Ok(finish.encode(reply).await)
         };
         let carried_out = strike.carry_out(&facts, handled);
         let result = match incoming.time_limit(&facts) {
@@ -132,8 +135,9 @@ impl ApiServer {
         };
         match result {
             Ok(reply) => Ok(self.faults().follow(&facts, connection.clone(), reply)),
-            Err(Interrupted::Dropped) => Err(ConnectionDropped),
-            Err(Interrupted::Failed(never)) => match never {},
+            Err(Interrupted::Dropped | Interrupted::Failed(ConnectionDropped)) => {
+                Err(ConnectionDropped)
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::decode::{self, BodyFormat};
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::kinds::{Subresource, Trait};
+use crate::managed_fields::SCALE;
 use crate::object::Draft;
 use crate::options::{Write, WriteOptions};
 use crate::patch::{Patch, is_apply};
@@ -72,13 +73,16 @@ impl ApiServer {
         let options = WriteOptions::parse(write, query, agent)?;
         let body = &incoming.body;
         let (source, mut warnings) = if request.verb == Verb::Patch {
-            let patch = Patch::parse(incoming.header(CONTENT_TYPE), body)?;
+            let of = match request.target {
+                Target::Part(Subresource::Scale) => &SCALE,
+                _ => request.kind,
+            };
+            let patch = Patch::parse(of, incoming.header(CONTENT_TYPE), &incoming.sent)?;
             if request.target == Target::Part(Subresource::Scale) {
                 let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
                 return Ok(reply::json_text(StatusCode::OK, text));
             }
-            let text = String::from_utf8_lossy(body);
-            let found = self.check_patch(request, &patch, &text, options.field_validation)?;
+            let found = self.check_patch(request, &patch, body, options.field_validation)?;
             (Source::Patch(patch), found)
         } else if request.target == Target::Part(Subresource::Scale) {
             let (scale, warnings) = self.decode_scale(request, incoming, &options)?;
@@ -116,14 +120,14 @@ impl ApiServer {
     ) -> ApiResult<(Draft, Vec<String>)> {
         let kind = request.kind;
         let format = incoming.format()?;
-        let draft = decode::object(kind, format, &incoming.body)?;
-        let sent = String::from_utf8_lossy(&incoming.body);
+        let draft = decode::object(kind, format, &incoming.sent)?;
         let (text, in_yaml) = match format {
             BodyFormat::Yaml => {
+                let sent = String::from_utf8_lossy(&incoming.body);
                 let text = draft.to_value().to_string();
                 (text.into(), decode::repeated_keys(&sent))
             }
-            BodyFormat::Json => (sent, None),
+            BodyFormat::Json => (incoming.body.clone(), None),
             // Numbers that no field has are not unknown members.
             BodyFormat::Protobuf => return Ok((draft, Vec::new())),
         };

@@ -1,12 +1,13 @@
 //! The walk over a body's text that finds unknown and repeated members, in the text's order.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
-use kube_apimachinery::schema::{Shape, Type};
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use kube_apimachinery::schema::Kind as ValueKind;
 
+use crate::go_json::cursor::{Cursor, push_index};
+use crate::go_json::read::Expect;
+use crate::go_json::syntax_error;
 use crate::kinds::Kind;
 use crate::normalize::type_of;
 
@@ -35,174 +36,110 @@ impl fmt::Display for Finding {
 
 /// What is wrong with an object's members; nothing if the text isn't JSON, which is reported
 /// elsewhere.
-pub(super) fn walk(kind: &Kind, text: &str) -> Vec<Finding> {
+pub(super) fn walk(kind: &Kind, text: &[u8]) -> Vec<Finding> {
     run(type_of(kind).map_or(Expect::Anything, Expect::Object), text)
 }
 
 /// Members that occur twice in any JSON text.
-pub(super) fn repeated(text: &str) -> Vec<Finding> {
+pub(super) fn repeated(text: &[u8]) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
 /// Whether members occur twice in JSON text.
-pub(crate) fn has_repeated(text: &str) -> bool {
+pub(crate) fn has_repeated(text: &[u8]) -> bool {
     !repeated(text).is_empty()
 }
 
-fn run(expect: Expect, text: &str) -> Vec<Finding> {
-    let mut state = State::default();
-    let walk = Walk {
-        expect,
-        state: &mut state,
+fn run(expect: Expect, text: &[u8]) -> Vec<Finding> {
+    if syntax_error(text).is_some() {
+        return Vec::new();
+    }
+    let mut walk = Walk {
+        cursor: Cursor::new(text),
+        path: String::new(),
+        found: Vec::new(),
     };
-    let mut parser = serde_json::Deserializer::from_str(text);
-    let _ = walk.deserialize(&mut parser);
-    state.found
+    walk.value(expect, 0);
+    walk.found
 }
 
-/// What is known about a value.
-#[derive(Clone, Copy, Debug)]
-enum Expect {
-    /// It is an object of this type.
-    Object(&'static Type),
-    /// It is a list of objects of this type.
-    List(&'static Type),
-    /// It is a map to objects of this type.
-    Map(&'static Type),
-    /// Nothing.
-    Anything,
-}
-
-impl Expect {
-    /// What is known about a member; none if there is no such member.
-    fn member(self, name: &str) -> Option<Self> {
-        match self {
-            Self::Object(found) => {
-                let field = found.field(name)?;
-                let Some(inner) = field.object_type() else {
-                    return Some(Self::Anything);
-                };
-                Some(match field.shape {
-                    Shape::Plain | Shape::Pointer => Self::Object(inner),
-                    Shape::List => Self::List(inner),
-                    Shape::Map => Self::Map(inner),
-                })
-            }
-            Self::Map(type_name) => Some(Self::Object(type_name)),
-            Self::List(_) | Self::Anything => Some(Self::Anything),
-        }
-    }
-
-    /// What is known about each element of a list.
-    fn element(self) -> Self {
-        match self {
-            Self::List(type_name) => Self::Object(type_name),
-            _ => Self::Anything,
-        }
-    }
-}
+/// How deep the walk goes.
+const DEPTH_MAX: usize = 200;
 
 /// Where the walk is, and what it has found.
-#[derive(Default)]
-struct State {
+struct Walk<'a> {
+    cursor: Cursor<'a>,
     path: String,
     found: Vec<Finding>,
 }
 
-/// The walk over one value.
-struct Walk<'a> {
-    expect: Expect,
-    state: &'a mut State,
-}
-
-impl State {
+impl Walk<'_> {
     fn note(&mut self, finding: Finding) {
         if self.found.len() < FINDINGS_MAX && !self.found.contains(&finding) {
             self.found.push(finding);
         }
     }
-}
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = BTreeSet::new();
-        let state = self.state;
-        let holder = state.path.len();
-        while let Some(key) = map.next_key::<String>()? {
-            if holder > 0 {
-                state.path.push('.');
+    fn value(&mut self, expect: Expect, depth: usize) {
+        // What is kept as it was sent isn't looked into.
+        let is_raw = matches!(expect, Expect::One(ValueKind::Raw)) || depth > DEPTH_MAX;
+        match self.cursor.peek() {
+            b'{' if !is_raw => self.object(expect, depth),
+            b'[' if !is_raw => self.list(expect, depth),
+            _ => {
+                self.cursor.raw();
             }
-            state.path.push_str(&key);
-            let expect = self.expect.member(&key);
-            let is_repeated = !seen.insert(key);
-            if let Some(expect) = expect.filter(|_| !is_repeated) {
-                map.next_value_seed(Walk { expect, state })?;
-            } else {
-                let path = state.path.clone();
-                state.note(if is_repeated {
+        }
+    }
+
+    fn object(&mut self, expect: Expect, depth: usize) {
+        let mut seen = BTreeSet::new();
+        let holder = self.path.len();
+        let mut more = self.cursor.open(b'{', b'}');
+        while more {
+            let name = self.cursor.name();
+            if holder > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&name);
+            let is_unknown = match expect {
+                Expect::Object(found) => found.field(&name).is_none(),
+                _ => false,
+            };
+            let inner = expect.step(&name);
+            let is_repeated = !seen.insert(name);
+            if is_repeated || is_unknown {
+                let path = self.path.clone();
+                self.note(if is_repeated {
                     Finding::Repeated(path)
                 } else {
                     Finding::Unknown(path)
                 });
-                map.next_value::<IgnoredAny>()?;
+                self.cursor.raw();
+            } else {
+                self.value(inner, depth + 1);
             }
-            state.path.truncate(holder);
+            self.path.truncate(holder);
+            more = self.cursor.next(b'}');
         }
-        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let expect = self.expect.element();
-        let state = self.state;
-        let holder = state.path.len();
+    fn list(&mut self, expect: Expect, depth: usize) {
+        let expect = match expect {
+            Expect::List(kind) => Expect::of(kind),
+            _ => Expect::Anything,
+        };
+        let holder = self.path.len();
+        let mut more = self.cursor.open(b'[', b']');
         for index in 0.. {
-            // Writing to a text can't fail.
-            let _ = write!(state.path, "[{index}]");
-            if list.next_element_seed(Walk { expect, state })?.is_none() {
+            if !more {
                 break;
             }
-            state.path.truncate(holder);
+            push_index(&mut self.path, index);
+            self.value(expect, depth + 1);
+            self.path.truncate(holder);
+            more = self.cursor.next(b']');
         }
-        state.path.truncate(holder);
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
     }
 }
 
@@ -217,22 +154,28 @@ mod tests {
             "v1"
         };
         let kind = crate::kinds::by_kind(version, kind).unwrap();
-        walk(kind, text).iter().map(Finding::to_string).collect()
+        walk(kind, text.as_bytes())
+            .iter()
+            .map(Finding::to_string)
+            .collect()
     }
 
     #[test]
     fn repeated_members_are_found_at_any_depth() {
         let text = r#"{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":null}],"e":"x"}"#;
-        let found: Vec<String> = repeated(text).iter().map(Finding::to_string).collect();
+        let found: Vec<String> = repeated(text.as_bytes())
+            .iter()
+            .map(Finding::to_string)
+            .collect();
         let expected = ["duplicate field \"a.b\"", "duplicate field \"c[1].d\""];
         assert_eq!(found, expected);
-        assert!(repeated("no json").is_empty());
+        assert!(repeated(b"no json").is_empty());
     }
 
     #[test]
     fn findings_are_told_once_and_up_to_a_limit() {
         let twice = r#"{"a":1,"a":2,"a":3}"#;
-        assert_eq!(repeated(twice).len(), 1);
+        assert_eq!(repeated(twice.as_bytes()).len(), 1);
         let many: Vec<String> = (0..200).map(|i| format!("\"m{i}\":1")).collect();
         let found = found("ConfigMap", &format!("{{{}}}", many.join(",")));
         assert_eq!(found.len(), FINDINGS_MAX);

@@ -3,11 +3,17 @@
 use serde_json::Value;
 
 use super::{FieldError, Subject, at, label_selector, not_negative};
-use crate::object::compact;
+use crate::object::{compact, held};
 
 pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let new = subject.new;
-    let printed = new.data.as_deref().map(compact).unwrap_or_default();
+    let printed = new
+        .data
+        .as_deref()
+        .map(|data| compact(&held::release(data)));
+    let printed = String::from_utf8_lossy(&printed.unwrap_or_default()).into_owned();
+    // What a client sends is checked before what it changes.
+    not_negative(&new.value, "/revision", "revision", errors);
     match subject.old {
         None if new.data.is_none() => {
             errors.push(FieldError::required("data", "data is mandatory"));
@@ -25,7 +31,6 @@ pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Vec<FieldEr
         }
         _ => {}
     }
-    not_negative(&new.value, "/revision", "revision", errors);
 }
 
 pub(super) fn lease(subject: Subject<'_>, errors: &mut Vec<FieldError>) {

@@ -43,6 +43,7 @@ mod reviews;
 mod service_account_tokens;
 mod services;
 mod sizes;
+mod stored_as_is;
 mod support;
 mod tls;
 mod transport;

@@ -12,7 +12,7 @@ use kube_test_control_plane::config::FeatureGates;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::case::{Case, Request};
+use super::case::{Case, Recorded, Request};
 
 /// The moment at which the control plane's clock begins.
 const BEGIN: &str = "2026-11-22T12:00:00Z";
@@ -100,6 +100,26 @@ impl Stage {
         }
         let (method, path) = (&request.method, &request.path);
         self.ask(method, path, &request.content_type, body).await
+    }
+
+    /// Stores recorded objects as they are, so that the server shows their bytes, uids included.
+    ///
+    /// # Errors
+    ///
+    /// A body is no object.
+    pub fn store_as_recorded<'a>(
+        &self,
+        recorded: impl IntoIterator<Item = &'a Recorded>,
+    ) -> anyhow::Result<()> {
+        for recorded in recorded
+            .into_iter()
+            .filter(|recorded| recorded.status == 200)
+        {
+            let Some(body) = &recorded.body else { continue };
+            let stored = self.plane.server().store_as_is(body);
+            stored.with_context(|| format!("store {}", recorded.path))?;
+        }
+        Ok(())
     }
 
     /// Reads an object or a list.
