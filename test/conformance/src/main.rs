@@ -76,14 +76,14 @@ enum Form {
         #[command(flatten)]
         program: Server,
     },
-    /// Odd objects, as raw bytes.
+    /// Odd objects: the stored bytes are served to the real controller beside an ordinary set.
     Odd {
         /// Files with one case a line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
 
-        /// Replay the requests against the embedded API server, and compare its answers.
-        #[arg(long, required = true)]
+        /// Replay the requests against the embedded API server instead, and compare its answers.
+        #[arg(long)]
         server_side: bool,
     },
 }
@@ -180,7 +180,11 @@ fn main() -> ExitCode {
             .remote()
             .and_then(|remote| metrics::scrape(remote.as_ref()))
             .and_then(|scrape| metrics::run(&files, &scrape)),
-        Form::Odd { files, .. } => odd::run_server_side(&files),
+        Form::Odd {
+            files,
+            server_side: true,
+        } => odd::run_server_side(&files),
+        Form::Odd { files, .. } => odd::run_controller(&files),
     };
     match run {
         Ok(report) => report.print(),

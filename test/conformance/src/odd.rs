@@ -1,8 +1,9 @@
 //! Recorded odd objects: raw bytes that a real API server was sent, and the reference's reaction.
 
 pub mod case;
-mod interlude;
+pub mod controller;
 mod members;
+mod program;
 pub mod server_side;
 pub mod stage;
 
@@ -23,6 +24,28 @@ pub fn run_server_side(files: &[PathBuf]) -> anyhow::Result<Report> {
     let mut report = Report::default();
     for case in read(files)? {
         report.append(judge_server_side(&case));
+    }
+    Ok(report)
+}
+
+/// The rule for cases of which the server stored nothing.
+const NOTHING_STORED: &str = "a case of which nothing was stored";
+
+/// Serves the stored objects of every case of every file to the real controller.
+///
+/// # Errors
+///
+/// A file can't be read, or holds something else.
+pub fn run_controller(files: &[PathBuf]) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    for case in read(files)? {
+        if case.controller.is_none() {
+            *report.left_out.entry(NOTHING_STORED).or_default() += 1;
+            continue;
+        }
+        let run = || paused_runtime()?.block_on(controller::run(&case));
+        let verdict = run().unwrap_or_else(|error| Verdict::broken(case.id.clone(), &error));
+        report.append(Report::from_iter([verdict]));
     }
     Ok(report)
 }

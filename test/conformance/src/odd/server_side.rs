@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::case::{Case, Recorded, Step};
 use super::stage::{Answer, Stage};
-use super::{interlude, members};
+use super::{members, program};
 use crate::report::{Report, Verdict};
 
 /// What differs, by which the differences are counted.
@@ -95,7 +95,7 @@ pub async fn run(case: &Case) -> anyhow::Result<Outcome> {
         let request = match step {
             Step::ControllerRuns(run) => {
                 let seconds = Duration::try_from_secs_f64(run.seconds)?;
-                interlude::run(&stage, seconds).await?;
+                program::run(&stage, seconds).await?;
                 continue;
             }
             Step::Request(request) => request,

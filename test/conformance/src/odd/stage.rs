@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
 use bytes::Bytes;
+use futures::StreamExt as _;
 use http::Request as HttpRequest;
 use http_body_util::{BodyExt as _, Full};
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::config::FeatureGates;
 use serde_json::{Value, json};
+use statefulset_client::resource::PODS;
+use statefulset_client::rest::{RestClient, WatchEvent, WatchOptions};
 use tokio::task::JoinSet;
 
 use super::case::{Case, Recorded, Request};
@@ -120,6 +123,44 @@ impl Stage {
             stored.with_context(|| format!("store {}", recorded.path))?;
         }
         Ok(())
+    }
+
+    /// Writes an object; a patch is a merge patch.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses, or panics.
+    pub async fn write(&self, method: &str, path: &str, object: &Value) -> anyhow::Result<()> {
+        let content_type = if method == "PATCH" {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let body = object.to_string().into();
+        let answer = self.ask(method, path, content_type, body).await?;
+        ensure!(answer.status < 300, "{method} {path}: {}", answer.status);
+        Ok(())
+    }
+
+    /// Waits until so many pods were created in a namespace, or in all if that is empty.
+    pub async fn pods_created(&self, namespace: &str, pods: usize) {
+        let client = RestClient::new(self.plane.client());
+        let options = WatchOptions {
+            namespace: namespace.to_owned(),
+            timeout_seconds: 600,
+            ..WatchOptions::default()
+        };
+        let Ok(mut events) = client.watch(&PODS, &options).await else {
+            return std::future::pending().await;
+        };
+        let mut created = 0;
+        while created < pods {
+            match events.next().await {
+                Some(Ok(WatchEvent::Added(_))) => created += 1,
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return std::future::pending().await,
+            }
+        }
     }
 
     /// Reads an object or a list.
