@@ -48,7 +48,9 @@ pub async fn run(case: &Case) -> anyhow::Result<Verdict> {
     for &seen in ways {
         let (differences, rule) = run_once(case, seen).await?;
         let place = |difference| format!("{seen:?}: {difference}");
-        verdict.differences.extend(differences.into_iter().map(place));
+        verdict
+            .differences
+            .extend(differences.into_iter().map(place));
         if let Some(rule) = rule
             && !verdict.deviations.contains(&rule.name())
         {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Response};
 use jiff::Timestamp;
+use kube::client::Body;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use statefulset_client::clock::Clock;
@@ -15,6 +17,7 @@ use statefulset_controller::{
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tower::{BoxError, Service};
 
 use super::stage::Stage;
 
@@ -30,6 +33,28 @@ impl Clock for SharedClock {
     }
 }
 
+/// How long an answer is on its way, so that watches tell of a write before the next one is sent, as
+/// they do on a network.
+const LATENCY: Duration = Duration::from_millis(2);
+
+/// A client whose answers take their time.
+fn with_latency(
+    client: kube::Client,
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send + 'static>
++ Clone
++ Send
++ Sync
++ 'static {
+    tower::service_fn(move |request| {
+        let client = client.clone();
+        async move {
+            let answer = client.send(request).await;
+            tokio::time::sleep(LATENCY).await;
+            answer.map_err(BoxError::from)
+        }
+    })
+}
+
 /// The controller while it runs.
 pub(super) struct Program {
     tasks: JoinSet<()>,
@@ -41,7 +66,7 @@ impl Program {
     /// Starts the controller.
     pub(super) fn start(stage: &Stage) -> Self {
         let account = Identity::service_account("kube-system", "statefulset-controller");
-        let client = RestClient::new(stage.plane().client_as(account));
+        let client = RestClient::from_service(with_latency(stage.plane().client_as(account)));
         let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
         let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
         let cancelled = CancellationToken::new();

@@ -124,7 +124,10 @@ impl Left {
 }
 
 fn names(objects: Vec<Object>) -> BTreeSet<String> {
-    objects.into_iter().map(|object| object.metadata.name).collect()
+    objects
+        .into_iter()
+        .map(|object| object.metadata.name)
+        .collect()
 }
 
 async fn list(
@@ -137,6 +140,7 @@ async fn list(
     let answer = stage.get(&path).await?;
     ensure!(answer.status == 200, "GET {path}: {}", answer.status);
     let document = Document::new(answer.body.to_vec());
-    let list: List = serde_json::from_str(document.text()).with_context(|| format!("GET {path}"))?;
+    let list: List =
+        serde_json::from_str(document.text()).with_context(|| format!("GET {path}"))?;
     Ok(list.items)
 }

@@ -1,34 +1,278 @@
-//! What is expected of the controller, and the named rules for where the reference fails for ever.
+//! What is expected of the controller, and the named rules for where it may differ.
+//!
+//! Where the reference fails for ever, the product may end better, never worse. Everywhere else the
+//! outcome must be the recorded one.
+
+use std::collections::BTreeSet;
+
+use kube_apimachinery::json::{Document, RawObject};
+use serde_json::value::RawValue;
 
 use super::left::Left;
-use crate::odd::case::{Case, ControllerRecord};
+use crate::odd::case::{Case, ControllerRecord, Step};
 
-/// A rule that made a case pass although its outcome isn't the recorded one.
+/// A rule that lets an outcome differ from the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The reference was still at work when the record was cut.
-    CutRecord,
+    /// The reference was still building pods in memory when its record was cut.
+    RecordCut,
+    /// The reference can't read, or write, a time that its server printed.
+    YearsOutOfRange,
+    /// The reference can't apply a revision whose data isn't of the form of a set.
+    RevisionDataShape,
+    /// The reference takes a set's name and labels from a revision's data.
+    RevisionDataBeyondTemplate,
+    /// The reference's revision numbers wrap at their end.
+    RevisionNumberEnd,
+    /// The reference rounds an integer to one that doesn't fit.
+    RoundedByDouble,
+    /// The reference takes a pod without a phase for one that isn't there.
+    EmptyPodPhase,
+    /// The reference renames pods whose ordinals don't fit 32 bits.
+    OrdinalPastInt32,
+    /// The reference counts pods whose ordinals have leading zeros.
+    NonCanonicalName,
+    /// The reference sees white space in revision data, which no JSON answer shows.
+    SpacingInRevisionData,
 }
 
 impl Rule {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::CutRecord => "record-cut-while-working",
+            Self::RecordCut => "record-cut-at-work",
+            Self::YearsOutOfRange => "years-out-of-range",
+            Self::RevisionDataShape => "revision-data-shape",
+            Self::RevisionDataBeyondTemplate => "revision-data-beyond-template",
+            Self::RevisionNumberEnd => "revision-number-end",
+            Self::RoundedByDouble => "rounded-by-double",
+            Self::EmptyPodPhase => "empty-pod-phase",
+            Self::OrdinalPastInt32 => "ordinal-past-int32",
+            Self::NonCanonicalName => "non-canonical-names",
+            Self::SpacingInRevisionData => "spacing-in-revision-data",
         }
+    }
+
+    /// The rule for a case, where there is one.
+    fn of(case: &Case, record: &ControllerRecord) -> Option<Self> {
+        let error = record.log_error.as_deref().unwrap_or("");
+        let by_error = [
+            ("parsing time \"", Self::YearsOutOfRange),
+            ("json: cannot unmarshal number", Self::RoundedByDouble),
+            ("json: cannot unmarshal", Self::RevisionDataShape),
+            ("unknown patch type: ", Self::RevisionDataShape),
+            ("revision: Invalid value: -", Self::RevisionNumberEnd),
+            (
+                "resourceVersion should not be set on objects to be created",
+                Self::EmptyPodPhase,
+            ),
+            ("Pod \\\"web--1\\\" is invalid", Self::OrdinalPastInt32),
+        ];
+        if let Some((_, rule)) = by_error.iter().find(|(text, _)| error.contains(text)) {
+            return Some(*rule);
+        }
+        if record.observed == Some(false) && sets(case).any(|set| replicas(&set) >= REPLICAS_MANY) {
+            return Some(Self::RecordCut);
+        }
+        if error.contains("already exists")
+            && revision_data(case).any(|data| has_beyond_template(&data))
+        {
+            return Some(Self::RevisionDataBeyondTemplate);
+        }
+        if record.pods.iter().any(|pod| has_leading_zero(pod)) {
+            return Some(Self::NonCanonicalName);
+        }
+        sent_revision_data(case)
+            .any(|data| has_spacing(&data))
+            .then_some(Self::SpacingInRevisionData)
     }
 }
 
-/// Adds what differs from the record; names the rule where one was needed.
+/// From so many replicas on the reference takes longer than its record lasts.
+const REPLICAS_MANY: i64 = 100_000;
+
+/// Adds what differs from the record and isn't better; names the rule where one was needed.
 pub(super) fn judge(
-    _case: &Case,
+    case: &Case,
     record: &ControllerRecord,
     left: &Left,
     is_endless: bool,
     differences: &mut Vec<String>,
 ) -> Option<Rule> {
-    if is_endless {
-        return Some(Rule::CutRecord);
+    let recorded = Left::recorded(record);
+    let found = left.differences(&recorded);
+    if found.is_empty() {
+        return None;
     }
-    differences.extend(left.differences(&Left::recorded(record)));
-    None
+    let rule = Rule::of(case, record);
+    match rule {
+        Some(Rule::RecordCut) if is_endless => rule,
+        Some(_) if !is_endless && is_better(case, left, &recorded) => rule,
+        _ => {
+            differences.extend(found);
+            None
+        }
+    }
+}
+
+/// Whether an outcome is at least as good as one that fails for ever: nothing that was there is lost
+/// or on its way out, no less is done, and no failure is told beyond those of the record.
+fn is_better(case: &Case, left: &Left, recorded: &Left) -> bool {
+    let stored: BTreeSet<&str> = case
+        .recorded()
+        .filter_map(|object| object.path.rsplit('/').next())
+        .collect();
+    let keeps = |recorded: &BTreeSet<String>, found: &BTreeSet<String>| {
+        let mut there = recorded
+            .iter()
+            .filter(|name| stored.contains(name.as_str()));
+        there.all(|name| found.contains(name))
+    };
+    let is_failure = |reason: &&String| reason.starts_with("Failed");
+    left.observed >= recorded.observed
+        && left.pods.len() >= recorded.pods.len()
+        && keeps(&recorded.pods, &left.pods)
+        && keeps(&recorded.claims, &left.claims)
+        && keeps(&recorded.revisions, &left.revisions)
+        && left.terminating.is_subset(&recorded.terminating)
+        && left
+            .event_reasons
+            .iter()
+            .filter(is_failure)
+            .all(|reason| recorded.event_reasons.contains(reason))
+}
+
+/// The stored objects of a resource.
+fn stored(case: &Case, resource: &str) -> impl Iterator<Item = RawObject> {
+    let resource = format!("/{resource}/");
+    let bodies = case
+        .recorded()
+        .filter(move |object| object.path.contains(&resource));
+    bodies.filter_map(|object| parse(object.body.as_deref()?))
+}
+
+fn sets(case: &Case) -> impl Iterator<Item = RawObject> {
+    stored(case, "statefulsets")
+}
+
+/// The stored data of the case's revisions.
+fn revision_data(case: &Case) -> impl Iterator<Item = RawObject> {
+    stored(case, "controllerrevisions")
+        .filter_map(|revision| RawObject::parse(revision.get("data")?.get()).ok())
+}
+
+/// The data of the revisions that were sent, as text.
+fn sent_revision_data(case: &Case) -> impl Iterator<Item = String> {
+    let requests = case.steps.iter().filter_map(|step| match step {
+        Step::Request(request) => Some(request),
+        Step::ControllerRuns(_) => None,
+    });
+    requests
+        .filter(|request| request.path.contains("/controllerrevisions"))
+        .filter_map(|request| Some(parse(&request.body)?.get("data")?.get().to_owned()))
+}
+
+fn parse(body: &[u8]) -> Option<RawObject> {
+    RawObject::parse(Document::new(body.to_vec()).text()).ok()
+}
+
+fn member(object: &RawObject, name: &str) -> Option<RawObject> {
+    RawObject::parse(object.get(name)?.get()).ok()
+}
+
+fn replicas(set: &RawObject) -> i64 {
+    let spec = member(set, "spec");
+    let replicas = spec.as_ref().and_then(|spec| spec.get("replicas"));
+    let number = |replicas: &RawValue| replicas.get().parse().ok();
+    replicas.and_then(number).unwrap_or(0)
+}
+
+/// Whether revision data holds more than a pod template.
+fn has_beyond_template(data: &RawObject) -> bool {
+    let beyond = |object: &RawObject, name: &str| object.iter().any(|(other, _)| other != name);
+    beyond(data, "spec") || member(data, "spec").is_some_and(|spec| beyond(&spec, "template"))
+}
+
+fn has_leading_zero(pod: &str) -> bool {
+    let ordinal = pod.rsplit_once('-').map_or("", |(_, ordinal)| ordinal);
+    ordinal.len() > 1 && ordinal.starts_with('0')
+}
+
+/// Whether JSON holds white space outside of its strings.
+fn has_spacing(json: &str) -> bool {
+    let (mut in_string, mut escaped) = (false, false);
+    json.bytes().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ => return !in_string && byte.is_ascii_whitespace(),
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spacing_is_found_outside_of_strings_alone() {
+        assert!(has_spacing(r#"{"a": 1}"#));
+        assert!(!has_spacing(r#"{"a b":"c \" d"}"#));
+    }
+
+    #[test]
+    fn data_beyond_a_template_is_found() {
+        for (data, beyond) in [
+            (r#"{"spec":{"template":{}}}"#, false),
+            (r#"{"spec":{"template":{},"replicas":3}}"#, true),
+            (r#"{"metadata":{"name":"other"}}"#, true),
+        ] {
+            assert_eq!(
+                has_beyond_template(&RawObject::parse(data).unwrap()),
+                beyond,
+                "{data}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_worse_outcome_is_not_better() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let case = Case::parse(
+            r#"{"id": "001", "about": "", "steps": [], "stored": {"path": "/p/web-0", "status": 200}}"#,
+        );
+        let case = case.unwrap();
+        let recorded = Left {
+            observed: Some(false),
+            pods: names(&["web-0"]),
+            event_reasons: names(&["FailedCreate"]),
+            ..Left::default()
+        };
+        let better = Left {
+            observed: Some(true),
+            pods: names(&["web-0", "web-1"]),
+            ..Left::default()
+        };
+        assert!(is_better(&case, &better, &recorded));
+        let lost_pod = Left {
+            pods: names(&["web-1"]),
+            ..better.clone()
+        };
+        let dooms_pod = Left {
+            terminating: names(&["pods/web-0"]),
+            ..better.clone()
+        };
+        let fails = Left {
+            event_reasons: names(&["FailedDelete"]),
+            ..better.clone()
+        };
+        let unobserved = Left {
+            observed: None,
+            ..better
+        };
+        for worse in [lost_pod, dooms_pod, fails, unobserved] {
+            assert!(!is_better(&case, &worse, &recorded), "{worse:?}");
+        }
+    }
 }
