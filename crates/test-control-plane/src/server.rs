@@ -93,7 +93,7 @@ impl ApiServer {
     ///
     /// The text is no JSON, has no name, or is of a kind that the server doesn't store.
     pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
-        self.0.store.put_as_is(AsIs::read(text)?);
+        self.0.store.put_as_is(&AsIs::read(text)?);
         Ok(())
     }
 

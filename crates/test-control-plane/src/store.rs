@@ -216,7 +216,7 @@ impl Store {
     }
 
     /// Stores an object as it is, in the place of the one that has its key.
-    pub(crate) fn put_as_is(&self, object: AsIs) {
+    pub(crate) fn put_as_is(&self, object: &AsIs) {
         loop {
             let current = self.get(&object.key);
             let expect = current.map_or(Expect::Absent, |object| {

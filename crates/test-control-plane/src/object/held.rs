@@ -62,12 +62,11 @@ pub(crate) fn release(held: &str) -> Cow<'_, [u8]> {
     }
     let mut bytes = Vec::with_capacity(held.len());
     for character in held.chars() {
-        match u32::from(character).checked_sub(FIRST) {
-            Some(byte) => bytes.push(u8::try_from(byte).unwrap_or(b'?')),
-            None => {
-                let mut buffer = [0; 4];
-                bytes.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
-            }
+        if let Some(byte) = u32::from(character).checked_sub(FIRST) {
+            bytes.push(u8::try_from(byte).unwrap_or(b'?'));
+        } else {
+            let mut buffer = [0; 4];
+            bytes.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
         }
     }
     bytes.into()
