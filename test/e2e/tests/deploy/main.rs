@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use e2e::deploy::{
-    self, Chart, build, build_with, collection, is_cluster_scoped, is_embedded, key, kustomization,
-};
+use e2e::deploy::{self, Chart, build, build_with, collection, is_embedded, key, kustomization};
 use http::Method;
 use integration::World;
 use k8s_openapi::api::flowcontrol::v1::FlowSchema;
