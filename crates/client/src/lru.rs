@@ -51,6 +51,20 @@ impl<Q: Ord + Clone, V> LruCache<Q, V> {
         }
     }
 
+    /// Takes the entry that was used least recently.
+    pub fn pop_oldest(&mut self) -> Option<(Q, V)> {
+        let (_, key) = self.uses.pop_first()?;
+        let (_, value) = self.entries.remove(&key)?;
+        Some((key, value))
+    }
+
+    /// Takes an entry.
+    pub fn remove(&mut self, key: &Q) -> Option<V> {
+        let (used, value) = self.entries.remove(key)?;
+        self.uses.remove(&used);
+        Some(value)
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -77,6 +91,19 @@ mod tests {
         assert_eq!(cache.get(&"a"), Some(&mut 1));
         assert_eq!(cache.get(&"c"), Some(&mut 3));
         assert_eq!(cache.len(), 2);
+    }
+
+    #[test]
+    fn entries_can_be_taken() {
+        let mut cache = LruCache::new(NonZeroUsize::new(3).unwrap());
+        for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
+            cache.insert(key, value);
+        }
+        cache.get(&"a");
+        assert_eq!(cache.remove(&"c"), Some(3));
+        assert_eq!(cache.pop_oldest(), Some(("b", 2)));
+        assert_eq!(cache.pop_oldest(), Some(("a", 1)));
+        assert_eq!((cache.pop_oldest(), cache.is_empty()), (None, true));
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::time::Duration;
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
+use serde::Serialize;
 use statefulset_client::error::Error;
 use statefulset_client::resource::Resource;
 
-use super::cache::ExpiringCache;
+use super::cache::{Digest, ExpiringCache, HeapSize, digest_of};
 use super::review::Reviewer;
 use super::user::{MASTERS, User};
 
@@ -24,6 +25,8 @@ const REVIEWS: Resource = Resource {
 };
 /// How many answers are remembered. Upstream: the webhook authorizer's `LRUExpireCache`.
 const CACHE_CAPACITY: NonZeroUsize = NonZeroUsize::new(8192).expect("not zero");
+/// How many bytes they may have together.
+const CACHE_BYTES_MAX: usize = 4 << 20;
 /// Questions of more bytes are not remembered. Upstream: `maxControlledAttrCacheSize`.
 const CACHED_BYTES_MAX: usize = 10_000;
 
@@ -91,15 +94,33 @@ pub(crate) struct Authorization {
     paths: AllowedPaths,
     reviewer: Option<Reviewer>,
     ttls: CacheTtls,
-    cache: ExpiringCache<Question, Decision>,
+    /// By the digest of the question.
+    cache: ExpiringCache<Decision>,
+}
+
+impl HeapSize for Decision {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Allow => 0,
+            Self::Deny(reason) => reason.len(),
+        }
+    }
 }
 
 /// Who wants to do what with which path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Question {
-    user: User,
-    verb: String,
-    path: String,
+#[derive(Debug, Serialize)]
+struct Question<'a> {
+    user: &'a User,
+    verb: &'a str,
+    path: &'a str,
+}
+
+impl Question<'_> {
+    /// Its digest; none if it can't be written down.
+    fn digest(&self) -> Option<Digest> {
+        let text = serde_json::to_vec(self).ok()?;
+        Some(digest_of(&text))
+    }
 }
 
 impl Authorization {
@@ -110,7 +131,7 @@ impl Authorization {
             paths,
             reviewer,
             ttls,
-            cache: ExpiringCache::new(CACHE_CAPACITY),
+            cache: ExpiringCache::new(CACHE_CAPACITY, CACHE_BYTES_MAX),
         }
     }
 
@@ -136,27 +157,26 @@ impl Authorization {
         let Some(reviewer) = &self.reviewer else {
             return Ok(Decision::Deny(String::new()));
         };
-        let question = Question {
-            user: user.clone(),
-            verb: verb.to_owned(),
-            path: path.to_owned(),
-        };
-        if let Some(decision) = self.cache.get(&question) {
+        let question = Question { user, verb, path };
+        let digest = question.digest();
+        if let Some(decision) = digest.and_then(|digest| self.cache.get(&digest)) {
             return Ok(decision);
         }
         let decision = ask(reviewer, &question).await?;
-        if verb.len() + path.len() < CACHED_BYTES_MAX {
+        if let Some(digest) = digest
+            && verb.len() + path.len() < CACHED_BYTES_MAX
+        {
             let ttl = match decision {
                 Decision::Allow => self.ttls.authorized,
                 Decision::Deny(_) => self.ttls.unauthorized,
             };
-            self.cache.insert(question, decision.clone(), ttl);
+            self.cache.insert(digest, decision.clone(), ttl);
         }
         Ok(decision)
     }
 }
 
-async fn ask(reviewer: &Reviewer, question: &Question) -> Result<Decision, Error> {
+async fn ask(reviewer: &Reviewer, question: &Question<'_>) -> Result<Decision, Error> {
     let Question { user, verb, path } = question;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let extra: BTreeMap<_, _> = user.extra.clone();

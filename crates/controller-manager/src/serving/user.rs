@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
+use super::cache::HeapSize;
+
 /// Whoever is in this group may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 /// The group of everyone who has shown who they are.
@@ -14,7 +18,7 @@ const ANONYMOUS: &str = "system:anonymous";
 /// A user as it is known here.
 ///
 /// Upstream: `user.DefaultInfo`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct User {
     /// The name.
     pub(crate) name: String,
@@ -24,6 +28,23 @@ pub(crate) struct User {
     pub(crate) groups: Vec<String>,
     /// Anything else.
     pub(crate) extra: BTreeMap<String, Vec<String>>,
+}
+
+impl HeapSize for Option<User> {
+    fn heap_size(&self) -> usize {
+        let Some(user) = self else {
+            return 0;
+        };
+        let of = |texts: &[String]| -> usize {
+            let each = texts.iter().map(|text| text.len() + size_of::<String>());
+            each.sum()
+        };
+        let extra = user.extra.iter();
+        let extra: usize = extra
+            .map(|(key, values)| key.len() + 2 * size_of::<String>() + of(values))
+            .sum();
+        user.name.len() + user.uid.len() + of(&user.groups) + extra
+    }
 }
 
 impl User {

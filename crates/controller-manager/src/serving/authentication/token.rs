@@ -6,10 +6,9 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
-use ring::digest::{SHA256, digest};
 use statefulset_client::resource::Resource;
 
-use crate::serving::cache::ExpiringCache;
+use crate::serving::cache::{ExpiringCache, digest_of};
 use crate::serving::review::Reviewer;
 use crate::serving::user::User;
 
@@ -22,6 +21,8 @@ const REVIEWS: Resource = Resource {
 };
 /// How many answers are remembered.
 const CACHE_CAPACITY: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
+/// How many bytes they may have together.
+const CACHE_BYTES_MAX: usize = 4 << 20;
 /// What is wrong with a token that is nobody's. Upstream: `bearertoken.invalidToken`.
 const INVALID: &str = "invalid bearer token";
 
@@ -31,8 +32,8 @@ const INVALID: &str = "invalid bearer token";
 pub(crate) struct Tokens {
     reviewer: Reviewer,
     ttl: Duration,
-    /// By the token's digest, so that no token is kept; none for one that is nobody's.
-    cache: ExpiringCache<Vec<u8>, Option<User>>,
+    /// By the token's digest, so that no token is kept; `None` caches an invalid token.
+    cache: ExpiringCache<Option<User>>,
 }
 
 impl Tokens {
@@ -41,7 +42,7 @@ impl Tokens {
         Self {
             reviewer,
             ttl,
-            cache: ExpiringCache::new(CACHE_CAPACITY),
+            cache: ExpiringCache::new(CACHE_CAPACITY, CACHE_BYTES_MAX),
         }
     }
 
@@ -51,7 +52,7 @@ impl Tokens {
     ///
     /// It is nobody's, or the API server can't be asked. The latter isn't remembered.
     pub(super) async fn user(&self, token: &str) -> Result<User, String> {
-        let key = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
+        let key = digest_of(token.as_bytes());
         let known = if let Some(known) = self.cache.get(&key) {
             known
         } else {
