@@ -3,8 +3,8 @@
 //! As with client-go, a connection speaks HTTP/2 where the server does, and is found dead by pings.
 //! Credentials are taken from their files again when these change: tokens with the next request,
 //! client certificates and the server's authorities with a new connection, to which the requests
-//! move while the watches on the old one run on. A credential plugin is asked again when the server
-//! refuses what it gave last.
+//! move while the watches on the old one run on. A credential plugin is run with the first request,
+//! and again when what it gave last is over or refused.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -22,15 +22,15 @@ use tower::BoxError;
 use crate::error::causes;
 use crate::leaderelection::Fence;
 use connect::connect;
-use plugin_error::without_secrets;
+use exec_plugin::ExecPlugin;
 use token_file::TokenFile;
 use token_source::TokenSource;
 
 pub use service_account_token::{NoToken, ServiceAccountName, ServiceAccountToken};
 
 mod connect;
+mod exec_plugin;
 mod fenced_io;
-mod plugin_error;
 mod service_account_token;
 mod token_file;
 mod token_source;
@@ -39,17 +39,16 @@ mod token_source;
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The same after the server has refused the credentials or the connection.
 const CHECK_INTERVAL_IN_DOUBT: Duration = Duration::from_secs(1);
-/// A credential plugin is not run again sooner than this, however often it is refused.
-const PLUGIN_INTERVAL_MIN: Duration = Duration::from_secs(10);
 
 /// Sends requests to the server of a [`Config`]. Clones share the connections.
 #[derive(Clone)]
 pub struct Transport(Arc<Shared>);
 
 struct Shared {
-    /// What connections are made from, without the token file.
+    /// What connections are made from, without the token file and the credential plugin.
     config: Config,
     token: Option<TokenSource>,
+    plugin: Option<ExecPlugin>,
     /// What keeps the connections of a process that doesn't lead from sending.
     fence: Option<Fence>,
     /// The files of the client certificate and of the server's authorities.
@@ -58,7 +57,8 @@ struct Shared {
 }
 
 struct State {
-    client: kube::Client,
+    /// None until a credential plugin has given credentials.
+    client: Option<kube::Client>,
     /// What the files held when the client was made.
     contents: Contents,
     /// What the files held when they could not be used, so that this is told once.
@@ -66,33 +66,8 @@ struct State {
     checked: Instant,
     /// Whether a request has failed since the files were looked at.
     in_doubt: bool,
-    /// The credential plugin, if there is one.
-    plugin: Option<PluginState>,
     /// Whether somebody renews the credentials at the moment.
     checking: bool,
-}
-
-struct PluginState {
-    ran: Instant,
-    /// Whether the server has refused the credentials since it ran.
-    refused: bool,
-    /// Whether it has failed, so that this is told once.
-    fails: bool,
-}
-
-impl PluginState {
-    /// Of a plugin that has just given credentials.
-    fn new() -> Self {
-        Self {
-            ran: Instant::now(),
-            refused: false,
-            fails: false,
-        }
-    }
-
-    fn may_run(&self) -> bool {
-        self.ran.elapsed() >= PLUGIN_INTERVAL_MIN
-    }
 }
 
 type Contents = Vec<Option<Vec<u8>>>;
@@ -100,7 +75,7 @@ type Contents = Vec<Option<Vec<u8>>>;
 impl Transport {
     /// Connections as the configuration describes them; the first is opened with the first
     /// request. While the fence is closed they send nothing, not even reads, and break. Needs a
-    /// running tokio runtime. Runs the credential plugin, if there is one.
+    /// running tokio runtime. A credential plugin, if there is one, runs with the first request.
     ///
     /// # Errors
     ///
@@ -136,10 +111,11 @@ impl Transport {
 
     /// Takes the token from the source, and all else from the configuration.
     fn with_token(
-        config: Config,
+        mut config: Config,
         fence: Option<Fence>,
         token: Option<TokenSource>,
     ) -> Result<Self, BoxError> {
+        let plugin = ExecPlugin::take(&mut config.auth_info).filter(|_| token.is_none());
         let info = &config.auth_info;
         let files: Vec<PathBuf> = [&info.client_certificate, &info.client_key]
             .into_iter()
@@ -148,17 +124,18 @@ impl Transport {
             .chain(config.root_cert_file.clone())
             .collect();
         let contents = read(&files);
+        let connected = connect(&config, fence.as_ref())?;
         let state = State {
-            client: connect(&config, fence.as_ref()).map_err(without_secrets)?,
+            client: plugin.is_none().then_some(connected),
             contents,
             unusable: None,
             checked: Instant::now(),
             in_doubt: false,
-            plugin: info.exec.as_ref().map(|_| PluginState::new()),
             checking: false,
         };
         Ok(Self(Arc::new(Shared {
             token,
+            plugin,
             fence,
             files,
             config,
@@ -175,8 +152,11 @@ impl Transport {
         let shared = &self.0;
         if shared.is_due() {
             let shared = Arc::clone(shared);
-            // Files and plugins take their time.
-            tokio::task::spawn_blocking(move || shared.renew_credentials()).await?;
+            // Files take their time.
+            tokio::task::spawn_blocking(move || shared.renew_files()).await?;
+        }
+        if let Some(plugin) = &shared.plugin {
+            plugin.renew(|auth| shared.reconnect(auth.clone())).await?;
         }
         let token = match &shared.token {
             Some(source) => Some(source.header().await?),
@@ -191,20 +171,21 @@ impl Transport {
             headers.insert(http::header::AUTHORIZATION, token.clone());
         }
         let client = shared.state().client.clone();
+        let client = client.ok_or("not connected")?;
         let result = client.send(request).await.map_err(|err| match err {
-            kube::Error::Service(source) => without_secrets(source),
-            other => without_secrets(other.into()),
+            kube::Error::Service(source) => source,
+            other => other.into(),
         });
         let is_unauthorized = result
             .as_ref()
             .is_ok_and(|response| response.status() == StatusCode::UNAUTHORIZED);
         if is_unauthorized || result.is_err() {
-            let mut state = shared.state();
-            state.in_doubt = true;
-            if let Some(plugin) = &mut state.plugin {
-                plugin.refused |= is_unauthorized || result.as_ref().is_err_and(may_be_refused);
+            shared.state().in_doubt = true;
+            if let Some(plugin) = &shared.plugin
+                && (is_unauthorized || result.as_ref().is_err_and(may_be_refused))
+            {
+                plugin.refuse();
             }
-            drop(state);
             if let (Some(source), Some(token)) = (&shared.token, &token) {
                 source.doubt(token, is_unauthorized);
             }
@@ -218,7 +199,16 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the caller is to renew the credentials now. Others go on with what there is.
+    /// Connects with these credentials from now on.
+    fn reconnect(&self, auth: AuthInfo) -> Result<(), BoxError> {
+        let mut config = self.config.clone();
+        config.auth_info = auth;
+        let client = connect(&config, self.fence.as_ref())?;
+        self.state().client = Some(client);
+        Ok(())
+    }
+
+    /// Whether the caller is to look at the files now. Others go on with what there is.
     fn is_due(&self) -> bool {
         let mut state = self.state();
         let interval = if state.in_doubt {
@@ -226,66 +216,36 @@ impl Shared {
         } else {
             CHECK_INTERVAL
         };
-        let files_are_due = !self.files.is_empty() && state.checked.elapsed() >= interval;
-        let plugin = state.plugin.as_ref();
-        let plugin_is_due = plugin.is_some_and(|it| it.refused && it.may_run());
-        if state.checking || !(files_are_due || plugin_is_due) {
+        let is_due = !self.files.is_empty() && state.checked.elapsed() >= interval;
+        if state.checking || !is_due || state.client.is_none() {
             return false;
         }
         state.checking = true;
         true
     }
 
-    /// Makes a new client if the files have changed, or if the server has refused what a plugin
-    /// gave.
-    fn renew_credentials(&self) {
+    /// Makes a new client if the files have changed.
+    fn renew_files(&self) {
         let contents = read(&self.files);
-        let (changed, is_needed) = {
-            let state = self.state();
-            let changed = state.contents != contents;
-            // A new client runs the plugin.
-            let plugin = state.plugin.as_ref();
-            let is_refused = plugin.is_some_and(|it| it.refused);
-            let may_run = plugin.is_none_or(PluginState::may_run);
-            (changed, (changed || is_refused) && may_run)
-        };
-        let connected = is_needed.then(|| connect(&self.config, self.fence.as_ref()));
+        let changed = self.state().contents != contents;
+        let plugin = self.plugin.as_ref();
+        let auth = plugin.map_or_else(|| Some(self.config.auth_info.clone()), ExecPlugin::kept);
+        let connected = auth.filter(|_| changed).map(|auth| self.reconnect(auth));
         let mut state = self.state();
         (state.checked, state.in_doubt, state.checking) = (Instant::now(), false, false);
-        let Some(connected) = connected else {
-            return;
-        };
-        let connected = connected.map_err(without_secrets);
-        let is_failure = connected.is_err();
-        let mut failed_before = false;
-        if let Some(plugin) = &mut state.plugin {
-            failed_before = plugin.fails;
-            *plugin = PluginState {
-                fails: is_failure && !changed,
-                ..PluginState::new()
-            };
-        }
         match connected {
-            Ok(client) => {
-                if changed {
-                    tracing::info!("certificates of the kubeconfig have changed, connecting anew");
-                }
-                if failed_before {
-                    tracing::info!("the credential plugin gives credentials again");
-                }
-                (state.client, state.contents, state.unusable) = (client, contents, None);
+            None => {}
+            Some(Ok(())) => {
+                tracing::info!("certificates of the kubeconfig have changed, connecting anew");
+                (state.contents, state.unusable) = (contents, None);
             }
-            Err(error) if changed => {
+            Some(Err(error)) => {
                 // Files that change one after the other don't fit for a moment.
                 if state.unusable.as_ref() != Some(&contents) {
                     tracing::warn!(%error, "cannot use the changed certificates of the kubeconfig, keeping those before");
                 }
                 state.unusable = Some(contents);
             }
-            Err(error) if !failed_before => {
-                tracing::warn!(%error, "cannot get credentials in the place of those that were refused");
-            }
-            Err(_) => {}
         }
     }
 }

@@ -61,7 +61,7 @@ impl fmt::Display for ServiceAccountName {
     }
 }
 
-/// Why there is no token of a service account.
+/// Why there are no credentials to send with a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoToken {
     /// Asking for one is a write, which this process must not make now.
@@ -75,6 +75,9 @@ pub enum NoToken {
         /// What the last try ended with.
         reason: String,
     },
+    /// The credential plugin gave none.
+    #[error("{0}")]
+    Plugin(String),
 }
 
 /// A token of a service account, kept until it is due and made anew then. The account is created if

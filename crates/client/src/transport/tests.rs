@@ -1,6 +1,5 @@
 //! Tests of the connections against a server on a loopback port.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use http::Uri;
@@ -13,12 +12,11 @@ use tower::service_fn;
 use super::*;
 use crate::clock::FakeClock;
 use crate::error::Error;
-use crate::fake::CapturedLog;
 use crate::resource::PODS;
 use crate::rest::RestClient;
 
 /// Answers 401 to all but one token, until dropped. Returns the address.
-async fn server_that_accepts(token: &'static str) -> (Uri, JoinSet<()>) {
+pub(super) async fn server_that_accepts(token: &'static str) -> (Uri, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", listener.local_addr().unwrap());
     let mut tasks = JoinSet::new();
@@ -55,57 +53,13 @@ async fn serve(stream: TcpStream, token: &'static str) {
 }
 
 /// Lets time pass for the client alone.
-async fn pass(time: Duration) {
+pub(super) async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
 }
 
-/// A credential plugin that prints what it is told, and counts its runs.
-struct Plugin {
-    folder: tempfile::TempDir,
-}
-
-impl Plugin {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self { folder }
-    }
-
-    fn prints(&self, text: &str) {
-        std::fs::write(self.folder.path().join("printed"), text).unwrap();
-    }
-
-    fn gives(&self, status: &[(&str, &str)]) {
-        let status: BTreeMap<&str, &str> = status.iter().copied().collect();
-        let credentials = serde_json::json!({
-            "kind": "ExecCredential",
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "status": status,
-        });
-        self.prints(&credentials.to_string());
-    }
-
-    fn runs(&self) -> usize {
-        let runs = std::fs::read_to_string(self.folder.path().join("runs"));
-        runs.unwrap_or_default().lines().count()
-    }
-
-    fn config(&self, server: Uri) -> Config {
-        let mut config = Config::new(server);
-        let folder = self.folder.path().display();
-        let plugin = serde_json::json!({
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "command": "sh",
-            "args": ["-c", format!("echo >> {folder}/runs; cat {folder}/printed")],
-            "interactiveMode": "Never",
-        });
-        config.auth_info.exec = Some(serde_json::from_value(plugin).unwrap());
-        config
-    }
-}
-
-async fn ask(transport: &Transport) -> u16 {
+pub(super) async fn ask(transport: &Transport) -> u16 {
     let request = Request::get("/").body(Body::empty()).unwrap();
     transport.send(request).await.unwrap().status().as_u16()
 }
@@ -122,128 +76,6 @@ async fn a_token_that_is_refused_is_read_again() {
     assert_eq!(ask(&transport).await, 401);
     std::fs::write(file.path(), "two\n").unwrap();
     assert_eq!(ask(&transport).await, 200);
-}
-
-#[tokio::test]
-async fn a_plugin_whose_token_is_refused_is_asked_again() {
-    let (uri, _server) = server_that_accepts("two").await;
-    let plugin = Plugin::new();
-    plugin.gives(&[("token", "one")]);
-    let transport = Transport::new(plugin.config(uri), None).unwrap();
-    plugin.gives(&[("token", "two")]);
-    assert_eq!(ask(&transport).await, 401);
-    assert_eq!(ask(&transport).await, 401, "not asked again at once");
-    pass(PLUGIN_INTERVAL_MIN).await;
-    assert_eq!(ask(&transport).await, 200);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_plugin_is_not_run_for_a_server_that_cannot_be_reached() {
-    let plugin = Plugin::new();
-    plugin.gives(&[("token", "one")]);
-    let config = plugin.config(Uri::from_static("http://127.0.0.1:1"));
-    let transport = Transport::new(config, None).unwrap();
-    let runs = plugin.runs();
-    assert!(runs > 0);
-    for _ in 0..3 {
-        tokio::time::advance(CHECK_INTERVAL).await;
-        let request = Request::get("/").body(Body::empty()).unwrap();
-        assert!(transport.send(request).await.is_err());
-    }
-    assert_eq!(plugin.runs(), runs);
-}
-
-#[tokio::test]
-async fn a_plugin_that_fails_is_told_once_and_without_what_it_printed() {
-    let log = CapturedLog::at(tracing::Level::INFO);
-    let (uri, _server) = server_that_accepts("three").await;
-    let plugin = Plugin::new();
-    let config = plugin.config(uri);
-    plugin.prints("{token: SECRET, [");
-    let error = Transport::new(config.clone(), None).err().unwrap();
-    let unusable = "the credential plugin gave no credentials that can be used";
-    assert_eq!(error.to_string(), unusable);
-    plugin.gives(&[("token", "SECRET"), ("expirationTimestamp", "SECRET")]);
-    let error = Transport::new(config.clone(), None).err().unwrap();
-    assert_eq!(error.to_string(), unusable);
-
-    // One that is over, so that the plugin is asked for every request.
-    plugin.gives(&[
-        ("token", "one"),
-        ("expirationTimestamp", "1970-01-01T00:00:00Z"),
-    ]);
-    let expiring = Transport::new(config.clone(), None).unwrap();
-    plugin.prints("SECRET");
-    let request = Request::get("/").body(Body::empty()).unwrap();
-    let error = expiring.send(request).await.unwrap_err();
-    assert_eq!(error.to_string(), unusable);
-    assert!(!format!("{error:?}").contains("SECRET"), "{error:?}");
-
-    plugin.gives(&[("token", "two")]);
-    let transport = Transport::new(config, None).unwrap();
-    plugin.prints("SECRET");
-    // Here, as the log is that of this thread.
-    let renew = async || {
-        assert_eq!(ask(&transport).await, 401);
-        pass(PLUGIN_INTERVAL_MIN).await;
-        assert!(transport.0.is_due());
-        transport.0.renew_credentials();
-    };
-    for _ in 0..3 {
-        renew().await;
-    }
-    plugin.gives(&[("token", "three")]);
-    renew().await;
-    assert_eq!(ask(&transport).await, 200);
-    assert_eq!(
-        log.take(),
-        [
-            "WARN cannot get credentials in the place of those that were refused error=the \
-             credential plugin gave no credentials that can be used",
-            "INFO the credential plugin gives credentials again",
-        ]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_certificate_that_could_not_be_loaded_is_tried_again() {
-    let log = CapturedLog::at(tracing::Level::INFO);
-    let plugin = Plugin::new();
-    plugin.gives(&[("token", "one")]);
-    let mut config = plugin.config(Uri::from_static("https://127.0.0.1:1"));
-    let files = ["certificate", "key"].map(|name| plugin.folder.path().join(name));
-    let [certificate, key] = &files;
-    let issue = || {
-        let pair = rcgen::generate_simple_self_signed(vec!["jane".to_owned()]).unwrap();
-        std::fs::write(certificate, pair.cert.pem()).unwrap();
-        std::fs::write(key, pair.signing_key.serialize_pem()).unwrap();
-    };
-    issue();
-    let path = |file: &PathBuf| Some(file.to_str().unwrap().to_owned());
-    config.auth_info.client_certificate = path(certificate);
-    config.auth_info.client_key = path(key);
-    let transport = Transport::new(config, None).unwrap();
-    let shared = &transport.0;
-    issue();
-    // It is no fault of the files.
-    plugin.prints("nothing");
-    for _ in 0..2 {
-        tokio::time::advance(CHECK_INTERVAL).await;
-        assert!(shared.is_due());
-        shared.renew_credentials();
-    }
-    plugin.gives(&[("token", "one")]);
-    tokio::time::advance(CHECK_INTERVAL).await;
-    assert!(shared.is_due());
-    shared.renew_credentials();
-    assert_eq!(
-        log.take(),
-        [
-            "WARN cannot use the changed certificates of the kubeconfig, keeping those before error=the \
-             credential plugin gave no credentials that can be used",
-            "INFO certificates of the kubeconfig have changed, connecting anew",
-        ]
-    );
 }
 
 #[test]

@@ -215,6 +215,27 @@ fn a_program_that_waits_for_the_server_ends_at_a_signal() {
 }
 
 #[test]
+fn a_credential_plugin_that_hangs_holds_up_no_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = "{apiVersion: client.authentication.k8s.io/v1, command: sh, \
+                  args: [-c, \"echo LOUD >&2; touch runs; exec sleep 1000\"]}";
+    let kubeconfig = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c,
+           contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
+           clusters: [{{name: k, cluster: {{server: \"https://127.0.0.1:1\"}}}}],
+           users: [{{name: u, user: {{exec: {plugin}}}}}]}}"
+    );
+    std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
+    let mut program = start(&[OFF, "--kubeconfig=config"], Some(folder.path()));
+    program.wait_for_line("no answer from the API server for 10 s");
+    assert!(folder.path().join("runs").exists());
+    let begin = begin();
+    let log = end(program);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(!log.contains("LOUD"), "{log}");
+}
+
+#[test]
 fn a_signal_ends_it_in_order() {
     for signal in ["INT", "TERM"] {
         let api = FakeApi::new(Answer::empty_list_or_watch);
