@@ -10,6 +10,10 @@ REPEATS ?= 20
 REPEATED := statefulset-history statefulset-pod-control statefulset-set-control \
 	statefulset-controller integration e2e
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+TOOLS := target/tools
+export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
+DENY_VERSION := 0.20.2
+CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
 CRATES := $(wildcard crates/*)
 
@@ -17,7 +21,7 @@ CRATES := $(wildcard crates/*)
 empty = echo 'make $@: $(1)' >&2; exit 1
 
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding bench simulate fuzz repeat mutants fmt
+	check-embedding deny install-deny sbom bench simulate fuzz repeat mutants fmt
 
 help: ## Show what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -73,6 +77,31 @@ check-crates:
 
 check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh
+
+install-deny:
+	@$(CARGO) deny --version >/dev/null 2>&1 || \
+		$(CARGO) install --quiet --locked cargo-deny@$(DENY_VERSION) --no-default-features --root $(TOOLS)
+
+# The database of advisories is another repository's: a machine that can't have it says so.
+deny: install-deny ## Check licences, sources and advisories of all dependencies with cargo-deny
+	@$(CARGO) deny --locked --all-features check --config .deny.toml bans licenses sources
+	@if $(CARGO) deny fetch --config .deny.toml db >/dev/null 2>&1; then \
+		$(CARGO) deny --locked --all-features check --disable-fetch --config .deny.toml advisories; \
+	else \
+		echo 'make deny: advisories are not checked, their database is not to be had here'; \
+	fi
+
+# One file for the program, beside its manifest's name, with every crate that is built into it.
+sbom: ## Write the program's software bill of materials (CycloneDX) to target/sbom
+	@$(CARGO) cyclonedx --version >/dev/null 2>&1 || \
+		$(CARGO) install --quiet --locked cargo-cyclonedx@$(CYCLONEDX_VERSION) --root $(TOOLS)
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(CARGO) cyclonedx --format json \
+		--manifest-path crates/controller-manager/Cargo.toml --override-filename sbom \
+		--spec-version 1.5 --target all --all-features
+	@mkdir -p $(TARGET_DIR)/sbom
+	@mv crates/controller-manager/sbom.json $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
+	@find crates -name sbom.json -delete
+	@echo $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
 
 bench: ## Run the benchmarks
 ifneq ($(wildcard hack/bench/src/main.rs),)
