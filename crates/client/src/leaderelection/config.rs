@@ -119,14 +119,13 @@ impl LeaderElectionConfig {
     /// then, and no rival takes the lease before the seconds that it holds are over. A tenth of
     /// these is always left for what was written to arrive.
     pub(super) fn write_window(&self) -> Duration {
-        let recorded = self.recorded();
-        self.renew_deadline.min(recorded - recorded / 10)
+        self.renew_deadline.min(self.recorded() / 10 * 9)
     }
 
     /// How long what was written may take to arrive: what the lease has left after the last moment
     /// at which a write begins.
     pub(super) fn transit_max(&self) -> Duration {
-        self.recorded() - self.write_window()
+        self.recorded().saturating_sub(self.write_window())
     }
 
     /// The duration that rivals read in the lease.

@@ -200,7 +200,7 @@ mod tests {
         ours.writable().await.unwrap();
         let fence = open_fence();
         let mut connection = TokioIo::new(fenced(TokioIo::new(ours), Some(fence.clone())));
-        let chunk = [b'x'; 64 * 1024];
+        let chunk = vec![b'x'; 64 * 1024];
         let mut written = 0;
         std::future::poll_fn(|context| {
             // The peer reads nothing, so the buffers fill up.

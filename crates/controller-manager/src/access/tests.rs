@@ -20,14 +20,14 @@ async fn waited(
     (start.elapsed(), log.take())
 }
 
-fn empty() -> Said {
-    Ok((200, "{}".to_owned()))
+fn empty() -> (u16, String) {
+    (200, "{}".to_owned())
 }
 
-fn forbidden(path: &str) -> Said {
+fn forbidden(path: &str) -> (u16, String) {
     let plural = path.rsplit('/').next().unwrap();
     let message = format!("{plural} is forbidden: User \"jane\" cannot list resource \"{plural}\"");
-    Ok(failure(403, "Forbidden", &message))
+    failure(403, "Forbidden", &message)
 }
 
 #[tokio::test(start_paused = true)]
@@ -36,7 +36,7 @@ async fn access_that_is_there_is_not_logged() {
     let paths = Arc::clone(&asked);
     let (after, log) = waited(move |_, path| {
         paths.lock().unwrap().push(path.to_owned());
-        empty()
+        Ok(empty())
     })
     .await;
     assert_eq!((after, log), (Duration::ZERO, Vec::new()));
@@ -55,11 +55,11 @@ async fn access_that_is_there_is_not_logged() {
 async fn missing_rights_are_logged_once_and_waited_for() {
     let (after, log) = waited(|seconds, path| {
         let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");
-        if is_missing && seconds < 60 {
+        Ok(if is_missing && seconds < 60 {
             forbidden(path)
         } else {
             empty()
-        }
+        })
     })
     .await;
     assert_eq!(
@@ -78,9 +78,9 @@ async fn missing_rights_are_logged_once_and_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn each_change_of_missing_rights_is_logged() {
     let (_, log) = waited(|seconds, path| match path {
-        "/api/v1/pods" if seconds < 5 => forbidden(path),
-        "/apis/apps/v1/statefulsets" if seconds < 10 => forbidden(path),
-        _ => empty(),
+        "/api/v1/pods" if seconds < 5 => Ok(forbidden(path)),
+        "/apis/apps/v1/statefulsets" if seconds < 10 => Ok(forbidden(path)),
+        _ => Ok(empty()),
     })
     .await;
     let missing: Vec<_> = log
@@ -102,7 +102,7 @@ async fn an_outage_is_logged_by_the_server_state() {
         0..20 => Err("connection refused"),
         20..40 => Ok(failure(401, "Unauthorized", "Unauthorized")),
         40..60 => Ok(failure(500, "InternalError", "etcd failed")),
-        _ => empty(),
+        _ => Ok(empty()),
     })
     .await;
     assert_eq!(after.as_secs(), 65);
@@ -127,7 +127,7 @@ async fn a_resource_that_is_not_served_yet_is_waited_for() {
             "NotFound",
             "the server knows no such resource",
         )),
-        _ => empty(),
+        _ => Ok(empty()),
     })
     .await;
     assert_eq!(

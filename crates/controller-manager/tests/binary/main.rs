@@ -151,12 +151,11 @@ fn a_server_that_is_not_there_is_logged_once_and_waited_for() {
     std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
     let mut program = start(&[OFF, "--kubeconfig=config"], Some(folder.path()));
     program.wait_for_line("API server unreachable, trying again");
-    let api = FakeApi::at(address, Answer::empty_list_or_watch);
+    let _api = FakeApi::at(address, Answer::empty_list_or_watch);
     program.wait_for_line("API server reachable again");
     program.wait_for_line("ready: caches are filled");
     let log = end(program);
     assert_eq!(warnings(&log).len(), 1, "{log}");
-    drop(api);
 }
 
 #[test]

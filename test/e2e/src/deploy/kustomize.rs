@@ -62,7 +62,9 @@ fn apply(folder: &Path, mut objects: Vec<Value>) -> Vec<Value> {
     for (target, patch) in &patches {
         if let Value::Array(operations) = patch {
             let object = find(&mut objects, &target["kind"], &target["name"]);
-            operations.iter().for_each(|it| add(object, it));
+            for operation in operations {
+                add(object, operation);
+            }
         } else {
             let object = find(&mut objects, &patch["kind"], &patch["metadata"]["name"]);
             patch_template(object, patch);

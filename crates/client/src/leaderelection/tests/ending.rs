@@ -262,7 +262,7 @@ async fn holder_after_silence(pause: Duration) -> (serde_json::Value, Vec<String
         sleep(pause).await;
     };
     let cancelled = CancellationToken::new();
-    let ended = candidate.elector.run(&cancelled, work).await;
+    let ended = Box::pin(candidate.elector.run(&cancelled, work)).await;
     assert_eq!(ended, Ended::Finished(()));
     (server.spec("holderIdentity"), log.take())
 }
