@@ -22,7 +22,7 @@ fn options(arguments: &[&str]) -> Options {
 fn with_clients<T>(options: &Options, call: impl FnOnce(&Clients<'_>) -> T) -> T {
     let config = Config::new(NOWHERE.parse().unwrap());
     let metrics = Arc::new(NoopClientMetrics);
-    let clients = Clients::new(&config, options, metrics, Arc::new(ServerState::silent()));
+    let clients = Clients::new(&config, options, metrics, Arc::default());
     call(&clients)
 }
 

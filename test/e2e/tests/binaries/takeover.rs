@@ -1,15 +1,23 @@
 //! The shipped controller, with the rights of the stock role alone, takes over what the reference
-//! left at rest, and writes nothing.
+//! left at rest: it writes nothing, until somebody scales the sets or gives them other templates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use conformance::settled::shapes::Shape;
+use futures::future::join_all;
+use integration::poll::Patience;
 use integration::recorded::Recorded;
-use integration::space::Space;
+use integration::space::{Patch, Space};
+use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
+};
 
-use crate::harness::{Api, History, Kind, Plane, Signal, programs, set};
+use crate::harness::{
+    Api, History, Kind, PATIENCE, Plane, Signal, controller_arguments, programs, set,
+};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
@@ -43,13 +51,96 @@ fn writes(audit: &Path) -> Vec<(String, String)> {
     by_controller.filter_map(write).collect()
 }
 
+/// Asks for one more pod, and waits for it and its claims. Returns the name of no pod.
+async fn scale_up(space: &Space, set: &Value) -> Option<String> {
+    let replicas = set["spec"]["replicas"].as_u64().unwrap();
+    let start = set["spec"]["ordinals"]["start"].as_u64().unwrap_or(0);
+    let pod = format!("{}-{}", name(set), start + replicas);
+    let templates = set["spec"]["volumeClaimTemplates"].as_array();
+    let claims = templates.into_iter().flatten();
+    let claims: Vec<String> = claims.map(|it| format!("{}-{pod}", name(it))).collect();
+    for claim in &claims {
+        collect(space, claim).await;
+    }
+    let patch = json!({"spec": {"replicas": replicas + 1}});
+    space
+        .patch(&STATEFUL_SETS, name(set), "", Patch::Merge, &patch)
+        .await;
+    let created = async || space.find(&PODS, &pod, "").await;
+    let what = format!("{pod} of {}", space.name());
+    let created = Patience(PATIENCE).until(&what, created).await;
+    let revision = &created["metadata"]["labels"]["controller-revision-hash"];
+    assert_eq!(revision, &set["status"]["updateRevision"], "{what}");
+    for claim in &claims {
+        space.get(&PERSISTENT_VOLUME_CLAIMS, claim).await;
+    }
+    None
+}
+
+/// Lets go of a claim that was deleted with its pod, as other controllers have since the recording.
+async fn collect(space: &Space, claim: &str) {
+    let found = space.find(&PERSISTENT_VOLUME_CLAIMS, claim, "").await;
+    if found.is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_string()) {
+        let patch = json!({"metadata": {"finalizers": null}});
+        space
+            .patch(&PERSISTENT_VOLUME_CLAIMS, claim, "", Patch::Merge, &patch)
+            .await;
+    }
+}
+
+/// Gives the pods another template, and waits for the new revision and, unless only users delete
+/// pods, for the deletion of the highest one. Returns its name.
+async fn roll(space: &Space, set: &Value) -> Option<String> {
+    let pods = space.list(&PODS, "").await;
+    let patch = json!({"spec": {"template": {"metadata": {"annotations": {"rolled": "again"}}}}});
+    space
+        .patch(&STATEFUL_SETS, name(set), "", Patch::Merge, &patch)
+        .await;
+    let seen = async || {
+        let now = space.get(&STATEFUL_SETS, name(set)).await;
+        let revision = now["status"]["updateRevision"].as_str()?.to_owned();
+        (revision != set["status"]["updateRevision"]).then_some(revision)
+    };
+    let what = format!("a new revision in {}", space.name());
+    let revision = Patience(PATIENCE).until(&what, seen).await;
+    space.get(&CONTROLLER_REVISIONS, &revision).await;
+    if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
+        return None;
+    }
+    let highest = pods.last().unwrap();
+    let deleted = async || {
+        let found = space.find(&PODS, name(highest), "").await;
+        let lives = found.is_some_and(|pod| {
+            uid(&pod) == uid(highest) && pod["metadata"]["deletionTimestamp"].is_null()
+        });
+        (!lives).then_some(())
+    };
+    let what = format!("{} of {} to be deleted", name(highest), space.name());
+    Patience(PATIENCE).until(&what, deleted).await;
+    Some(name(highest).to_owned())
+}
+
+/// Puts a set to work that was taken over. Returns the namespace and the pod that it loses.
+async fn put_to_work(space: Space, id: String) -> (String, Option<String>) {
+    let sets = space.list(&STATEFUL_SETS, "").await;
+    let [set] = sets.as_slice() else {
+        panic!("{} sets in {}", sets.len(), space.name());
+    };
+    let lost = if id.ends_with("/rolled") {
+        roll(&space, set).await
+    } else {
+        scale_up(&space, set).await
+    };
+    (space.name().to_owned(), lost)
+}
+
 #[test]
-fn sets_that_the_reference_left_are_left_alone() {
+fn sets_that_the_reference_left_are_left_alone_until_there_is_work() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let flags = ["--actors=", "--audit-log-path", audit.to_str().unwrap()];
     let plane = Plane::start_with(&programs(), &flags);
-    let mut namespaces = BTreeSet::new();
+    let mut taken_over = BTreeMap::new();
     for (number, shape) in Shape::ALL.into_iter().enumerate() {
         for cluster in Recorded::all(shape) {
             let namespace = format!("{}-{number}", cluster.namespace());
@@ -58,22 +149,39 @@ fn sets_that_the_reference_left_are_left_alone() {
             plane.api.with_client(async |client| {
                 cluster.load(&Space::new(client, &namespace)).await;
             });
-            namespaces.insert(namespace);
+            taken_over.insert(namespace, cluster.id);
         }
     }
-    assert_eq!(namespaces.len(), 18 * Shape::ALL.len());
+    assert_eq!(taken_over.len(), 18 * Shape::ALL.len());
 
-    let controller = plane.controller();
+    let mut arguments = controller_arguments(plane.controller_kubeconfig()).to_vec();
+    arguments.extend(["--kube-api-qps=500", "--kube-api-burst=1000"].map(str::to_owned));
+    let controller = plane.controller_with(&arguments);
     let mut history = History::begin(&plane.api);
     // Once the first set is seen all caches are full; what comes then waits behind all the others.
     until_seen(&plane.api, &mut history, "first");
     until_seen(&plane.api, &mut history, "second");
-    controller.signal(Signal::TERM);
-    assert_eq!(controller.wait().code, Some(0));
-
     let (own, others): (Vec<_>, Vec<_>) = writes(&audit)
         .into_iter()
         .partition(|(namespace, _)| namespace == "default");
     assert_eq!(others, []);
     assert!(own.len() >= 4, "each has a revision and a status: {own:?}");
+
+    let lost = plane.api.with_client(async |client| {
+        let work = taken_over.into_iter().map(|(namespace, id)| {
+            let space = Space::new(client.clone(), &namespace);
+            put_to_work(space, id)
+        });
+        join_all(work).await
+    });
+    controller.signal(Signal::TERM);
+    assert_eq!(controller.wait().code, Some(0));
+    let deletions = writes(&audit).into_iter().filter_map(|(namespace, what)| {
+        Some((namespace, what.strip_prefix("delete pods  ")?.to_owned()))
+    });
+    let deletions: BTreeSet<(String, String)> = deletions.collect();
+    let lost = lost
+        .into_iter()
+        .filter_map(|(namespace, pod)| Some((namespace, pod?)));
+    assert_eq!(deletions, lost.collect());
 }
