@@ -44,9 +44,8 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 	fi
 	@$(CARGO) test --workspace --locked --doc
 
-test-integration: ## Run the whole controller, upstream's cases and ours, against the control plane in process
-	@$(CARGO) test --locked -p integration
-	@$(CARGO) test --locked -p e2e --test upstream --test basic_identity
+test-integration: ## Run the whole controller, upstream's cases and ours, against the API server that the environment chooses
+	@CARGO='$(CARGO)' hack/test-integration.sh
 
 # The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30. The Python client
 # needs the package kubernetes in $PYTHON, else in python3.
@@ -56,7 +55,7 @@ test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl 
 test-helm: ## Compare the chart as helm renders it, of HELM or on the path, with what the tests take
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
 
-test-stand-ins: build ## Run upstream's tests as against a real API server, over programs in its place
+test-stand-ins: build ## Run test-integration as against a real API server, over programs in its place
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
 soak: build ## Kill, pause and restart the leader of two instances during roll-outs, for SOAK_SECONDS (300)

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs upstream's tests as they run against a real API server, with the test control plane in its
-# place: as the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. They live in real
-# time then, so these are all integration tests, but of the e2e tests a few.
+# Runs the suites as they run against a real API server, with the test control plane in its place: as
+# the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. They live in real time then,
+# so of upstream's tests these are all integration tests, but of the e2e tests a few. The tests that
+# need the embedded control plane must leave themselves out, all of them and no other.
 #
 #   hack/stand-ins.sh    BINARIES=folder holds the built programs, target/debug unless said otherwise
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo=${CARGO:-cargo}
+export CARGO=${CARGO:-cargo}
 program=$(realpath "${BINARIES:-${CARGO_TARGET_DIR:-target}/debug}/kube-test-control-plane")
 tests=(claims:: ordinals:: pods:: replicas:: test_deleting_pod test_should_have_a_working_scale)
 
@@ -23,7 +24,13 @@ finish() {
 trap finish EXIT
 
 run_tests() {
-	env "$@" "$cargo" test --locked -p integration -p e2e --test upstream -- "${tests[@]}"
+	env "$@" hack/test-integration.sh "${tests[@]}" | tee "$folder/output"
+	local expected
+	expected=$(grep --recursive --no-filename 'embedded_only!(' test/integration/tests | wc -l)
+	if [ "$(tail -n 1 "$folder/output")" != "$expected tests were left out: they need the embedded control plane" ]; then
+		echo "$expected tests say that they need the embedded control plane; others were left out" >&2
+		exit 1
+	fi
 }
 
 echo '== as kube-apiserver and etcd'

@@ -3,6 +3,7 @@
 //! Upstream's integration tests live here, beside this project's own.
 
 mod cluster;
+pub mod left_out;
 pub mod manifests;
 pub mod poll;
 pub mod recorded;

@@ -214,6 +214,7 @@ impl Contest {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_cannot_renew_writes_nothing_more_and_the_next_one_goes_on() {
+    integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -247,6 +248,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_more_and_the_next_one_goes_on
 
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_over_settled_sets_writes_nothing_but_the_lease() {
+    integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     let mut leader = contest.join("instance-a", true);
     contest
@@ -281,6 +283,7 @@ async fn whoever_takes_over_settled_sets_writes_nothing_but_the_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_is_taken_ends() {
+    integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);
     contest
@@ -306,6 +309,7 @@ async fn a_leader_whose_lease_is_taken_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn an_election_needs_three_verbs_on_leases() {
+    integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);
     tokio::time::sleep(Duration::from_secs(10)).await;

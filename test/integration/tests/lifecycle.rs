@@ -79,6 +79,7 @@ fn assert_complete(status: &Value, replicas: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn pods_come_up_in_order_and_scale_in_reverse_order() {
+    integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
     settle_logged(&cluster).await;
@@ -103,6 +104,7 @@ async fn pods_come_up_in_order_and_scale_in_reverse_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_parallel_set_comes_up_at_once() {
+    integration::embedded_only!("counts requests");
     let cluster = Cluster::start(PodBehaviour::default()).await;
     let mut set = manifests::web(20);
     set["spec"]["podManagementPolicy"] = json!("Parallel");
@@ -113,6 +115,7 @@ async fn a_parallel_set_comes_up_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_image_change_rolls_from_the_highest_ordinal_down_and_a_partition_holds() {
+    integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
     cluster.settle().await;
@@ -173,6 +176,7 @@ async fn json_patch(cluster: &Cluster, operations: &Value) {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_pod_is_replaced() {
+    integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
@@ -186,6 +190,7 @@ async fn a_failed_pod_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn deleting_the_set_takes_its_pods_along_unless_they_are_orphaned() {
+    integration::embedded_only!("counts requests");
     for (policy, left) in [("Background", 0), ("Foreground", 0), ("Orphan", 2)] {
         let cluster = Cluster::start(pods()).await;
         cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
@@ -205,6 +210,7 @@ async fn deleting_the_set_takes_its_pods_along_unless_they_are_orphaned() {
 
 #[tokio::test(start_paused = true)]
 async fn claims_go_with_scaled_down_pods_where_the_policy_says_so() {
+    integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     let mut set = manifests::web(3);
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =

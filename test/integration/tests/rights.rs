@@ -85,6 +85,7 @@ async fn everything(cluster: &Cluster) {
 
 #[tokio::test(start_paused = true)]
 async fn everything_goes_by_the_verbs_of_the_stock_role() {
+    integration::embedded_only!("reads the audit log");
     let mut cluster = Cluster::start_without_controller(PodBehaviour::default()).await;
     cluster.start_recording_controller();
     everything(&cluster).await;

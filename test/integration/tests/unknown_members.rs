@@ -102,6 +102,7 @@ async fn settled_on_a_newer_server() -> Cluster {
 
 #[tokio::test(start_paused = true)]
 async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
+    integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     let mut set = set_with_unknown_members();
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
@@ -137,6 +138,7 @@ async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn their_appearance_on_a_settled_set_makes_no_write() {
+    integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
@@ -150,6 +152,7 @@ async fn their_appearance_on_a_settled_set_makes_no_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_latest_revision_that_lacks_them_restarts_nothing() {
+    integration::embedded_only!("needs a server that keeps unknown members");
     let mut cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
@@ -166,6 +169,7 @@ async fn a_latest_revision_that_lacks_them_restarts_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn changing_one_that_the_latest_revision_records_makes_a_revision() {
+    integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster
         .create(&STATEFUL_SETS, &set_with_unknown_members())

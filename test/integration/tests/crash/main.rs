@@ -39,6 +39,7 @@ async fn strike_each_write(scenario: Scenario) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn ordered_creation_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // One revision; for each of the 3 pods a claim, the pod, and statuses.
     let writes = strike_each_write(Scenario::OrderedCreation).await;
     assert!(writes >= 10, "{writes} writes");
@@ -46,6 +47,7 @@ async fn ordered_creation_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn parallel_creation_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // One revision; for each of the 4 pods a claim and the pod; statuses.
     let writes = strike_each_write(Scenario::ParallelCreation).await;
     assert!(writes >= 10, "{writes} writes");
@@ -53,6 +55,7 @@ async fn parallel_creation_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rollout_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // One revision; for each of the 3 pods a deletion, a creation, and statuses.
     let writes = strike_each_write(Scenario::Rollout).await;
     assert!(writes >= 10, "{writes} writes");
@@ -60,6 +63,7 @@ async fn a_rollout_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scale_down_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // For each of the 2 pods the owner of its claim, and a deletion; statuses.
     let writes = strike_each_write(Scenario::ScaleDown).await;
     assert!(writes >= 6, "{writes} writes");
@@ -67,12 +71,14 @@ async fn a_scale_down_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_parallel_scale_down_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     let writes = strike_each_write(Scenario::ParallelScaleDown).await;
     assert!(writes >= 6, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn adoption_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // A revision, 3 pods, and the status.
     let writes = strike_each_write(Scenario::Adoption).await;
     assert!(writes >= 5, "{writes} writes");
@@ -80,6 +86,7 @@ async fn adoption_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rollback_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // The revision's new number; for each of the 2 pods a deletion, a creation, and statuses.
     let writes = strike_each_write(Scenario::Rollback).await;
     assert!(writes >= 7, "{writes} writes");
@@ -87,6 +94,7 @@ async fn a_rollback_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn history_truncation_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // A revision comes and another goes; the pod is replaced.
     let writes = strike_each_write(Scenario::Truncation).await;
     assert!(writes >= 5, "{writes} writes");
@@ -94,6 +102,7 @@ async fn history_truncation_survives_a_crash_at_each_write() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_retention_policy_survives_a_crash_at_each_write() {
+    integration::embedded_only!("stops single requests of the controller");
     // The owners of 3 claims, and the status.
     let writes = strike_each_write(Scenario::RetentionPolicy).await;
     assert!(writes >= 3, "{writes} writes");

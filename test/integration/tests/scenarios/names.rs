@@ -28,6 +28,7 @@ fn without_claims(set_name: &str, replicas: u32) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let found = stage.space.create(&PODS, &orphan("web-1")).await;
     let other = stage.bring_up(&without_claims("other", 2)).await;
@@ -63,6 +64,7 @@ async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
 
 #[tokio::test(start_paused = true)]
 async fn pods_whose_names_only_look_like_a_members_are_left_as_they_are() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let decoys = ["web-01", "web--1", "web-99999999999", "web-1-debug"];
     for decoy in decoys {
@@ -98,6 +100,7 @@ async fn pods_whose_names_only_look_like_a_members_are_left_as_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_whose_name_is_too_long_for_the_labels_of_its_pods_says_so_and_keeps_one_revision() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let long = "w".repeat(58);
     let set = without_claims(&long, 2);

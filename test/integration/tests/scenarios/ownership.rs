@@ -34,6 +34,7 @@ async fn assert_unowned(stage: &Stage) {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
+    integration::embedded_only!("counts requests and delays collectors");
     // The set is looked at before revisions are adopted, and again before pods are.
     for looks in 0..2 {
         let stage = Stage::start().await;
@@ -62,6 +63,7 @@ async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_survives() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = web(1, "web:1");
     orphans(&stage, &set).await;
@@ -84,6 +86,7 @@ async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_sur
 
 #[tokio::test(start_paused = true)]
 async fn orphans_are_adopted_by_a_set_with_another_template_and_replaced_one_by_one() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     orphans(&stage, &web(3, "web:1")).await;
     let (old_pods, claims) = (stage.pods().await, stage.claims().await);
@@ -125,6 +128,7 @@ async fn orphans_are_adopted_by_a_set_with_another_template_and_replaced_one_by_
 
 #[tokio::test(start_paused = true)]
 async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_until_deleted() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let mut set = web(2, "web:1");
     orphans(&stage, &set).await;
@@ -163,6 +167,7 @@ async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_u
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_is_relabelled_is_let_go_and_its_place_is_told_of_while_it_is_taken() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = stage.bring_up(&web(2, "web:1")).await;
     let before = identities(&stage.pods().await);

@@ -31,6 +31,7 @@ async fn assert_own_revisions(stage: &Stage, set: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_collected() {
+    integration::embedded_only!("counts requests and delays collectors");
     for (retention, image) in [
         ("Retain", "web:1"),
         ("Delete", "web:1"),
@@ -79,6 +80,7 @@ async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_
 
 #[tokio::test(start_paused = true)]
 async fn of_two_revisions_with_the_same_data_the_newest_is_taken_for_good() {
+    integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = stage.bring_up(&web(2, "web:1")).await;
     let mut twin = stage.revisions().await.remove(0);

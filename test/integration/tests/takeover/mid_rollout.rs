@@ -92,6 +92,7 @@ const ROLLING: [&str; 4] = ["postgresql", "zookeeper", "kafka", "cassandra"];
 
 #[tokio::test(start_paused = true)]
 async fn a_rollout_is_finished_from_where_the_reference_left_it() {
+    integration::embedded_only!("counts requests");
     for shape in [Shape::AsRecorded, Shape::V1_33, Shape::V1_33ThenNewer] {
         for app in ROLLING {
             let cluster = half_rolled(shape, app);
@@ -110,6 +111,7 @@ async fn a_rollout_is_finished_from_where_the_reference_left_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_the_reference_deleted_last_is_made_again() {
+    integration::embedded_only!("counts requests");
     for app in ROLLING {
         let mut cluster = half_rolled(Shape::AsRecorded, app);
         let pods = cluster.cluster["pods"]["items"].as_array_mut().unwrap();
@@ -134,6 +136,7 @@ async fn a_pod_that_the_reference_deleted_last_is_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rollout_that_a_partition_holds_goes_on_when_it_is_lifted() {
+    integration::embedded_only!("counts requests");
     for shape in Shape::ALL {
         for app in ["postgresql", "zookeeper", "kafka", "cassandra", "redis"] {
             let cluster = recorded(shape, &format!("{app}/scaled-and-partitioned"));

@@ -62,28 +62,33 @@ async fn follows(cluster: &Recorded, space: &Space) {
 
 #[tokio::test(start_paused = true)]
 async fn sets_of_the_same_version_are_left_alone() {
+    integration::embedded_only!("counts requests");
     leaves_alone(World::api_server().await, &Recorded::all(Shape::AsRecorded)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_of_v1_33_are_left_alone() {
+    integration::embedded_only!("counts requests");
     leaves_alone(World::api_server().await, &Recorded::all(Shape::V1_33)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_that_were_changed_since_an_upgrade_from_v1_33_are_left_alone() {
+    integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenNewer);
     leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_that_v1_34_recorded_once_more_are_left_alone() {
+    integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenV1_34);
     leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_from_before_the_server_had_all_its_defaults_are_left_alone() {
+    integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::FewerDefaults);
     leaves_alone(World::api_server().await, &clusters).await;
 }
@@ -109,6 +114,7 @@ fn with_a_new_default(cluster: &mut Recorded) {
 
 #[tokio::test(start_paused = true)]
 async fn defaults_of_a_newer_server_make_no_revision() {
+    integration::embedded_only!("counts requests");
     for shape in [Shape::AsRecorded, Shape::V1_33] {
         let mut clusters = Recorded::all(shape);
         for cluster in &mut clusters {
