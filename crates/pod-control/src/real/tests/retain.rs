@@ -107,6 +107,25 @@ async fn a_set_that_is_another_by_now_keeps_its_claims() {
     }
 }
 
+#[tokio::test]
+async fn a_claim_that_is_gone_is_an_error() {
+    let (setup, set) = (over_api(), two_claims().build());
+    for template in ["data", "logs"] {
+        setup.load_claim(&builders::claim(&set, template, 5));
+    }
+    setup
+        .api
+        .unload(&PERSISTENT_VOLUME_CLAIMS, "ns", "data-web-5");
+    let error = apply(&setup, &set, &LiveSetCheck::new()).await.unwrap_err();
+    let Error::UpdateClaim { claim, source } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(claim, "data-web-5");
+    assert!(source.is_not_found(), "{source}");
+    let get_claim = "get persistentvolumeclaims data-web-5";
+    assert_eq!(setup.requests(), [get_claim], "the other one waits");
+}
+
 /// A live read of the set that fails.
 type FailedRead = fn() -> Result<String, ApiError>;
 
