@@ -179,7 +179,10 @@ fn merge_member(
         (Some(Value::Array(old)), Value::Array(patch)) => {
             Value::Array(merge_list(known, key, old, patch, order)?)
         }
-        (None, Value::Array(patch)) if known.strategy(key) != PatchStrategy::Replace => {
+        // Without a list to merge with, elements of one key stay beside each other.
+        (None, Value::Array(patch))
+            if known.strategy(key) != PatchStrategy::Replace && order.is_some() =>
+        {
             Value::Array(merge_list(known, key, &[], patch, order)?)
         }
         _ => without_directives(value),

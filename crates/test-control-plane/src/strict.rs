@@ -17,6 +17,7 @@ use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::status::{ApiError, ApiResult};
 use crate::validation::FieldError;
+use crate::write::stored;
 
 pub(crate) use self::walk::has_repeated;
 use self::walk::{Finding, walk};
@@ -99,20 +100,26 @@ impl ApiServer {
         if !is_strict || found.is_empty() {
             return Ok(found);
         }
-        let value = match (patch, &patched) {
-            (Patch::Strategic(patch), _) => go_format::value(patch),
-            (Patch::Merge(patch), Some((_, new))) => {
-                struct_order::patched(type_of(request.kind), new, Some(patch))
-            }
-            (Patch::Json(operations), Some((_, new))) => {
-                let reached = reached(operations);
-                struct_order::patched(type_of(request.kind), new, Some(&reached))
-            }
-            (_, None) => String::from_utf8_lossy(text).into_owned(),
+        let new = patched.as_ref().map(|(_, new)| new);
+        let value = shown(request, patch, new);
+        let value = value.unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
+        Err(invalid_patch(&value, &strict_error(&found)))
+    }
+
+    /// The error of a patch whose result is no object of its kind, from what a PUT would be told.
+    pub(crate) fn undecodable(
+        &self,
+        request: &ResourceRequest,
+        patch: &Patch,
+        error: ApiError,
+    ) -> ApiError {
+        let told = format!("cannot be handled as a {}: ", stored(request.kind).kind);
+        let Some((_, why)) = error.message.split_once(&told) else {
+            return error;
         };
-        let value = json!(value).to_string();
-        let error = FieldError::invalid_text("patch", &value, &strict_error(&found));
-        Err(ApiError::invalid_kind("", "", "", &[error]))
+        let patched = self.patched(request, patch);
+        let value = shown(request, patch, patched.as_ref().map(|(_, new)| new));
+        invalid_patch(&value.unwrap_or_default(), why)
     }
 
     /// The object before and after the patch; none if it isn't there or the patch doesn't fit,
@@ -134,6 +141,22 @@ impl ApiServer {
             FieldValidation::Ignore => false,
         }
     }
+}
+
+/// The result of a patch as messages show it; none if it isn't known.
+fn shown(request: &ResourceRequest, patch: &Patch, new: Option<&Value>) -> Option<String> {
+    let of = type_of(request.kind);
+    Some(match patch {
+        Patch::Strategic(patch) => go_format::value(patch),
+        Patch::Merge(patch) => struct_order::patched(of, new?, Some(patch)),
+        Patch::Json(operations) => struct_order::patched(of, new?, Some(&reached(operations))),
+    })
+}
+
+fn invalid_patch(value: &str, why: &str) -> ApiError {
+    let value = json!(value).to_string();
+    let error = FieldError::invalid_text("patch", &value, why);
+    ApiError::invalid_kind("", "", "", &[error])
 }
 
 /// The members that the operations of a JSON patch reach into.

@@ -34,14 +34,20 @@ impl ApiServer {
         if held::has_huge_numbers(request.kind, new) {
             return Err(ApiError::connection_closed());
         }
+        let is_wrong = |draft: &Draft| held::has_wrong_fields(request.kind, draft);
+        if is_wrong(new) || old.is_some_and(is_wrong) {
+            // The reference can't compare the objects, and gives up on their managers.
+            new.metadata_mut().remove("managedFields");
+            return Ok(());
+        }
         let writer = Writer {
             kind: request.kind,
             subresource: request.target.subresource(),
             manager,
             now: &self.now_text(),
         };
-        let live = old.map(|old| served_value(request.kind, old));
-        let managed = writer.track(live.as_deref(), &served_value(request.kind, new));
+        let live = old.map(|old| tracked_value(request.kind, old));
+        let managed = writer.track(live.as_deref(), &tracked_value(request.kind, new));
         set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
         Ok(())
     }
@@ -52,12 +58,18 @@ pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> 
     if !kind.has(Trait::View) && draft.data.is_none() {
         return Cow::Borrowed(&draft.value);
     }
-    let mut value = draft.value.clone();
-    if let Some(data) = &draft.data {
-        // One value, whatever is in it.
-        value["data"] = json!(data);
-    }
+    let mut value = draft.to_value();
     events::to_served(kind, &mut value);
+    Cow::Owned(value)
+}
+
+/// As [`served_value`], but with raw data as the one value that it is to its manager.
+fn tracked_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
+    let Some(data) = &draft.data else {
+        return served_value(kind, draft);
+    };
+    let mut value = draft.value.clone();
+    value["data"] = json!(data);
     Cow::Owned(value)
 }
 

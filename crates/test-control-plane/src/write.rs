@@ -315,8 +315,14 @@ fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
         "pods" => {
             let owners = old.value.pointer("/metadata/ownerReferences").cloned();
             set_or_remove(new.metadata_mut(), "ownerReferences", owners);
-            let class = old.value.pointer("/status/qosClass").cloned();
-            set_or_remove(object_mut(&mut new.value, "status"), "qosClass", class);
+            let status = object_mut(&mut new.value, "status");
+            if status
+                .get("qosClass")
+                .is_none_or(|class| class.is_null() || class == "")
+            {
+                let class = old.value.pointer("/status/qosClass").cloned();
+                set_or_remove(status, "qosClass", class);
+            }
         }
         "deployments" => {
             let labels = old.value.pointer("/metadata/labels").cloned();

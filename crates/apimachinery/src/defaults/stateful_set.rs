@@ -49,8 +49,9 @@ pub fn set_stateful_set_defaults(set: &mut Value, max_unavailable_gate: bool) {
         set_template_object_defaults(template);
     }
     for claim in elements(spec, "volumeClaimTemplates") {
-        set_if_zero(claim, "apiVersion", "v1");
-        set_if_zero(claim, "kind", "PersistentVolumeClaim");
+        // The conversion writes them, whatever the client sent.
+        claim.insert(String::from("apiVersion"), Value::from("v1"));
+        claim.insert(String::from("kind"), Value::from("PersistentVolumeClaim"));
         set_claim_object_defaults(claim);
     }
 }

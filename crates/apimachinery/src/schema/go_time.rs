@@ -64,22 +64,39 @@ fn read(text: &str, layout: &'static str) -> Result<Option<String>, String> {
     }
     let narrow = |number: i16| i8::try_from(number).unwrap_or(i8::MAX);
     let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(narrow);
-    DateTime::new(year, month, day, hour, minute, second, 0)
-        .and_then(|local| local.checked_sub(SignedDuration::from_secs(offset)))
-        .map(|utc| {
-            let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0)
-                && fraction.bytes().all(|digit| digit == b'0');
-            (!is_zero).then(|| format(utc, fraction))
-        })
-        .map_err(|_| scanner.failure(": day out of range"))
+    let local = DateTime::new(year, month, day, hour, minute, second, 0)
+        .map_err(|_| scanner.failure(": day out of range"))?;
+    let (utc, years) = shifted(local, -offset);
+    let is_zero = utc == DateTime::constant(1, 1, 1, 0, 0, 0, 0)
+        && years == 0
+        && fraction.bytes().all(|digit| digit == b'0');
+    Ok((!is_zero).then(|| format(utc, years, fraction)))
 }
 
-fn format(utc: DateTime, fraction: &str) -> String {
+/// Years after which the calendar repeats.
+const ERA: i16 = 400;
+
+/// Returns the time so many seconds later. One that is beyond what the date type holds is an era
+/// earlier; the second part tells by how many years.
+fn shifted(time: DateTime, seconds: i64) -> (DateTime, i16) {
+    let later = SignedDuration::from_secs(seconds);
+    if let Ok(shifted) = time.checked_add(later) {
+        return (shifted, 0);
+    }
+    let earlier = time.with().year(time.year() - ERA).build();
+    let shifted = earlier.and_then(|earlier| earlier.checked_add(later));
+    (shifted.unwrap_or(time), ERA)
+}
+
+fn format(utc: DateTime, years: i16, fraction: &str) -> String {
     let (date, time) = (utc.date(), utc.time());
     let dot = if fraction.is_empty() { "" } else { "." };
+    let year = date.year() + years;
+    // Go counts the digits of a year without its sign.
+    let sign = if year < 0 { "-" } else { "" };
     format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{dot}{fraction}Z",
-        date.year(),
+        "{sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{dot}{fraction}Z",
+        year.unsigned_abs(),
         date.month(),
         date.day(),
         time.hour(),
@@ -201,5 +218,25 @@ impl<'a> Scanner<'a> {
 
     fn failure(&self, message: &str) -> String {
         format!("parsing time {}{message}", go_quote(self.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn years_outside_of_four_digits_are_written_as_go_does() {
+        for (text, written) in [
+            ("9999-12-31T23:59:59-12:00", "10000-01-01T11:59:59Z"),
+            ("0000-01-01T00:00:00+01:00", "-0001-12-31T23:00:00Z"),
+            ("0000-03-01T00:00:00Z", "0000-03-01T00:00:00Z"),
+            ("2026-01-01T00:00:00+24:00", "2025-12-31T00:00:00Z"),
+        ] {
+            assert_eq!(canonical(text).unwrap().as_deref(), Some(written));
+        }
+        assert_eq!(canonical("0001-01-01T01:00:00+01:00"), Ok(None));
+        let micro = canonical_micro("9999-12-31T23:59:59.000001-00:01");
+        assert_eq!(micro.unwrap().unwrap(), "10000-01-01T00:00:59.000001Z");
     }
 }

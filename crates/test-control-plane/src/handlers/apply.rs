@@ -78,6 +78,9 @@ impl ApiServer {
         let live = served_value(request.kind, old);
         let applied = self.merge(request, Some(&live), config, options)?;
         let mut new = self.decode_applied(request, applied.object, config)?;
+        if config.value.get("data").is_none() && old.data.is_some() {
+            new.data.clone_from(&old.data);
+        }
         check_namespace(request, &new)?;
         check_name(request, &new)?;
         if new.metadata().resource_version() != old.metadata().resource_version() {

@@ -104,10 +104,14 @@ impl ApiServer {
             }
         };
         check_name(request, &new)?;
-        self.check_types(kind, &mut new)?;
+        let wrong = |error| match source {
+            Source::Put(_) => error,
+            Source::Patch(patch) => self.undecodable(request, patch, error),
+        };
+        self.check_types(kind, &mut new).map_err(wrong)?;
         keep_reset(&mut new);
         crate::defaults::set_defaults(kind, self.config().feature_gates, &mut new);
-        self.normalize(kind, &mut new)?;
+        self.normalize(kind, &mut new).map_err(wrong)?;
         self.track(request, options, Some(old), &mut new)?;
         self.complete(request, old, &mut new);
         Ok((new, unconditional))

@@ -178,7 +178,12 @@ fn owner_references(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     for reference in metadata.owner_references() {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
         let api_version = text("apiVersion");
-        let version = api_version.rsplit('/').next().unwrap_or_default();
+        // Of what isn't a version with at most one group, the reference reads nothing.
+        let version = match api_version.split_once('/') {
+            Some((_, version)) if version.contains('/') => "",
+            Some((_, version)) => version,
+            None => api_version,
+        };
         for (member, value, message) in [
             ("apiVersion", version, "version must not be empty"),
             ("kind", text("kind"), "must not be empty"),

@@ -97,7 +97,9 @@ pub(super) fn pod_disruption_budget(subject: Subject<'_>, errors: &mut Vec<Field
 pub(super) fn count_or_percent(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
     let percent = value
         .as_str()
-        .and_then(|text| text.strip_suffix('%')?.parse::<u64>().ok());
+        .and_then(|text| text.strip_suffix('%'))
+        .filter(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        .map(|digits| digits.parse().unwrap_or(u64::MAX));
     let detail = match (value.as_i64(), percent) {
         (Some(n), _) if n < 0 => "must be greater than or equal to 0",
         (_, Some(n)) if n > 100 => "must not be greater than 100%",

@@ -1,11 +1,13 @@
 //! Rules of pods.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, inner, pod_template};
-use crate::members::list;
+use crate::kinds::Subresource;
+use crate::members::{list, list_at, text, text_at};
 use crate::route::Target;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
@@ -14,6 +16,11 @@ const IMMUTABLE: &str = "pod updates may not change fields other than \
      `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+    if subject.target == Target::Part(Subresource::Status)
+        && let Some(old) = subject.old
+    {
+        status(&subject.new.value, &old.value, errors);
+    }
     if subject.target != Target::Object {
         return;
     }
@@ -23,6 +30,27 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     pod_template::validate_images(spec, errors);
     if let Some(old) = subject.old {
         update(spec, old.value.get("spec").unwrap_or(&null), errors);
+    }
+}
+
+/// Upstream: `ValidatePodStatusUpdate`, of which these parts are here.
+fn status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+    let class = |pod: &Value| text_at(pod, "/status/qosClass").to_owned();
+    let (now, before) = (class(new), class(old));
+    if now != before {
+        let detail = "field is immutable";
+        errors.push(FieldError::invalid("status.qosClass", &json!(now), detail));
+    }
+    for (member, name) in [("podIPs", "status.podIPs"), ("hostIPs", "status.hostIPs")] {
+        let pointer = format!("/status/{member}");
+        for (i, ip) in list_at(new, &pointer).enumerate() {
+            let ip = text(ip, "ip");
+            if ip.parse::<IpAddr>().is_err() {
+                let field = format!("{name}[{i}]");
+                let detail = pod_template::IP_MESSAGE;
+                errors.push(FieldError::invalid(field, &json!(ip), detail));
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod scheduling;
 mod volumes;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
@@ -21,6 +22,9 @@ use crate::members::{list, text};
 
 /// What is wrong so far.
 pub(super) type Errors = Vec<FieldError>;
+
+/// What clients are told about an address that is none.
+pub(super) const IP_MESSAGE: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 
@@ -42,6 +46,7 @@ pub(super) fn validate_spec(
     volumes.extend(extra_volumes);
     Containers::new(&volumes).validate(spec, path, errors);
     host_network(spec, path, errors);
+    host_aliases(spec, path, errors);
     one_of(spec, "restartPolicy", &RESTART_POLICIES, path, errors);
     one_of(spec, "dnsPolicy", &DNS_POLICIES, path, errors);
     scheduling::node_selector(spec, path, errors);
@@ -98,6 +103,24 @@ pub(super) fn validate_images(spec: &Value, errors: &mut Errors) {
                 let field = format!("spec.{member}[{i}].image");
                 let detail = "must not have leading or trailing whitespace";
                 errors.push(FieldError::invalid(field, &json!(image), detail));
+            }
+        }
+    }
+}
+
+/// Upstream: `ValidateHostAliases`.
+fn host_aliases(spec: &Value, path: &str, errors: &mut Errors) {
+    for (i, alias) in list(spec, "hostAliases").enumerate() {
+        let path = format!("{path}.hostAliases[{i}]");
+        let ip = text(alias, "ip");
+        if ip.parse::<IpAddr>().is_err() {
+            let field = format!("{path}.ip");
+            errors.push(FieldError::invalid(field, &json!(ip), IP_MESSAGE));
+        }
+        for name in list(alias, "hostnames").filter_map(Value::as_str) {
+            for message in names::dns_subdomain(name) {
+                let field = format!("{path}.hostnames");
+                errors.push(FieldError::invalid(field, &json!(name), message));
             }
         }
     }

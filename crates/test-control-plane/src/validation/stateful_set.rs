@@ -10,6 +10,7 @@ use super::{
     FieldError, Subject, at, claim, label_selector, metadata, names, not_negative, pod_template,
 };
 use crate::kinds::Subresource;
+use crate::members::text_at;
 use crate::object::Draft;
 use crate::route::Target;
 
@@ -43,6 +44,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     if old_spec.is_none() {
         service_and_claims(spec, errors);
     }
+    claim_volumes(spec, errors);
     let template = Template {
         noun: "statefulset",
         kind: "StatefulSet",
@@ -169,6 +171,25 @@ fn service_and_claims(spec: &Value, errors: &mut Vec<FieldError>) {
         let path = format!("spec.volumeClaimTemplates[{i}].spec");
         let null = Value::Null;
         claim::validate_spec(template.get("spec").unwrap_or(&null), &path, errors);
+    }
+}
+
+/// The volumes that pods get for the claim templates, which are validated with those of the template.
+fn claim_volumes(spec: &Value, errors: &mut Vec<FieldError>) {
+    let of = |template: &Value| text_at(template, "/metadata/name").to_owned();
+    let claims: BTreeSet<String> = claim_templates(spec).map(of).collect();
+    for (i, name) in claims.iter().enumerate() {
+        let path = format!("spec.template.spec.volumes[{i}]");
+        let field = format!("{path}.name");
+        if name.is_empty() {
+            let claim = format!("{path}.persistentVolumeClaim.claimName");
+            errors.push(FieldError::required(claim, ""));
+            errors.push(FieldError::required(field, ""));
+            continue;
+        }
+        for message in names::dns_label(name) {
+            errors.push(FieldError::invalid(field.as_str(), &json!(name), message));
+        }
     }
 }
 

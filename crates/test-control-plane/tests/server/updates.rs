@@ -158,7 +158,17 @@ async fn a_value_of_the_wrong_type_is_refused_where_there_is_a_default() {
         .await;
     let path = format!("{DEPLOYMENTS}/web");
     let wrong = json!({"spec": {"strategy": "Recreate"}});
-    assert_eq!(patch(&plane, &path, &wrong).await.0, 400);
+    let (code, answer) = patch(&plane, &path, &wrong).await;
+    assert_eq!(code, 422, "{answer}");
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("is invalid: patch: Invalid value:"),
+        "{message}"
+    );
+    assert!(
+        message.contains("json: cannot unmarshal string"),
+        "{message}"
+    );
     plane.stop().await;
 }
 

@@ -37,6 +37,11 @@ pub(super) fn compare(expected: &[u8], actual: &[u8]) -> anyhow::Result<Differen
 
 fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differences) {
     match (expected, actual) {
+        (Node::Object(a), Node::Object(b)) if has_same_names(a, b) => {
+            for ((name, a), (_, b)) in a.iter().zip(b) {
+                walk(&format!("{path}.{}", unquoted(name)), a, b, found);
+            }
+        }
         (Node::Object(a), Node::Object(b)) => {
             for (name, node) in a {
                 let path = format!("{path}.{}", unquoted(name));
@@ -60,7 +65,13 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
             }
         }
         (Node::List(a), Node::List(b)) if a.len() == b.len() => {
-            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+            let (mut a, mut b): (Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect());
+            if path == ".metadata.managedFields" {
+                // They come in the order of their times, which differ from run to run.
+                a.sort_by_key(|entry| entry.manager());
+                b.sort_by_key(|entry| entry.manager());
+            }
+            for (index, (a, b)) in a.into_iter().zip(b).enumerate() {
                 walk(&format!("{path}[{index}]"), a, b, found);
             }
         }
@@ -73,7 +84,27 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
     }
 }
 
+/// Whether two objects have the same members in the same order, repeated ones included.
+fn has_same_names(one: &[(&[u8], Node<'_>)], other: &[(&[u8], Node<'_>)]) -> bool {
+    let mut pairs = one.iter().zip(other);
+    one.len() == other.len() && pairs.all(|((a, _), (b, _))| is_alike("", a, b))
+}
+
 impl Node<'_> {
+    /// What tells managers apart, if this is the entry of one.
+    fn manager(&self) -> [&[u8]; 3] {
+        ["\"manager\"", "\"operation\"", "\"subresource\""].map(|name| match self {
+            Self::Object(members) => members
+                .iter()
+                .find_map(|(found, value)| match value {
+                    Self::Text(text) if *found == name.as_bytes() => Some(*text),
+                    _ => None,
+                })
+                .unwrap_or_default(),
+            _ => &[],
+        })
+    }
+
     fn shown(&self) -> String {
         match self {
             Self::Text(text) => shown(text),
@@ -286,6 +317,29 @@ mod tests {
                 ".b: is missing",
                 ".d: expected nothing",
             ]
+        );
+    }
+
+    #[test]
+    fn repeated_members_are_compared_one_by_one() {
+        let twice = b"{\"a\":1,\"a\":2}";
+        assert_eq!(differences(twice, twice), (Vec::new(), Vec::new()));
+        let (values, _) = differences(twice, b"{\"a\":1,\"a\":3}");
+        assert_eq!(values, [".a: expected 2, is 3"]);
+    }
+
+    #[test]
+    fn managers_may_come_in_another_order() {
+        let entries = |one: &str, two: &str| {
+            let text = format!(r#"{{"metadata":{{"managedFields":[{one},{two}]}}}}"#);
+            text.into_bytes()
+        };
+        let (one, two) = (r#"{"manager":"a"}"#, r#"{"manager":"b","fieldsV1":{}}"#);
+        let found = differences(&entries(one, two), &entries(two, one));
+        assert_eq!(found, (Vec::new(), Vec::new()));
+        assert_eq!(
+            differences(&entries(one, two), &entries(one, one)).0.len(),
+            2
         );
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request, Response};
 use jiff::Timestamp;
 use kube::client::Body;
 use kube_test_control_plane::auth::Identity;
@@ -17,9 +18,12 @@ use statefulset_controller::{
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use super::stage::Stage;
+
+/// The name by which the recorded server knew the controller.
+const AGENT: &str = "kube-controller-manager";
 
 /// The seed of the controller's random parts.
 const SEED: u64 = 7;
@@ -66,7 +70,14 @@ impl Program {
     /// Starts the controller.
     pub(super) fn start(stage: &Stage) -> Self {
         let account = Identity::service_account("kube-system", "statefulset-controller");
-        let client = RestClient::from_service(with_latency(stage.plane().client_as(account)));
+        let service = stage.plane().service_as(account);
+        let service = service.map_request(|mut request: Request<Body>| {
+            let agent = HeaderValue::from_static(AGENT);
+            request.headers_mut().insert(USER_AGENT, agent);
+            request
+        });
+        let client = kube::Client::new(service, "default");
+        let client = RestClient::from_service(with_latency(client));
         let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
         let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
         let cancelled = CancellationToken::new();

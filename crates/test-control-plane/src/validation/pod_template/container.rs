@@ -79,6 +79,7 @@ impl<'a> Containers<'a> {
         one_of(container, member, &MESSAGE_POLICIES, path, errors);
         ports(container, path, errors);
         env::validate(container, path, errors);
+        env::sources(container, path, errors);
         self.mounts(container, path, errors);
         one_of(container, "imagePullPolicy", &PULL_POLICIES, path, errors);
         resources::validate(container, path, errors);

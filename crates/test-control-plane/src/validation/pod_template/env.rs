@@ -57,6 +57,35 @@ pub(super) fn validate(container: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
+/// Upstream: `ValidateEnvFrom`.
+pub(super) fn sources(container: &Value, path: &str, errors: &mut Errors) {
+    let field = format!("{path}.envFrom");
+    for (i, variables) in list(container, "envFrom").enumerate() {
+        let path = format!("{field}[{i}]");
+        let prefix = text(variables, "prefix");
+        if prefix
+            .chars()
+            .any(|c| c == '=' || !(' '..='~').contains(&c))
+        {
+            let field = format!("{path}.prefix");
+            errors.push(FieldError::invalid(field, &json!(prefix), NAME_MESSAGE));
+        }
+        let mut found = 0;
+        for member in ["configMapRef", "secretRef"] {
+            if let Some(source) = variables.get(member).filter(|source| !source.is_null()) {
+                found += 1;
+                required(source, "name", &format!("{path}.{member}"), errors);
+            }
+        }
+        let detail = match found {
+            0 => "must specify one of: `configMapRef` or `secretRef`",
+            1 => continue,
+            _ => "may not have more than one field specified at a time",
+        };
+        errors.push(FieldError::invalid(field.as_str(), &json!(""), detail));
+    }
+}
+
 /// Upstream: `validateEnvVarValueFrom`.
 fn value_from(source: &Value, has_value: bool, path: &str, errors: &mut Errors) {
     let given = SOURCES.map(|member| at(source, &format!("/{member}")));
