@@ -83,9 +83,9 @@ install-deny:
 
 # The database of advisories is another repository's: a machine that can't have it says so.
 deny: install-deny ## Check licences, sources and advisories of all dependencies with cargo-deny
-	@$(CARGO) deny --locked --all-features check --config .deny.toml bans licenses sources
-	@if $(CARGO) deny fetch --config .deny.toml db >/dev/null 2>&1; then \
-		$(CARGO) deny --locked --all-features check --disable-fetch --config .deny.toml advisories; \
+	@$(CARGO) deny --locked --config .deny.toml check --hide-inclusion-graph bans licenses sources
+	@if $(CARGO) deny --locked --config .deny.toml fetch db >/dev/null 2>&1; then \
+		$(CARGO) deny --locked --config .deny.toml check --disable-fetch advisories; \
 	else \
 		echo 'make deny: advisories are not checked, their database is not to be had here'; \
 	fi
