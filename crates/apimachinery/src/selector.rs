@@ -226,7 +226,11 @@ impl Requirement {
 
     fn matches(&self, labels: &impl LabelSet) -> bool {
         let value = labels.label(&self.key);
-        let listed = |value: &str| self.values.iter().any(|v| v == value);
+        let listed = |value: &str| {
+            self.values
+                .binary_search_by(|v| v.as_str().cmp(value))
+                .is_ok()
+        };
         match self.operator {
             Operator::In | Operator::Equals => value.is_some_and(listed),
             Operator::NotIn | Operator::NotEquals => !value.is_some_and(listed),

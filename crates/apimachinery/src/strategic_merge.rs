@@ -5,12 +5,14 @@
 mod directives;
 mod order;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use self::directives::{
     DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
-use self::order::{Identity, normalize};
+use self::order::{Identity, Positions, normalize};
 use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, find_type};
 
 /// Why a patch can't be applied.
@@ -116,7 +118,8 @@ fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
     }
     let mut merged = old.clone();
     if let Some(kept) = patch.get(RETAIN_KEYS).and_then(Value::as_array) {
-        merged.retain(|key, _| kept.iter().any(|k| k == key));
+        let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+        merged.retain(|key, _| kept.contains(key.as_str()));
     }
     for (key, value) in patch {
         if let Some(name) = key.strip_prefix(DELETE_FROM) {
@@ -157,7 +160,8 @@ fn identity(strategy: PatchStrategy) -> Identity {
 fn delete_values(merged: &mut Object, name: &str, values: &Value) {
     let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(Value::Array(list)) = merged.get_mut(name) {
-        list.retain(|item| !values.contains(item));
+        let values = Positions::of(Identity(None), values);
+        list.retain(|item| values.first(item).is_none());
     }
 }
 
@@ -201,21 +205,24 @@ fn merge_list(
     let strategy = known.strategy(name);
     let elements = known.member(name);
     let identity = identity(strategy);
-    let mut merged: Vec<Value> = old.to_vec();
+    let mut merged: Vec<Option<Value>> = old.iter().cloned().map(Some).collect();
+    let mut positions = Positions::of(identity, old);
     let mut added: Vec<Value> = Vec::new();
     match strategy {
         PatchStrategy::Replace => return Ok(patch.iter().map(without_directives).collect()),
         PatchStrategy::Merge => {
             added.extend_from_slice(patch);
             for item in patch {
-                if !merged.contains(item) {
-                    merged.push(item.clone());
+                if positions.first(item).is_none() {
+                    positions.add(item, merged.len());
+                    merged.push(Some(item.clone()));
                 }
             }
         }
         PatchStrategy::MergeBy(key) => {
             if patch.iter().any(|item| patch_of(item) == Some("replace")) {
                 merged.clear();
+                positions = Positions::of(identity, []);
             }
             for item in patch {
                 let directive = patch_of(item);
@@ -226,32 +233,34 @@ fn merge_list(
                     return Err(no_merge_key(item, key));
                 }
                 if directive == Some("delete") {
-                    merged.retain(|other| !identity.same(other, item));
+                    for position in positions.remove(item) {
+                        merged[position] = None;
+                    }
                     continue;
                 }
                 added.push(item.clone());
-                merge_item(elements, identity, &mut merged, item)?;
+                let found = positions.first(item);
+                if let Some(slot) = found.and_then(|position| merged[position].as_mut()) {
+                    merge_item(elements, slot, item)?;
+                } else {
+                    positions.add(item, merged.len());
+                    merged.push(Some(without_directives(item)));
+                }
             }
         }
     }
+    let merged = merged.into_iter().flatten().collect();
     Ok(normalize(identity, merged, order.unwrap_or(&added), old))
 }
 
-fn merge_item(
-    known: Known,
-    identity: Identity,
-    merged: &mut Vec<Value>,
-    item: &Value,
-) -> Merged<()> {
-    let found = identity.position(merged, item);
-    match (found.map(|i| &mut merged[i]), item) {
-        (Some(slot), Value::Object(patch)) => {
+fn merge_item(known: Known, slot: &mut Value, item: &Value) -> Merged<()> {
+    *slot = match item {
+        Value::Object(patch) => {
             let old = slot.as_object().cloned().unwrap_or_default();
-            *slot = Value::Object(merge_map(known, &old, patch)?);
+            Value::Object(merge_map(known, &old, patch)?)
         }
-        (Some(slot), _) => *slot = item.clone(),
-        (None, _) => merged.push(without_directives(item)),
-    }
+        _ => item.clone(),
+    };
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! From recorded data back to a set.
 
+use kube_apimachinery::json::parse;
 use kube_apimachinery::schema::{UnknownMembers, normalize};
 use kube_apimachinery::strategic_merge;
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ pub(crate) fn recorded_template(
     if revision.data.is_empty() {
         return Ok(None);
     }
-    let data: Value = serde_json::from_str(&revision.data).map_err(|_| Error::InvalidDocument)?;
+    let data = parse(&revision.data).map_err(|_| Error::InvalidDocument)?;
     let mut data = match data {
         Value::Null => return Ok(None),
         Value::Object(members) => members,
@@ -76,7 +77,7 @@ pub(crate) fn recorded_template(
             .map(|members| members.remove(DIRECTIVE));
         return Ok(Some(template));
     }
-    let merged = strategic_merge::apply(TEMPLATE_TYPE, &set.spec.template.to_value(), &template);
+    let merged = strategic_merge::apply(TEMPLATE_TYPE, &set.spec.template.to_value()?, &template);
     merged.map(Some).map_err(|source| Error::Merge {
         revision: revision.key(),
         source,

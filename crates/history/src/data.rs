@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
+use kube_apimachinery::json::{numbers_as_doubles, parse, to_go_string};
 use kube_apimachinery::schema::{
     UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
 };
 use serde_json::{Value, json};
 use statefulset_controller_util::stateful_set::PodTemplate;
+
+use crate::error::Error;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +24,7 @@ pub(crate) const DIRECTIVE: &str = "$patch";
 
 /// What a set's template would be recorded as.
 pub struct RevisionData {
-    template: PodTemplate,
+    template: Value,
     recorded: Arc<str>,
     /// The same in the form of v1.34 and later, where `recorded` has the form of earlier versions.
     newer_form: Option<Arc<str>>,
@@ -34,27 +36,41 @@ pub struct RevisionData {
 
 impl RevisionData {
     /// Builds the data of a template.
-    pub fn new(template: &PodTemplate) -> Self {
-        Self {
-            recorded: encode(template.to_value()),
-            template: template.clone(),
+    ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    pub fn new(template: &PodTemplate) -> Result<Self, Error> {
+        let template = template.to_value()?;
+        Ok(Self {
+            recorded: encode(template.clone()),
+            template,
             newer_form: None,
             known: OnceLock::new(),
-        }
+        })
     }
 
     /// Builds the data of a template as versions before 1.34 record it: an empty creation time is a
     /// member of its own, `null`. It equals the same revisions as [`Self::new`], and the revisions
     /// that those versions recorded: nothing rolls because of the form.
-    pub fn with_null_creation_time(template: &PodTemplate) -> Self {
-        let mut value = template.to_value();
+    ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    pub fn with_null_creation_time(template: &PodTemplate) -> Result<Self, Error> {
+        let newer = Self::new(template)?;
+        let mut value = newer.template.clone();
         add_null_creation_times(&mut value);
-        let newer = Self::new(template);
-        Self {
+        Ok(Self {
             recorded: encode(value),
             newer_form: Some(Arc::clone(newer.recorded())),
             ..newer
-        }
+        })
+    }
+
+    /// The template.
+    pub(crate) fn template(&self) -> &Value {
+        &self.template
     }
 
     /// The bytes that a new revision records: the whole template, unknown members included.
@@ -70,7 +86,7 @@ impl RevisionData {
 
     fn known_forms(&self) -> &[Arc<str>] {
         self.known.get_or_init(|| {
-            let Ok(known) = known_members(&self.template.to_value()) else {
+            let Ok(known) = known_members(&self.template) else {
                 return Vec::new();
             };
             let mut forms = vec![encode(known.clone())];
@@ -103,7 +119,7 @@ impl RevisionData {
         if self.known_forms().is_empty() {
             return false;
         }
-        let Ok(mut data) = serde_json::from_str::<Value>(data) else {
+        let Ok(mut data) = parse(data) else {
             return false;
         };
         let Some(template) = data.pointer_mut("/spec/template") else {
@@ -132,7 +148,7 @@ impl RevisionData {
     pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
         unknown_members_agree(
             TEMPLATE_TYPE,
-            &self.template.to_value(),
+            &self.template,
             recorded_template,
             &are_recorded_alike,
         )
@@ -140,8 +156,7 @@ impl RevisionData {
 
     /// The labels of the template; a revision carries them.
     pub(crate) fn template_labels(&self) -> BTreeMap<String, String> {
-        let template = self.template.to_value();
-        let labels = template["metadata"]["labels"].as_object();
+        let labels = self.template["metadata"]["labels"].as_object();
         labels
             .into_iter()
             .flatten()

@@ -1,5 +1,6 @@
 //! What can go wrong with revisions.
 
+use kube_apimachinery::json::ParseError;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::schema::DecodeError;
 use kube_apimachinery::strategic_merge::StrategicMergeError;
@@ -11,6 +12,9 @@ pub enum Error {
     /// The API server refused, or can't be reached.
     #[error("{0}")]
     Api(#[from] ApiError),
+    /// The set's template has no JSON value.
+    #[error("cannot read spec.template: {0}")]
+    Template(#[from] ParseError),
     /// Recorded data isn't a JSON object.
     #[error("invalid JSON document")]
     InvalidDocument,

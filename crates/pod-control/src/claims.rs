@@ -52,8 +52,13 @@ impl RealStatefulPodControl {
             }
             Ok(Some(_)) => Ok(()),
             Ok(None) => {
-                let new_claim = NewClaim::new(set, template, pod.ordinal());
-                let created = self.objects.create_claim(set, &new_claim).await;
+                let created = match NewClaim::new(set, template, pod.ordinal()) {
+                    Ok(new_claim) => self.objects.create_claim(set, &new_claim).await,
+                    Err(error) => Err(ApiError::InvalidRequest(format!(
+                        "cannot read claim template {}: {error}",
+                        template.name
+                    ))),
+                };
                 if !created.as_ref().is_err_and(ApiError::is_already_exists) {
                     self.record_claim_event(set, pod, &claim, created.as_ref().err());
                 }

@@ -89,7 +89,10 @@ impl ObjectManager for FakeObjectManager {
         if stored.is_some_and(|stored| !stored.is_created()) {
             self.pods.delete(pod.namespace(), &pod.name)?;
         }
-        self.pods.create(pod.to_value()).map(drop)
+        let json = pod.to_value().map_err(|error| {
+            Error::InvalidRequest(format!("cannot read the pod template: {error}"))
+        })?;
+        self.pods.create(json).map(drop)
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {

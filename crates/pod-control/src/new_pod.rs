@@ -1,6 +1,6 @@
 //! A pod that doesn't exist yet.
 
-use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::json::{ParseError, to_go_string};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::REVISION_LABEL;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -44,15 +44,23 @@ impl NewPod {
     }
 
     /// The object to POST. Members of the template that no type knows are in it.
-    pub fn body(&self) -> String {
-        to_go_string(&self.to_value())
+    ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    pub fn body(&self) -> Result<String, ParseError> {
+        Ok(to_go_string(&self.to_value()?))
     }
 
     /// The object to POST, as a value.
     ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    ///
     /// Upstream: `newStatefulSetPod`.
-    pub fn to_value(&self) -> Value {
-        let mut template = self.set.spec.template.to_value();
+    pub fn to_value(&self) -> Result<Value, ParseError> {
+        let mut template = self.set.spec.template.to_value()?;
         let mut metadata = Map::new();
         for member in ["labels", "annotations", "finalizers"] {
             match template["metadata"][member].take() {
@@ -79,7 +87,7 @@ impl NewPod {
         pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);
         self.set_host_name(object_member(&mut pod, "spec"));
         update_storage(&self.set, self.ordinal, &mut pod);
-        pod
+        Ok(pod)
     }
 
     /// Overwrites host name and subdomain, whatever the template says.

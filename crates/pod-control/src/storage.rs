@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::json::{ParseError, to_go_string};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
@@ -26,9 +26,13 @@ pub struct NewClaim {
 }
 
 impl NewClaim {
-    pub(crate) fn new(set: &StatefulSet, template: &ClaimTemplate, ordinal: Ordinal) -> Self {
+    pub(crate) fn new(
+        set: &StatefulSet,
+        template: &ClaimTemplate,
+        ordinal: Ordinal,
+    ) -> Result<Self, ParseError> {
         let name = claim_name(set, &template.name, ordinal);
-        let mut json = template.to_value();
+        let mut json = template.to_value()?;
         let metadata = object_member(&mut json, "metadata");
         metadata["name"] = Value::from(name.as_str());
         metadata["namespace"] = Value::from(set.namespace());
@@ -44,12 +48,12 @@ impl NewClaim {
                 json[member] = Value::from(value);
             }
         }
-        Self {
+        Ok(Self {
             template: template.name.clone(),
             name,
             namespace: set.namespace().into(),
             json,
-        }
+        })
     }
 
     /// The object to POST.
@@ -60,8 +64,13 @@ impl NewClaim {
 
 /// The claims of the set's pod with this ordinal, in the order of their templates.
 ///
+/// A template that has no JSON value is an error.
+///
 /// Upstream: `getPersistentVolumeClaims`.
-pub fn new_claims(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = NewClaim> {
+pub fn new_claims(
+    set: &StatefulSet,
+    ordinal: Ordinal,
+) -> impl Iterator<Item = Result<NewClaim, ParseError>> {
     let templates = set.spec.claim_templates.iter();
     templates.map(move |template| NewClaim::new(set, template, ordinal))
 }

@@ -111,6 +111,10 @@ impl DefaultStatefulSetControl {
         } else {
             RevisionData::new(template)
         };
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => return (failed(error.into()), None),
+        };
         let found = get_stateful_set_revisions(history, semantic, set, &data, sorted);
         let revisions = match found.await {
             Ok(revisions) => revisions,

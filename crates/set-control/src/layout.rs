@@ -12,9 +12,9 @@ use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
 #[cfg(test)]
 mod tests;
 
-/// How many missing pods one sync of a `Parallel` set creates at most: more than a cluster holds,
-/// and little enough that a set of two thousand million pods takes no more memory than others.
-const MISSING_PODS_MAX: usize = 100_000;
+/// How many missing pods one sync of a `Parallel` set creates at most, so that it ends while other
+/// sets wait and takes no memory for thousands of millions of pods.
+const MISSING_PODS_MAX: usize = 500;
 
 /// A set as of one of its revisions.
 #[derive(Clone)]

@@ -7,6 +7,7 @@
 mod cluster;
 mod control_plane;
 mod instructions;
+mod large_set;
 mod memory;
 mod report;
 mod throughput;
@@ -24,15 +25,18 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         [] => measure_all(),
-        // A part of it, which needs no valgrind.
+        // Parts of it, which need no valgrind.
         ["control-plane"] => print(&[control_plane::measure]),
+        ["large-set"] => print(&[large_set::measure]),
         // What the program runs itself with, in processes of their own.
         [instructions::CHILD, own, others] => instructions::child(own, others),
         [memory::CHILD, kind] => memory::child(kind),
         [control_plane::MEMORY_CHILD] => control_plane::memory_child(),
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
-        _ => Err(anyhow::anyhow!("takes no argument, or control-plane")),
+        _ => Err(anyhow::anyhow!(
+            "takes no argument, control-plane or large-set"
+        )),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,6 +55,7 @@ fn measure_all() -> anyhow::Result<()> {
         instructions::measure,
         memory::measure,
         throughput::measure,
+        large_set::measure,
         control_plane::measure,
     ];
     print(&parts)

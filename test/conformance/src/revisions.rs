@@ -49,7 +49,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         Ok(set) => set,
         Err(error) => return Ok(Verdict::broken(case.id, &error.into())),
     };
-    let data = RevisionData::new(&set.spec.template);
+    let data = RevisionData::new(&set.spec.template)?;
     let new = NewRevision::new(&set, &data, 1, 0);
     let mut differences = Vec::new();
     if **data.recorded() != *case.expect.patch {
@@ -71,14 +71,14 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
     }
     let pod = NewPod::new(&set, "", Ordinal::of_index(&zero_based(&set), 0));
     let claims: BTreeMap<String, Value> = new_claims(&set, Ordinal::from(0))
-        .map(|claim| (claim.template.to_string(), claim.json))
-        .collect();
+        .map(|claim| claim.map(|claim| (claim.template.to_string(), claim.json)))
+        .collect::<Result<_, _>>()?;
     let actual = json!({
         "hash": hash,
         "names": names,
         "labels": new.labels,
         "annotations": new.annotations,
-        "pod0": comparable_pod(pod.to_value()),
+        "pod0": comparable_pod(pod.to_value()?),
         "claims0": claims,
     });
     let or_empty = |value: Value| if value.is_null() { json!({}) } else { value };

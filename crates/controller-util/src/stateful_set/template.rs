@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kube_apimachinery::json::{ParseError, parse};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -30,8 +31,12 @@ impl PodTemplate {
     }
 
     /// The template as a JSON value.
-    pub fn to_value(&self) -> Value {
-        serde_json::from_str(self.as_json()).expect("a template is only ever made from valid JSON")
+    ///
+    /// # Errors
+    ///
+    /// The template nests too deep, or holds a number that no double holds.
+    pub fn to_value(&self) -> Result<Value, ParseError> {
+        parse(self.as_json())
     }
 }
 
@@ -75,8 +80,11 @@ impl ClaimTemplate {
     }
 
     /// The template as a JSON value.
-    pub fn to_value(&self) -> Value {
-        serde_json::from_str(self.json.as_str())
-            .expect("a template is only ever made from valid JSON")
+    ///
+    /// # Errors
+    ///
+    /// The template nests too deep, or holds a number that no double holds.
+    pub fn to_value(&self) -> Result<Value, ParseError> {
+        parse(self.json.as_str())
     }
 }

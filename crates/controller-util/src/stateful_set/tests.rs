@@ -27,6 +27,49 @@ fn templates_and_metadata_are_kept_verbatim() {
 }
 
 #[test]
+fn a_template_without_a_json_value_is_an_error_when_it_is_read() {
+    for value in ["1e400", r#""\ud800""#] {
+        let set = SET.replace("1.0", value).replace("true", value);
+        let set = StatefulSet::decode(&set).unwrap();
+        assert!(set.spec.template.to_value().is_err(), "{value}");
+        assert!(set.spec.claim_templates[0].to_value().is_err(), "{value}");
+    }
+}
+
+#[test]
+fn of_claim_templates_with_one_name_the_last_counts() {
+    let template = |name: &str, size: u32| serde_json::json!({"metadata": {"name": name}, "spec": {"size": size}});
+    let templates = [template("a", 1), template("b", 2), template("a", 3)];
+    let set = serde_json::json!({
+        "metadata": {"name": "web"}, "spec": {"volumeClaimTemplates": templates},
+    });
+    let set = StatefulSet::decode(&set.to_string()).unwrap();
+    let sizes: Vec<_> = set
+        .spec
+        .claim_templates
+        .iter()
+        .map(|t| t.to_value().unwrap())
+        .collect();
+    assert_eq!(sizes, [template("b", 2), template("a", 3)]);
+}
+
+#[test]
+fn a_selector_is_compiled_or_its_error_kept() {
+    let set = |selector: &str| {
+        let text = format!(r#"{{"metadata":{{"name":"web"}},"spec":{{"selector":{selector}}}}}"#);
+        StatefulSet::decode(&text).unwrap().spec.selector
+    };
+    let selector = set(r#"{"matchLabels":{"app":"web"}}"#);
+    assert_eq!(selector.match_labels()["app"], "web");
+    let labels: Labels = [("app", "web")].into_iter().collect();
+    assert!(selector.compiled().unwrap().matches(&labels));
+    let wrong = set(r#"{"matchExpressions":[{"key":"app","operator":"Near"}]}"#);
+    let error = wrong.compiled().unwrap_err().to_string();
+    assert_eq!(error, r#""Near" is not a valid label selector operator"#);
+    assert!(!set("null").compiled().unwrap().matches(&labels));
+}
+
+#[test]
 fn events_name_the_set_as_it_was_read() {
     let reference = StatefulSet::decode(SET).unwrap().object_reference();
     let expected = ObjectReference {
@@ -94,7 +137,7 @@ fn a_typed_set_encodes_as_go_does() {
             .unwrap();
     let set = StatefulSet::try_from(&typed).unwrap();
     assert_eq!(
-        set.spec.template.to_value(),
+        set.spec.template.to_value().unwrap(),
         serde_json::json!({"metadata":{},"spec":{"containers":[{"name":"c","resources":{}}]}})
     );
 }
@@ -107,7 +150,7 @@ fn typed_claim_templates_encode_as_go_does_and_a_set_without_a_spec_has_the_defa
     .unwrap();
     let set = StatefulSet::try_from(&typed).unwrap();
     assert_eq!(
-        set.spec.claim_templates[0].to_value(),
+        set.spec.claim_templates[0].to_value().unwrap(),
         serde_json::json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "data"}, "spec": {"resources": {}}, "status": {},

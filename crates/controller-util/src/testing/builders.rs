@@ -272,7 +272,11 @@ pub fn pod(set: &StatefulSet, ordinal: impl Display) -> Builder<Pod> {
             json!({"name": template.name, "persistentVolumeClaim": {"claimName": claim}})
         })
         .collect();
-    let template = set.spec.template.to_value();
+    let template = set
+        .spec
+        .template
+        .to_value()
+        .expect("a template of a test is JSON");
     let mut labels = template["metadata"]["labels"].clone();
     labels[POD_NAME_LABEL] = name.as_str().into();
     labels[POD_INDEX_LABEL] = ordinal.to_string().into();

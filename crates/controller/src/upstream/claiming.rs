@@ -73,7 +73,12 @@ async fn test_adopt_orphan_revisions() {
     // what the controller records, under the name that this gives.
     let revision = |set: &Builder<StatefulSet>, number: i64| {
         let set = set.build();
-        let revision = NewRevision::new(&set, &RevisionData::new(&set.spec.template), number, 0);
+        let revision = NewRevision::new(
+            &set,
+            &RevisionData::new(&set.spec.template).unwrap(),
+            number,
+            0,
+        );
         let mut object: Value = serde_json::from_str(&revision.body(&revision.name)).unwrap();
         object["metadata"]["namespace"] = upstream::NAMESPACE.into();
         object["metadata"]["uid"] = format!("{}-uid", revision.name).into();
@@ -118,7 +123,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             controller.api.load(&PODS, pod.text());
             controller.cache_pod(pod);
             for claim in new_claims(&built, ordinal.into()) {
-                objects.claims.put(claim.json);
+                objects.claims.put(claim.unwrap().json);
             }
         }
         controller

@@ -51,10 +51,10 @@ fn data_that_isnt_an_object_is_refused() {
 #[test]
 fn the_template_alone_is_taken_back() {
     let old = builders::set("web").image("registry.example/app:1").build();
-    let applied = apply(RevisionData::new(&old.spec.template).recorded()).unwrap();
+    let applied = apply(RevisionData::new(&old.spec.template).unwrap().recorded()).unwrap();
     assert_eq!(
-        applied.spec.template.to_value(),
-        old.spec.template.to_value()
+        applied.spec.template.to_value().unwrap(),
+        old.spec.template.to_value().unwrap()
     );
     assert!(!applied.spec.template.as_json().contains("$patch"));
     assert_eq!(applied.spec.replicas, 1);
@@ -68,7 +68,7 @@ fn unknown_members_of_the_recorded_template_survive() {
     )
     .unwrap();
     assert_eq!(
-        applied.spec.template.to_value(),
+        applied.spec.template.to_value().unwrap(),
         serde_json::json!({
             "metadata": {"future": 1},
             "spec": {"containers": [{"name": "c", "future": {"x": [1.5]}, "resources": {}}]},
@@ -94,7 +94,7 @@ fn integers_stay_exact_on_the_way_back() {
         r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9007199254740993}}}}"#,
     )
     .unwrap();
-    let template = applied.spec.template.to_value();
+    let template = applied.spec.template.to_value().unwrap();
     assert_eq!(
         template["spec"]["terminationGracePeriodSeconds"],
         9_007_199_254_740_993_i64
@@ -107,7 +107,7 @@ fn a_template_that_isnt_a_replacement_is_merged_by_the_keys_of_its_lists() {
         r#"{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"other"},{"name":"sidecar"}]}}}}"#,
     )
     .unwrap();
-    let template = applied.spec.template.to_value();
+    let template = applied.spec.template.to_value().unwrap();
     let containers = template["spec"]["containers"].as_array().unwrap();
     let image = |name: &str| {
         let container = containers
@@ -129,7 +129,7 @@ fn a_template_that_isnt_a_replacement_is_merged_by_the_keys_of_its_lists() {
 fn a_null_template_is_an_empty_one() {
     let applied = apply(r#"{"spec":{"template":null}}"#).unwrap();
     assert_eq!(
-        applied.spec.template.to_value(),
+        applied.spec.template.to_value().unwrap(),
         serde_json::json!({"metadata": {}, "spec": {"containers": null}})
     );
 }

@@ -16,12 +16,19 @@ fn plain() -> StatefulSet {
 
 /// The data that a controller which keeps everything records of a set.
 fn recorded(set: &StatefulSet) -> String {
-    RevisionData::new(&set.spec.template).recorded().to_string()
+    RevisionData::new(&set.spec.template)
+        .unwrap()
+        .recorded()
+        .to_string()
 }
 
 fn matches(set: &StatefulSet, data: &str) -> bool {
     let revision = builders::revision(set, "web-1", 1, data).build();
-    matches_semantically(set, &RevisionData::new(&set.spec.template), &revision)
+    matches_semantically(
+        set,
+        &RevisionData::new(&set.spec.template).unwrap(),
+        &revision,
+    )
 }
 
 fn edited(set: &StatefulSet, edit: impl FnOnce(&mut Value)) -> String {
@@ -162,7 +169,10 @@ fn unknown_members_are_compared_in_their_container() {
 fn equal_revisions_are_found_in_order_by_their_bytes() {
     let set = plain();
     let future = self::set(|set| set.with("spec.template.spec.future", 1));
-    let data = RevisionData::new(&PodTemplate::from_value(&set.spec.template.to_value()));
+    let data = RevisionData::new(&PodTemplate::from_value(
+        &set.spec.template.to_value().unwrap(),
+    ))
+    .unwrap();
     let revisions: Vec<_> = [
         ("a", recorded(&set)),
         ("b", recorded(&set).replace(':', ": ")),

@@ -6,6 +6,7 @@ fn data(template: &str) -> RevisionData {
     RevisionData::new(&PodTemplate::from_value(
         &serde_json::from_str(template).unwrap(),
     ))
+    .unwrap()
 }
 
 fn record(template: &str) -> String {
@@ -203,7 +204,7 @@ fn versions_before_1_34_recorded_empty_creation_times() {
         ),
     ] {
         let value = serde_json::from_str(template).unwrap();
-        let old = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value));
+        let old = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value)).unwrap();
         assert_eq!(**old.recorded(), record(expected), "{template}");
     }
 }
@@ -213,14 +214,15 @@ fn the_older_form_equals_what_either_version_recorded() {
     let template = r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":null}}"#;
     let newer = data(template);
     let value = serde_json::from_str(template).unwrap();
-    let older = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value));
+    let older = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value)).unwrap();
     assert_ne!(older.recorded(), newer.recorded());
     assert!(older.equals(older.recorded()) && older.equals(newer.recorded()));
     // The other way it takes the semantic comparison.
     assert!(!newer.equals(older.recorded()));
 
     let value = serde_json::from_str(&template.replacen('{', r#"{"future":1,"#, 1)).unwrap();
-    let with_unknown = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value));
+    let with_unknown =
+        RevisionData::with_null_creation_time(&PodTemplate::from_value(&value)).unwrap();
     assert!(with_unknown.equals(older.recorded()) && with_unknown.equals(newer.recorded()));
     assert!(older.equals(with_unknown.recorded()));
     assert!(!newer.equals(with_unknown.recorded()));

@@ -73,7 +73,7 @@ fn web() -> StatefulSet {
 }
 
 fn new_revision(set: &StatefulSet) -> NewRevision {
-    NewRevision::new(set, &RevisionData::new(&set.spec.template), 4, 0)
+    NewRevision::new(set, &RevisionData::new(&set.spec.template).unwrap(), 4, 0)
 }
 
 fn everything() -> Selector {
@@ -152,7 +152,8 @@ async fn names_taken_by_other_data_are_passed_over_and_the_label_keeps_the_first
 async fn probing_begins_at_the_collision_count_given() {
     for server in Server::both() {
         let set = web();
-        let revision = NewRevision::new(&set, &RevisionData::new(&set.spec.template), 4, 7);
+        let revision =
+            NewRevision::new(&set, &RevisionData::new(&set.spec.template).unwrap(), 4, 7);
         let created = server
             .history()
             .create_controller_revision(&set, &revision, 7)

@@ -7,7 +7,7 @@ use super::*;
 fn revision(set: &StatefulSet, collision_count: i32) -> NewRevision {
     NewRevision::new(
         set,
-        &RevisionData::new(&set.spec.template),
+        &RevisionData::new(&set.spec.template).unwrap(),
         3,
         collision_count,
     )
@@ -20,14 +20,20 @@ const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containe
 fn name_and_label_come_from_the_reference_hash() {
     let template: Value = serde_json::from_str(TEMPLATE).unwrap();
     let set = builders::set("web").with("spec.template", template).build();
-    assert_eq!(RevisionData::new(&set.spec.template).recorded().len(), 424);
+    assert_eq!(
+        RevisionData::new(&set.spec.template)
+            .unwrap()
+            .recorded()
+            .len(),
+        424
+    );
     for (collisions, hash) in [(0, "6bf549676b"), (1, "6bf549676c"), (10, "6d5bb849fc")] {
         let revision = revision(&set, collisions);
         assert_eq!(revision.name, format!("web-{hash}"));
         assert_eq!(revision.labels[HASH_LABEL], hash);
     }
     // Vector B: the same, as versions before 1.34 recorded it.
-    let older = RevisionData::with_null_creation_time(&set.spec.template);
+    let older = RevisionData::with_null_creation_time(&set.spec.template).unwrap();
     assert_eq!(older.recorded().len(), 449);
     let older = NewRevision::new(&set, &older, 3, 0);
     assert_eq!(older.name, "web-799ffc7d7b");

@@ -40,7 +40,12 @@ fn setup() -> Setup {
 
 impl Setup {
     fn new_revision(&self) -> NewRevision {
-        NewRevision::new(&self.set, &RevisionData::new(&self.set.spec.template), 2, 0)
+        NewRevision::new(
+            &self.set,
+            &RevisionData::new(&self.set.spec.template).unwrap(),
+            2,
+            0,
+        )
     }
 
     fn requests(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::data::RevisionData;
 use crate::new_revision::NewRevision;
 
 fn data(set: &StatefulSet) -> RevisionData {
-    RevisionData::new(&set.spec.template)
+    RevisionData::new(&set.spec.template).unwrap()
 }
 
 fn recorded(set: &StatefulSet, number: i64) -> Arc<ControllerRevision> {

@@ -16,7 +16,8 @@ use crate::new_pod::NewPod;
 ///
 /// Upstream: `newStatefulSetPod`.
 pub fn stateful_set_pod(set: &StatefulSet, ordinal: i32) -> Value {
-    let mut pod = NewPod::new(set, "", Ordinal::from(ordinal)).to_value();
+    let pod = NewPod::new(set, "", Ordinal::from(ordinal)).to_value();
+    let mut pod = pod.expect("the template of a test is JSON");
     if let Value::Object(labels) = &mut pod["metadata"]["labels"] {
         labels.remove(REVISION_LABEL);
     }

@@ -6,8 +6,8 @@ use super::*;
 
 fn body(set: &Builder<StatefulSet>, ordinal: i32) -> Value {
     let pod = NewPod::new(&set.build(), "web-1", Ordinal::from(ordinal));
-    let body: Value = serde_json::from_str(&pod.body()).unwrap();
-    assert_eq!(body, pod.to_value());
+    let body: Value = serde_json::from_str(&pod.body().unwrap()).unwrap();
+    assert_eq!(body, pod.to_value().unwrap());
     body
 }
 
@@ -111,7 +111,11 @@ fn unknown_members_of_the_template_survive() {
     assert_eq!(spec["future"], json!({"b": 1, "a": [2.5]}));
     assert_eq!(spec["containers"][0]["future"], "<&>");
     let pod = NewPod::new(&set.build(), "web-1", Ordinal::from(0));
-    assert!(pod.body().contains(r#""future":"\u003c\u0026\u003e""#));
+    assert!(
+        pod.body()
+            .unwrap()
+            .contains(r#""future":"\u003c\u0026\u003e""#)
+    );
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn the_pod_comes_from_the_set_that_it_was_made_for() {
     let old = builders::set("web").image("registry.example/app:0").build();
     let pod = NewPod::new(&old, "web-0", Ordinal::from(1));
     assert_eq!(
-        pod.to_value()["spec"]["containers"][0]["image"],
+        pod.to_value().unwrap()["spec"]["containers"][0]["image"],
         "registry.example/app:0"
     );
 }

@@ -81,10 +81,10 @@ impl SetReader for RealObjectManager {
 #[async_trait]
 impl ObjectManager for RealObjectManager {
     async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
-        let answer = self
-            .client
-            .create(&PODS, pod.namespace(), pod.body())
-            .await?;
+        let body = pod.body().map_err(|error| {
+            Error::InvalidRequest(format!("cannot read the pod template: {error}"))
+        })?;
+        let answer = self.client.create(&PODS, pod.namespace(), body).await?;
         self.written::<Pod>(set, TrackedResource::Pods, &answer);
         Ok(())
     }

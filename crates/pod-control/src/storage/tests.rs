@@ -12,7 +12,8 @@ fn web() -> Builder<StatefulSet> {
 }
 
 fn one_claim(set: &Builder<StatefulSet>) -> NewClaim {
-    new_claims(&set.build(), Ordinal::from(2)).next().unwrap()
+    let claim = new_claims(&set.build(), Ordinal::from(2)).next().unwrap();
+    claim.unwrap()
 }
 
 #[test]
@@ -74,7 +75,8 @@ fn of_templates_with_one_name_the_last_counts() {
         .claim_template("data")
         .with("spec.volumeClaimTemplates.2.spec.storageClassName", "fast")
         .build();
-    let claims: Vec<NewClaim> = new_claims(&set, Ordinal::from(0)).collect();
+    let claims = new_claims(&set, Ordinal::from(0));
+    let claims: Vec<NewClaim> = claims.collect::<Result<_, _>>().unwrap();
     let names: Vec<&str> = claims.iter().map(|claim| &*claim.name).collect();
     assert_eq!(names, ["logs-web-0", "data-web-0"]);
     assert_eq!(claims[1].json["spec"]["storageClassName"], "fast");

@@ -30,7 +30,7 @@ pub(super) fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
 ///
 /// Upstream: `newStatefulSetPod`.
 pub(super) fn pod(set: &StatefulSet, ordinal: i32) -> Builder<Pod> {
-    Builder::from_json(new_pod(set, ordinal).to_value()).without_label(REVISION_LABEL)
+    Builder::from_json(new_pod(set, ordinal).to_value().unwrap()).without_label(REVISION_LABEL)
 }
 
 /// The first pod with another pod's name in its name label.
@@ -41,7 +41,8 @@ pub(super) fn misnamed_pod(set: &StatefulSet) -> Builder<Pod> {
 /// The claim of the first pod, owned by nobody.
 pub(super) fn claim(set: &StatefulSet) -> Builder<Claim> {
     let mut claims = new_claims(set, Ordinal::from(0));
-    Builder::from_json(claims.next().expect("there is a claim template").json)
+    let claim = claims.next().expect("there is a claim template");
+    Builder::from_json(claim.unwrap().json)
 }
 
 /// A place in a set with a pod of this name and uid in it, both its own.

@@ -89,7 +89,8 @@ fn test_get_persistent_volume_claims() {
             .with("spec.selector.matchLabels", selector)
             .with("spec.volumeClaimTemplates.0.metadata.labels", template)
             .build();
-        let claims: Vec<_> = new_claims(&set, Ordinal::from(0)).collect();
+        let claims = new_claims(&set, Ordinal::from(0));
+        let claims: Vec<_> = claims.collect::<Result<_, _>>().unwrap();
         assert_eq!(claims.len(), 1);
         assert_eq!(&*claims[0].template, "datadir");
         let mut claim = claims[0].json.clone();

@@ -120,7 +120,7 @@ impl Cluster {
 /// The name that a set's revision is created under.
 fn revision_name(set: &Builder<StatefulSet>) -> String {
     let set = set.build();
-    let data = RevisionData::new(&set.spec.template);
+    let data = RevisionData::new(&set.spec.template).unwrap();
     statefulset_history::NewRevision::new(&set, &data, 1, 0).name
 }
 

@@ -140,7 +140,7 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
         let PodSlot::Missing(pod) = slot else {
             panic!("{slot:?}")
         };
-        let image = &pod.to_value()["spec"]["containers"][0]["image"];
+        let image = &pod.to_value().unwrap()["spec"]["containers"][0]["image"];
         let is_current = image == "registry.example/app:old";
         assert_eq!(
             is_current,

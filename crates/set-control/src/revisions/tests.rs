@@ -14,7 +14,10 @@ fn web(image: &str) -> Builder<StatefulSet> {
 /// The data of a set with this image.
 fn data(image: &str) -> String {
     let set = web(image).build();
-    RevisionData::new(&set.spec.template).recorded().to_string()
+    RevisionData::new(&set.spec.template)
+        .unwrap()
+        .recorded()
+        .to_string()
 }
 
 struct Setup {
@@ -53,7 +56,7 @@ impl Setup {
         let mut sorted = self.history.revisions.cache().list();
         sort_controller_revisions(&mut sorted);
         let set = set.build();
-        let data = RevisionData::new(&set.spec.template);
+        let data = RevisionData::new(&set.spec.template).unwrap();
         get_stateful_set_revisions(&self.history, semantic, &set, &data, &sorted).await
     }
 
@@ -130,7 +133,7 @@ async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt
     let set = web("1").build();
     let revision = |data: &str| builders::revision(&set, "web-a", 1, data).build();
     let (matching, other) = (revision(&older("1")), revision(&data("2")));
-    let template = RevisionData::new(&set.spec.template);
+    let template = RevisionData::new(&set.spec.template).unwrap();
     let matches = |set: &StatefulSet, revision: &ControllerRevision| {
         setup.semantic.matches(set, &template, revision)
     };
@@ -158,7 +161,7 @@ fn a_match_is_remembered_for_the_template_that_it_was_found_for() {
     let revision = builders::revision(&set, "web-a", 1, &older("1")).build();
     let matches = |image: &str| {
         // As an API server has it that has changed a stored template: the generation stays.
-        let template = RevisionData::new(&web(image).build().spec.template);
+        let template = RevisionData::new(&web(image).build().spec.template).unwrap();
         setup.semantic.matches(&set, &template, &revision)
     };
     assert!(matches("1"));
@@ -198,7 +201,7 @@ async fn a_raised_revision_that_is_current_too_is_so_with_its_old_number() {
 async fn collisions_count_on_from_the_recorded_number() {
     let setup = setup();
     let set = web("1").with("status.collisionCount", 5);
-    let template = RevisionData::new(&set.build().spec.template);
+    let template = RevisionData::new(&set.build().spec.template).unwrap();
     let revision = NewRevision::new(&set.build(), &template, 1, 5);
     setup.load(&revision.name, 1, &data("2"));
     let found = setup.find(&set).await;
@@ -229,7 +232,10 @@ fn future(value: Value) -> Builder<StatefulSet> {
 /// The data of that set.
 fn future_data(value: Value) -> String {
     let set = future(value).build();
-    RevisionData::new(&set.spec.template).recorded().to_string()
+    RevisionData::new(&set.spec.template)
+        .unwrap()
+        .recorded()
+        .to_string()
 }
 
 #[tokio::test]

@@ -102,6 +102,7 @@ fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Resul
         return Err(format!("pod {name} has other volumes than the set wants"));
     }
     for claim in new_claims(set, ordinal) {
+        let claim = claim.map_err(|error| error.to_string())?;
         let stored = objects.claims.cache().get(set.namespace(), &claim.name);
         let claim = stored.ok_or_else(|| format!("claim {} is missing", claim.name))?;
         check_owners(set, pod, ordinal, &claim.owner_references)

@@ -138,7 +138,7 @@ impl Server {
         // The name is the hash of the bytes, so these are the bytes that the server recorded.
         let renamed = NewRevision {
             data: revision.data.to_string().into(),
-            ..NewRevision::new(&set, &RevisionData::new(&set.spec.template), 1, 0)
+            ..NewRevision::new(&set, &RevisionData::new(&set.spec.template).unwrap(), 1, 0)
         };
         assert_eq!(renamed.name_for(0), name);
         Arc::new(revision)
@@ -152,7 +152,7 @@ async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     let revisions: Vec<_> = revisions.iter().map(|server| server.revision()).collect();
     let semantic = SemanticMatches::new();
     for _ in 0..times {
-        let data = RevisionData::new(&set.spec.template);
+        let data = RevisionData::new(&set.spec.template).unwrap();
         let found = get_stateful_set_revisions(&history, Some(&semantic), set, &data, &revisions);
         let found = found.await.unwrap();
         assert_eq!(found.current, *revisions.last().unwrap());
@@ -170,7 +170,7 @@ async fn creates_for_older_set(
     revisions: &[Arc<ControllerRevision>],
 ) -> bool {
     let (set, history) = (V1_33.set(), FakeHistory::default());
-    let data = RevisionData::new(&set.spec.template);
+    let data = RevisionData::new(&set.spec.template).unwrap();
     let found = get_stateful_set_revisions(&history, semantic, &set, &data, revisions);
     let update = found.await.unwrap().update;
     let created = history.create_tracker.requests() == 1;
@@ -193,7 +193,7 @@ mod test_stateful_set_compatibility {
         #[tokio::test]
         async fn only_the_meaning_of_the_older_servers_revision_is_that_of_its_set() {
             let revision = V1_33.revision();
-            let data = RevisionData::new(&V1_33.set().spec.template);
+            let data = RevisionData::new(&V1_33.set().spec.template).unwrap();
             assert_ne!(**data.recorded(), *revision.data);
             assert!(creates_for_older_set(None, &[Arc::clone(&revision)]).await);
             assert!(!creates_for_older_set(Some(&SemanticMatches::new()), &[revision]).await);
@@ -202,7 +202,7 @@ mod test_stateful_set_compatibility {
         #[tokio::test]
         async fn a_set_that_still_has_the_empty_time_takes_the_revision_of_its_bytes() {
             let (set, revision) = (V1_33.stored_set(), V1_33.revision());
-            let data = RevisionData::new(&set.spec.template);
+            let data = RevisionData::new(&set.spec.template).unwrap();
             assert_eq!(**data.recorded(), *revision.data);
             takes_the_last(&set, &[V1_33], 2).await;
         }

@@ -140,14 +140,15 @@ impl World {
         ordinal(pod).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
-    /// Scales up with all pods pending from their creation, in two syncs at most.
+    /// Scales up with all pods pending from their creation: in two syncs at most, as upstream does,
+    /// and one more for every 500 pods, which is what one sync creates here.
     ///
     /// Upstream: `parallelScaleUpStatefulSetControl`.
     pub(super) async fn parallel_scale_up(
         &mut self,
         invariants: Invariants,
     ) -> Result<(), Failure> {
-        for _ in 0..2 {
+        for _ in 0..2 + self.set.spec.replicas / 500 {
             for pod in self.objects.pods_of(&self.set) {
                 if !pod.is_created() {
                     self.objects

@@ -120,7 +120,7 @@ impl Drop for World {
 
 /// Edits the set's pod template.
 pub(super) fn edit_template(set: &mut StatefulSet, edit: impl FnOnce(&mut Value)) {
-    let mut template = set.spec.template.to_value();
+    let mut template = set.spec.template.to_value().unwrap();
     edit(&mut template);
     set.spec.template = PodTemplate::from_value(&template);
 }
@@ -133,7 +133,7 @@ pub(super) fn injected() -> ApiError {
 #[test]
 fn revisions_are_those_that_upstream_computes() {
     let mut set = upstream::set(3).build();
-    let data = RevisionData::new(&set.spec.template);
+    let data = RevisionData::new(&set.spec.template).unwrap();
     let expected = concat!(
         r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"foo":"bar"}},"spec":"#,
         r#"{"containers":[{"image":"nginx","name":"nginx","resources":{},"volumeMounts":"#,
@@ -142,12 +142,12 @@ fn revisions_are_those_that_upstream_computes() {
     );
     assert_eq!(**data.recorded(), *expected);
     let name = |set: &StatefulSet, count| {
-        let data = RevisionData::new(&set.spec.template);
+        let data = RevisionData::new(&set.spec.template).unwrap();
         NewRevision::new(set, &data, 1, count).name
     };
     // Only upstream's tests name revisions without a collision count.
     let uncounted = |set: &StatefulSet| {
-        let data = RevisionData::new(&set.spec.template);
+        let data = RevisionData::new(&set.spec.template).unwrap();
         controller_revision_name(set.name(), &hash_controller_revision(data.recorded(), None))
     };
     assert_eq!(uncounted(&set), "foo-5cf54b6f4c");

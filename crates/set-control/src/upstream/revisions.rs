@@ -18,7 +18,12 @@ use crate::control::StatefulSetControl as _;
 use crate::revisions::{SemanticMatches, get_stateful_set_revisions};
 
 fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
-    NewRevision::new(set, &RevisionData::new(&set.spec.template), number, 0)
+    NewRevision::new(
+        set,
+        &RevisionData::new(&set.spec.template).unwrap(),
+        number,
+        0,
+    )
 }
 
 /// The first three sets in a row, each with another template than the one before.
@@ -49,7 +54,7 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
         sort_controller_revisions(&mut revisions);
         assert_eq!(revisions.len(), existing);
         let semantic = SemanticMatches::new();
-        let template = RevisionData::new(&world.set.spec.template);
+        let template = RevisionData::new(&world.set.spec.template).unwrap();
         let found = get_stateful_set_revisions(
             &*world.history,
             Some(&semantic),
@@ -124,7 +129,7 @@ fn test_rolling_update_apply_revision() {
     let second = second.build();
     for wanted in [&first.build(), &second] {
         let applied = apply_revision(&second, &recorded(&new_revision(wanted, 1))).unwrap();
-        let template = |set: &StatefulSet| set.spec.template.to_value();
+        let template = |set: &StatefulSet| set.spec.template.to_value().unwrap();
         assert_eq!(template(&applied), template(wanted));
     }
 }

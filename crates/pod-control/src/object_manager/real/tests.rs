@@ -53,7 +53,10 @@ async fn a_pod_is_posted_and_its_version_awaited() {
     let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
     setup.objects.create_pod(&setup.set, &pod).await.unwrap();
     let request = setup.only_request();
-    assert_eq!((&*request.namespace, request.body), ("ns", pod.body()));
+    assert_eq!(
+        (&*request.namespace, request.body),
+        ("ns", pod.body().unwrap())
+    );
     assert_eq!(setup.log.take(), ["ns/web web-uid pods 41"]);
 }
 
@@ -114,7 +117,10 @@ async fn a_deletion_that_failed_isnt_awaited() {
 async fn a_claim_is_posted_and_its_version_awaited() {
     let setup = setup();
     setup.answer(Verb::Create, "persistentvolumeclaims", "43");
-    let claim = new_claims(&setup.set, Ordinal::from(0)).next().unwrap();
+    let claim = new_claims(&setup.set, Ordinal::from(0))
+        .next()
+        .unwrap()
+        .unwrap();
     setup
         .objects
         .create_claim(&setup.set, &claim)
@@ -188,7 +194,7 @@ async fn failures_are_handed_on_and_nothing_is_awaited() {
         setup.api.fail(rule);
     }
     let pod = NewPod::new(set, "web-1", Ordinal::from(0));
-    let claim = new_claims(set, Ordinal::from(0)).next().unwrap();
+    let claim = new_claims(set, Ordinal::from(0)).next().unwrap().unwrap();
     let live_pod = builders::pod(set, 0).live();
     let live_claim = builders::claim(set, "data", 0).live();
     for result in [

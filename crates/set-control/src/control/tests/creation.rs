@@ -306,11 +306,11 @@ async fn of_a_set_too_large_for_one_sync_the_rest_is_made_by_the_next_before_any
     pods.expect_claims_match_retention_policy()
         .returning(|_, _| Ok(true));
     pods.expect_create_stateful_pod()
-        .times(100_000)
+        .times(500)
         .returning(|_, _, _| Ok(()));
-    let set = web().replicas(100_001).parallel().build();
+    let set = web().replicas(501).parallel().build();
     let now = "2026-03-01T12:00:00Z".parse().unwrap();
     let outcome = control_over(pods).update_stateful_set(&set, &[], now).await;
     assert!(outcome.error.is_none());
-    assert_eq!(outcome.waiting, created("web-99999"));
+    assert_eq!(outcome.waiting, created("web-499"));
 }

@@ -1,5 +1,7 @@
 //! What becomes of status and error when something fails, and of a set that is going away.
 
+use statefulset_client::indexer::CachedObject as _;
+
 use super::*;
 
 #[tokio::test]
@@ -87,6 +89,39 @@ async fn a_pod_without_a_place_is_neither_counted_nor_written() {
     assert_eq!(cluster.pods().len(), 3);
     assert_eq!(cluster.objects.update_pod_tracker.requests(), 0);
     assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_template_without_a_json_value_is_an_error_of_its_set() {
+    let text = web()
+        .text()
+        .replace(r#""terminationGracePeriodSeconds":30"#, r#""future":1e400"#);
+    assert!(text.contains("1e400"));
+    let cluster = Cluster::new(FeatureGates::default());
+    cluster.store(&StatefulSet::decode(&text).unwrap());
+    let error = cluster.sync().await.error.unwrap().to_string();
+    assert!(
+        error.starts_with("cannot read spec.template: number out of range"),
+        "{error}"
+    );
+    assert!(cluster.pods().is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_template_without_a_json_value_keeps_the_pod_away() {
+    let set = web().claim_template("data");
+    let text = set
+        .text()
+        .replace(r#""storage":"1Gi""#, r#""storage":1e400"#);
+    assert!(text.contains("1e400"));
+    let cluster = Cluster::new(FeatureGates::default());
+    cluster.store(&StatefulSet::decode(&text).unwrap());
+    let error = cluster.sync().await.error.unwrap().to_string();
+    let expected =
+        "failed to create PVC data-web-0: cannot read claim template data: number out of range";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(cluster.pods().is_empty());
+    assert_eq!(cluster.recorder.drain().len(), 2);
 }
 
 #[tokio::test]

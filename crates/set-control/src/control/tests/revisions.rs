@@ -120,7 +120,7 @@ async fn a_revision_of_the_same_meaning_is_taken_where_the_gate_is_on() {
             ..FeatureGates::default()
         };
         let cluster = with_gates(&web(), gates);
-        let recorded = RevisionData::new(&cluster.set().spec.template);
+        let recorded = RevisionData::new(&cluster.set().spec.template).unwrap();
         let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();
         recorded["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
         let older = builders::revision(&cluster.set(), "older", 1, &recorded.to_string());
@@ -139,9 +139,9 @@ async fn a_revision_of_the_same_meaning_is_taken_where_the_gate_is_on() {
 fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
     let template = &set.spec.template;
     let data = if FeatureGates::at(version).revisions_record_null_creation_time() {
-        RevisionData::with_null_creation_time(template)
+        RevisionData::with_null_creation_time(template).unwrap()
     } else {
-        RevisionData::new(template)
+        RevisionData::new(template).unwrap()
     };
     data.recorded().to_string()
 }
