@@ -43,6 +43,11 @@ impl NewPod {
         self.set.namespace()
     }
 
+    /// The length of the template that it is built from.
+    pub(crate) fn template_bytes(&self) -> usize {
+        self.set.spec.template.as_json().len()
+    }
+
     /// The object to POST. Members of the template that no type knows are in it.
     ///
     /// # Errors

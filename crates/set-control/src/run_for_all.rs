@@ -1,6 +1,7 @@
 //! How a step is taken for every pod of a list: one after the other, or in growing batches.
 
 use futures::future::join_all;
+use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
 use crate::outcome::Waiting;
@@ -50,6 +51,8 @@ where
     match mode {
         Mode::Monotonic => {
             for item in items {
+                // Other sets get their turn, however many pods there are.
+                consume_budget().await;
                 if let Flow::Exit(waiting) = step(item).await? {
                     return Ok(Flow::Exit(waiting));
                 }
@@ -59,6 +62,7 @@ where
             let mut remaining = items;
             let mut size = 1;
             while !remaining.is_empty() {
+                consume_budget().await;
                 let (batch, rest) = remaining.split_at(size.min(remaining.len()));
                 run_batch(batch, noted, &step).await?;
                 size = (2 * batch.len()).min(MAX_BATCH_SIZE);
@@ -96,7 +100,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -123,6 +128,25 @@ mod tests {
             running.into_inner().unwrap().1,
             [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89]
         );
+    }
+
+    #[tokio::test]
+    async fn other_tasks_get_turns_among_many_pods() {
+        for mode in [Mode::Monotonic, Mode::Burst] {
+            let turns = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&turns);
+            let other = tokio::spawn(async move {
+                loop {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            });
+            let items = vec![(); 100_000];
+            let step = async |_item: &()| Ok(Flow::Continue);
+            run_for_all(&items, mode, &mut None, step).await.unwrap();
+            assert!(turns.load(Ordering::Relaxed) > 0, "{mode:?}");
+            other.abort();
+        }
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
+use tokio::sync::Semaphore;
 
 use super::ObjectManager;
 use crate::new_pod::NewPod;
@@ -23,6 +24,12 @@ use crate::storage::NewClaim;
 
 #[cfg(test)]
 mod tests;
+
+/// A pod template of at least this many bytes is large.
+const LARGE_TEMPLATE_BYTES: usize = 64 * 1024;
+/// How many pods of large templates are built and sent at a time: a batch has up to 500 of them, and
+/// each may take megabytes.
+const LARGE_PODS_MAX: usize = 4;
 
 /// Reads claims from a cache and everything else from the API server, where it writes, too. Every
 /// successful write is reported to the consistency store.
@@ -32,6 +39,8 @@ pub struct RealObjectManager {
     client: RestClient,
     claims: Arc<Indexer<Claim>>,
     consistency: Arc<dyn ConsistencyStore>,
+    /// Turns for pods of large templates.
+    large_pods: Semaphore,
 }
 
 impl RealObjectManager {
@@ -45,6 +54,7 @@ impl RealObjectManager {
             client,
             claims,
             consistency,
+            large_pods: Semaphore::new(LARGE_PODS_MAX),
         }
     }
 
@@ -81,6 +91,14 @@ impl SetReader for RealObjectManager {
 #[async_trait]
 impl ObjectManager for RealObjectManager {
     async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
+        let _turn = if pod.template_bytes() < LARGE_TEMPLATE_BYTES {
+            None
+        } else {
+            let turn = self.large_pods.acquire().await.ok();
+            // Building the last one has taken a while: other sets get their turn.
+            tokio::task::yield_now().await;
+            turn
+        };
         let body = pod.body().map_err(|error| {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;

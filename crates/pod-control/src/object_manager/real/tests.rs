@@ -1,5 +1,8 @@
 //! The requests for pods and claims, and what is reported about them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::join_all;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder};
@@ -44,6 +47,38 @@ impl Setup {
         self.api
             .react(verb, resource, move |_| Some(Ok(text.clone())));
     }
+}
+
+/// How many turns another task gets while 40 pods are created at once.
+async fn turns_of_others(filler: usize) -> usize {
+    let setup = setup();
+    setup.answer(Verb::Create, "pods", "41");
+    let note = "spec.template.metadata.annotations.note";
+    let set = builders::set("web").with(note, "x".repeat(filler)).build();
+    let pods: Vec<NewPod> = (0..40)
+        .map(|ordinal| NewPod::new(&set, "web-1", Ordinal::from(ordinal)))
+        .collect();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&turns);
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let created = pods.iter().map(|pod| setup.objects.create_pod(&set, pod));
+    assert!(join_all(created).await.iter().all(Result::is_ok));
+    other.abort();
+    turns.load(Ordering::Relaxed)
+}
+
+#[tokio::test]
+async fn between_large_pods_other_tasks_get_turns() {
+    let (small, large) = (
+        turns_of_others(10).await,
+        turns_of_others(LARGE_TEMPLATE_BYTES).await,
+    );
+    assert!(large >= small + 40 / LARGE_PODS_MAX, "{small} {large}");
 }
 
 #[tokio::test]
