@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kube_apimachinery::selector::Selector;
 use serde_json::{Value, json};
+use statefulset_client::error::Error as ApiError;
 use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -108,6 +109,20 @@ impl History for FakeHistory {
 
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
         let _request = self.delete_tracker.begin()?;
+        let stored = self
+            .revisions
+            .cache()
+            .get(&revision.namespace, &revision.name);
+        // The sync that adopts a revision goes on with the copy from before.
+        let is_changed = |stored: &Arc<ControllerRevision>| {
+            stored.uid != revision.uid
+                || revision.controller.is_some()
+                    && stored.resource_version != revision.resource_version
+        };
+        if stored.as_ref().is_some_and(is_changed) {
+            let message = format!("controllerrevisions {:?} has changed", revision.name);
+            return Err(ApiError::api(409, "Conflict", message).into());
+        }
         Ok(self.revisions.delete(&revision.namespace, &revision.name)?)
     }
 

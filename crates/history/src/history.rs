@@ -63,11 +63,13 @@ pub trait History: Send + Sync {
         new_revision: i64,
     ) -> Result<Arc<ControllerRevision>, Error>;
 
-    /// Deletes a revision.
+    /// Deletes a revision, if it is still the one that was read: neither another one of the name
+    /// nor changed since, as by an adoption.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered, not found included.
+    /// What the API server or the way to it answered: a conflict where the revision has changed,
+    /// not found included.
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error>;
 
     /// Makes the set the controller of a revision that has none.

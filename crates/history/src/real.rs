@@ -1,15 +1,17 @@
 //! The history in the API server.
 
-use std::sync::Arc;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use kube_apimachinery::json::{RawObject, to_raw};
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
-use serde_json::Value;
+use serde_json::{Value, json};
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::indexer::{CachedObject, Indexer};
+use statefulset_client::lru::LruCache;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_client::rest::{PatchType, RestClient};
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
@@ -24,8 +26,8 @@ use crate::new_revision::NewRevision;
 #[cfg(test)]
 mod tests;
 
-/// The options of a plain delete.
-const DELETE_OPTIONS: &str = r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#;
+/// How many adopted revisions are remembered: more than one sync adopts.
+const MAX_ADOPTED: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
 /// Reads revisions from a cache and writes them through the API.
 ///
@@ -35,6 +37,9 @@ pub struct RealHistory {
     cache: Arc<Indexer<ControllerRevision>>,
     consistency: Arc<dyn ConsistencyStore>,
     jitter: Arc<dyn Jitter>,
+    /// The versions that adoptions led to, by uid: the sync that adopts a revision goes on with the
+    /// copy from before.
+    adopted: Mutex<LruCache<Box<str>, Box<str>>>,
 }
 
 impl RealHistory {
@@ -50,7 +55,20 @@ impl RealHistory {
             cache,
             consistency,
             jitter,
+            adopted: Mutex::new(LruCache::new(MAX_ADOPTED)),
         }
+    }
+
+    fn adopted(&self) -> MutexGuard<'_, LruCache<Box<str>, Box<str>>> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The version of a revision as this process knows it.
+    fn version(&self, revision: &ControllerRevision) -> Box<str> {
+        let cached = &revision.resource_version;
+        let is_orphan = revision.controller.is_none();
+        let adopted = is_orphan.then(|| self.adopted().get(&revision.uid).cloned());
+        adopted.flatten().unwrap_or_else(|| cached.clone())
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<String, ApiError> {
@@ -105,6 +123,16 @@ impl RealHistory {
         self.written(set, &answer)?;
         Ok(())
     }
+}
+
+/// The options of a delete that means the revision with this uid in this version alone.
+fn delete_options(uid: &str, version: &str) -> String {
+    json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": {"uid": uid, "resourceVersion": version},
+    })
+    .to_string()
 }
 
 fn decode(text: &str) -> Result<ControllerRevision, ApiError> {
@@ -191,7 +219,7 @@ impl History for RealHistory {
 
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
         let (namespace, name) = (&revision.namespace, &revision.name);
-        let options = DELETE_OPTIONS.to_owned();
+        let options = delete_options(&revision.uid, &self.version(revision));
         self.client
             .delete(&CONTROLLER_REVISIONS, namespace, name, options)
             .await?;
@@ -220,7 +248,8 @@ impl History for RealHistory {
                 patch,
             )
             .await?;
-        self.written(set, &answer)?;
+        let adopted = self.written(set, &answer)?;
+        self.adopted().insert(adopted.uid, adopted.resource_version);
         Ok(())
     }
 

@@ -265,25 +265,89 @@ async fn another_failure_to_renumber_is_handed_on() {
 }
 
 #[tokio::test]
-async fn deletion_is_plain_and_adoption_is_gos_patch() {
+async fn adoption_is_gos_patch() {
     let setup = setup();
     let orphan = builders::revision(&setup.set, "web-1", 1, ODD).orphan();
     setup.api.load(&CONTROLLER_REVISIONS, orphan.text());
     let (history, orphan) = (&setup.history, orphan.build());
     let adopted = history.adopt_controller_revision(&setup.set, &orphan);
     adopted.await.unwrap();
-    history.delete_controller_revision(&orphan).await.unwrap();
     let actions = setup.api.actions();
     assert_eq!(actions[0].patch_type, Some(PatchType::Strategic));
     assert_eq!(
         actions[0].body,
         r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"web-uid","controller":true,"blockOwnerDeletion":true}],"uid":"web-1-uid"}}"#
     );
-    assert_eq!(actions[1].verb, Verb::Delete);
+}
+
+#[tokio::test]
+async fn a_deletion_names_uid_and_version() {
+    let setup = setup();
+    let odd = setup.load_odd();
+    setup
+        .history
+        .delete_controller_revision(&odd)
+        .await
+        .unwrap();
     assert_eq!(
-        actions[1].body,
-        r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#
+        setup.api.actions()[0].json(),
+        json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": "web-1-uid", "resourceVersion": odd.resource_version},
+        })
     );
+    assert!(!odd.resource_version.is_empty());
+}
+
+#[tokio::test]
+async fn an_adopted_revision_is_deleted_in_the_version_of_the_adoption() {
+    let setup = setup();
+    let text = orphan_text(&setup.set);
+    setup.api.load(&CONTROLLER_REVISIONS, text.clone());
+    let (history, orphan) = (&setup.history, ControllerRevision::decode(&text).unwrap());
+    let patched = text.replace(r#""40""#, r#""41""#);
+    setup
+        .api
+        .react(Verb::Patch, "controllerrevisions", move |_| {
+            Some(Ok(patched.clone()))
+        });
+    let adopted = history.adopt_controller_revision(&setup.set, &orphan);
+    adopted.await.unwrap();
+    // First as the cache had it before the adoption, then as it has it later.
+    let later = ControllerRevision {
+        resource_version: "42".into(),
+        controller: Some(setup.set.controller_reference()),
+        ..orphan.clone()
+    };
+    for (cached, version) in [(&orphan, "41"), (&later, "42")] {
+        setup.api.clear_actions();
+        setup.api.load(&CONTROLLER_REVISIONS, text.clone());
+        history.delete_controller_revision(cached).await.unwrap();
+        let options = setup.api.actions()[0].json();
+        assert_eq!(options["preconditions"]["resourceVersion"], version);
+    }
+}
+
+fn orphan_text(set: &StatefulSet) -> String {
+    let orphan = builders::revision(set, "web-1", 1, ODD).orphan();
+    orphan.with("metadata.resourceVersion", "40").text()
+}
+
+#[tokio::test]
+async fn a_failed_deletion_is_tried_once_and_handed_on() {
+    let (conflict, not_found) = (FaultError::Conflict, FaultError::NotFound);
+    for failure in [conflict, not_found, FaultError::InternalError] {
+        let setup = setup();
+        let odd = setup.load_odd();
+        let rule = FaultRule::new(Verb::Delete, "controllerrevisions", 1, failure);
+        setup.api.fail(rule);
+        let result = setup.history.delete_controller_revision(&odd).await;
+        let error = result.unwrap_err();
+        assert_eq!(error.is_conflict(), failure == conflict);
+        assert_eq!(error.is_not_found(), failure == not_found);
+        assert_eq!(setup.requests(), ["delete web-1"]);
+    }
 }
 
 #[tokio::test]

@@ -196,6 +196,13 @@ impl Stage {
         writes.iter().map(line).collect()
     }
 
+    /// What the controller asked of revisions since a mark, such as `409 delete`.
+    pub(crate) fn revision_requests(&self, mark: AuditMark) -> Vec<String> {
+        let revisions = controller().resource("controllerrevisions");
+        let line = |entry: &AuditEntry| format!("{} {}", entry.code, entry.verb.name());
+        self.asked(mark, &revisions).iter().map(line).collect()
+    }
+
     /// Checks that the controller tries for an hour what can't succeed, but ever more rarely, and
     /// changes nothing.
     pub(crate) async fn tries_in_vain(&self) {
