@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{numbers_as_doubles, parse, to_go_string};
+use kube_apimachinery::json::{self, numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{
     UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
 };
@@ -119,7 +119,7 @@ impl RevisionData {
         if self.known_forms().is_empty() {
             return false;
         }
-        let Ok(mut data) = parse(data) else {
+        let Ok(mut data) = json::parse(data) else {
             return false;
         };
         let Some(template) = data.pointer_mut("/spec/template") else {

@@ -82,7 +82,7 @@ impl History for FakeHistory {
                 .get(set.namespace(), &candidate.name)
                 .is_some()
             {
-                collision_count += 1;
+                collision_count = collision_count.wrapping_add(1);
                 continue;
             }
             let mut json: Value = serde_json::from_str(&body).expect("a revision's body is JSON");

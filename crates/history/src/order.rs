@@ -17,13 +17,14 @@ pub fn sort_controller_revisions(revisions: &mut [Arc<ControllerRevision>]) {
     });
 }
 
-/// The number of the next revision of a sorted history; 1 if there is none.
+/// The number of the next revision of a sorted history; 1 if there is none. The highest number is
+/// followed by the lowest, as in Go; API servers refuse a revision below 0.
 ///
 /// Upstream: `nextRevision`.
 pub fn next_revision(revisions: &[Arc<ControllerRevision>]) -> i64 {
     revisions
         .last()
-        .map_or(1, |newest| newest.revision.saturating_add(1))
+        .map_or(1, |newest| newest.revision.wrapping_add(1))
 }
 
 #[cfg(test)]
@@ -52,5 +53,6 @@ mod tests {
         assert_eq!(names, ["b", "a", "c", "d"]);
         assert_eq!(next_revision(&revisions), 3);
         assert_eq!(next_revision(&[]), 1);
+        assert_eq!(next_revision(&[revision("a", i64::MAX, 0)]), i64::MIN);
     }
 }

@@ -176,7 +176,7 @@ impl History for RealHistory {
                 Ok(answer) => self.written(set, &answer)?,
                 Err(error) if error.is_already_exists() => {
                     let existing = self.written(set, &self.read(&key).await?)?;
-                    if existing.data != revision.data {
+                    if !existing.records(&revision.data) {
                         collision_count = collision_count.wrapping_add(1);
                         continue;
                     }

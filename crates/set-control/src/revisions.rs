@@ -1,6 +1,7 @@
 //! The current and the update revision of a set.
 
 use std::num::NonZeroUsize;
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32};
@@ -83,10 +84,14 @@ fn find_equal<'a>(
     data: &RevisionData,
     revisions: &'a [Arc<ControllerRevision>],
 ) -> Option<&'a Arc<ControllerRevision>> {
-    let is_exact = |revision: &&Arc<ControllerRevision>| data.is_recorded_as(&revision.data);
+    let is_exact = |revision: &&Arc<ControllerRevision>| {
+        data.is_recorded_as(&revision.data) && !revision.is_data_replaced
+    };
     let is_equal = |latest: &&Arc<ControllerRevision>| match semantic {
         Some(semantic) => semantic.matches(set, data, latest),
-        None => data.equals(&latest.data),
+        None => find_equal_revisions(slice::from_ref(latest), data)
+            .next()
+            .is_some(),
     };
     let (latest, older) = revisions.split_last()?;
     let exact = revisions.iter().rfind(is_exact);

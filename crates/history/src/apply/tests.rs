@@ -142,3 +142,79 @@ fn an_unknown_directive_is_refused() {
         "cannot apply revision ns/web-1: unknown patch type found: mend"
     );
 }
+
+#[test]
+fn data_of_a_wrong_shape_fails_as_it_does_for_the_reference() {
+    for (data, error) in [
+        (
+            r#"{"spec":[]}"#,
+            "json: cannot unmarshal array into Go struct field StatefulSet.spec of type v1.StatefulSetSpec",
+        ),
+        (
+            r#"{"spec":{"template":"x"}}"#,
+            "json: cannot unmarshal string into Go struct field StatefulSetSpec.spec.template of type v1.PodTemplateSpec",
+        ),
+        (
+            r#"{"spec":{"template":{"spec":{"containers":"x"}}}}"#,
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
+        ),
+        (
+            r#"{"spec":{"template":{"$patch":"weird","a":1}}}"#,
+            "cannot apply revision ns/web-1: unknown patch type found: weird",
+        ),
+        (
+            r#"{"$patch":"weird"}"#,
+            "cannot apply revision ns/web-1: unknown patch type found: weird",
+        ),
+        (
+            r#"{"spec":{"$patch":5}}"#,
+            "cannot apply revision ns/web-1: unknown patch type found: 5",
+        ),
+    ] {
+        assert_eq!(apply(data).unwrap_err().to_string(), error, "{data}");
+    }
+    assert!(apply(r#"{"spec":{"template":{"$patch":5}}}"#).is_err());
+}
+
+#[test]
+fn data_that_takes_the_template_away_leaves_an_empty_one() {
+    for data in [
+        r#"{"$patch":"replace"}"#,
+        r#"{"$patch":"delete","spec":{"template":{"metadata":{"name":"x"}}}}"#,
+        r#"{"spec":null}"#,
+        r#"{"spec":{"$patch":"replace"}}"#,
+        r#"{"spec":{"template":{"$patch":"delete"}}}"#,
+    ] {
+        let template = apply(data).unwrap().spec.template.to_value();
+        let empty = serde_json::json!({"metadata": {}, "spec": {"containers": null}});
+        assert_eq!(template, empty, "{data}");
+    }
+    let replaced = apply(r#"{"$patch":"replace","spec":{"template":{"spec":{"nodeName":"n"}}}}"#);
+    assert_eq!(
+        replaced.unwrap().spec.template.to_value(),
+        serde_json::json!({"metadata": {}, "spec": {"containers": null, "nodeName": "n"}})
+    );
+}
+
+#[test]
+fn deep_data_is_applied_or_refused_but_never_panics() {
+    let deep = |depth: usize| {
+        let (open, close) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        format!(r#"{{"zzz":{open}1{close},"spec":{{"template":null}}}}"#)
+    };
+    assert!(apply(&deep(90)).is_ok());
+    let error = apply(&deep(10_050)).unwrap_err();
+    assert_eq!(error.to_string(), "invalid JSON document");
+}
+
+#[test]
+fn a_revision_changes_nothing_but_the_template() {
+    let set = present();
+    let applied = apply(
+        r#"{"metadata":{"name":"other"},"spec":{"replicas":3,"ordinals":{"start":5},"serviceName":"other","selector":null}}"#,
+    )
+    .unwrap();
+    assert_eq!(applied.name(), set.name());
+    assert_eq!(applied.spec.replicas, set.spec.replicas);
+    assert_eq!(applied.spec.template.as_json(), set.spec.template.as_json());
+}
