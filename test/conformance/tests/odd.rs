@@ -1,10 +1,5 @@
 //! Recorded odd objects, through the runner.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
-
 use std::path::PathBuf;
 
 use conformance::odd;
