@@ -99,7 +99,7 @@ sbom: ## Write the program's software bill of materials (CycloneDX) to target/sb
 		--spec-version 1.5 --target all --all-features
 	@mkdir -p $(TARGET_DIR)/sbom
 	@mv crates/controller-manager/sbom.json $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
-	@find crates -name sbom.json -delete
+	@find crates hack test -name sbom.json -delete
 	@echo $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
 
 bench: ## Run the benchmarks
