@@ -18,6 +18,7 @@ pub use encode::write_go;
 pub use encode::write_go_str;
 pub use number::go_number;
 pub use number::numbers_as_doubles;
+pub use number::whole_numbers_as_integers;
 pub use raw_object::RawObject;
 
 #[cfg(test)]

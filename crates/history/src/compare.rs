@@ -40,7 +40,7 @@ pub fn matches_semantically(
     let Ok(recorded) = recorded_template(set, revision) else {
         return false;
     };
-    let recorded = recorded.unwrap_or_else(|| data.template().clone());
+    let recorded = recorded.template.unwrap_or_else(|| data.template().clone());
     let Ok(mut template) = known_members(&recorded) else {
         return false;
     };

@@ -109,7 +109,7 @@ fn new_pod(
     update: &SetRevision,
     ordinal: Ordinal,
 ) -> PodSlot {
-    let strategy = &set.spec.update_strategy;
+    let strategy = &current.set.spec.update_strategy;
     let is_current = match &strategy.rolling_update {
         None => {
             strategy.strategy_type == UpdateStrategyType::RollingUpdate

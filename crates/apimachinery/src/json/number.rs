@@ -31,6 +31,21 @@ pub fn numbers_as_doubles(value: &mut Value) {
     }
 }
 
+/// Turns each double that Go prints as an integer of 64 bits into that integer: `3e1` into 30.
+/// Integers stay exact.
+pub fn whole_numbers_as_integers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(integer) = as_double(number) {
+                *number = integer;
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(whole_numbers_as_integers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers_as_integers),
+        Value::Null | Value::Bool(_) | Value::String(_) | Value::Number(_) => {}
+    }
+}
+
 /// Returns the text that Go's `encoding/json` prints for `number`: integers as decimals, doubles in
 /// the shortest form that reads back as the same double, with an exponent below 1e-6 and from 1e21.
 pub fn go_number(number: &Number) -> String {

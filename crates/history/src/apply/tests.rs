@@ -4,6 +4,7 @@ use statefulset_controller_util::testing::builders;
 
 use super::*;
 use crate::data::RevisionData;
+use statefulset_controller_util::stateful_set::UpdateStrategy;
 
 fn apply(data: &str) -> Result<StatefulSet, Error> {
     let set = builders::set("web").image("registry.example/app:2").build();
@@ -86,6 +87,38 @@ fn a_number_that_no_longer_fits_is_gos_error() {
         error.to_string(),
         "json: cannot unmarshal number 9223372036854776000 into Go struct field PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64"
     );
+}
+
+#[test]
+fn a_number_with_an_exponent_is_read_as_an_integer() {
+    let applied = apply(
+        r#"{"spec":{"template":{"$patch":"replace","spec":{"containers":[],"terminationGracePeriodSeconds":3e1}}}}"#,
+    )
+    .unwrap();
+    let template = applied.spec.template.to_value().unwrap();
+    assert_eq!(template["spec"]["terminationGracePeriodSeconds"], 30);
+}
+
+#[test]
+fn a_replaced_spec_asks_for_no_pods_of_its_revision() {
+    for data in [
+        r#"{"$patch":"replace"}"#,
+        r#"{"spec":{"$patch":"replace"}}"#,
+        r#"{"$patch":"delete","spec":{"template":{"spec":{"containers":[]}}}}"#,
+    ] {
+        let applied = apply(data).unwrap();
+        assert_eq!(
+            applied.spec.update_strategy,
+            UpdateStrategy::default(),
+            "{data}"
+        );
+        let template = applied.spec.template.to_value().unwrap();
+        assert_eq!(
+            template["spec"]["containers"],
+            Value::Null,
+            "{data}"
+        );
+    }
 }
 
 #[test]
@@ -185,13 +218,13 @@ fn data_that_takes_the_template_away_leaves_an_empty_one() {
         r#"{"spec":{"$patch":"replace"}}"#,
         r#"{"spec":{"template":{"$patch":"delete"}}}"#,
     ] {
-        let template = apply(data).unwrap().spec.template.to_value();
+        let template = apply(data).unwrap().spec.template.to_value().unwrap();
         let empty = serde_json::json!({"metadata": {}, "spec": {"containers": null}});
         assert_eq!(template, empty, "{data}");
     }
     let replaced = apply(r#"{"$patch":"replace","spec":{"template":{"spec":{"nodeName":"n"}}}}"#);
     assert_eq!(
-        replaced.unwrap().spec.template.to_value(),
+        replaced.unwrap().spec.template.to_value().unwrap(),
         serde_json::json!({"metadata": {}, "spec": {"containers": null, "nodeName": "n"}})
     );
 }

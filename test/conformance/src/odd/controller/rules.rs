@@ -56,7 +56,7 @@ impl Rule {
     fn of(case: &Case, record: &ControllerRecord) -> Option<Self> {
         let error = record.log_error.as_deref().unwrap_or("");
         let by_error = [
-            ("parsing time \"", Self::YearsOutOfRange),
+            ("parsing time ", Self::YearsOutOfRange),
             ("json: cannot unmarshal number", Self::RoundedByDouble),
             ("json: cannot unmarshal", Self::RevisionDataShape),
             ("unknown patch type: ", Self::RevisionDataShape),
