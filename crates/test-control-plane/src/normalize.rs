@@ -1,6 +1,7 @@
 //! What decoding into the reference's types and encoding again does to an object.
 
-use kube_apimachinery::schema::{self, Type, UnknownMembers};
+use kube_apimachinery::schema::{self, DecodeError, Type, UnknownMembers};
+use serde_json::{Value, json};
 
 use crate::config::UnknownFields;
 use crate::defaults;
@@ -27,6 +28,40 @@ impl ApiServer {
         Ok(())
     }
 
+    /// Checks the types of what a client sent where the server puts values of its own into a new
+    /// object.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a value of the wrong type.
+    pub(crate) fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+        const METADATA: [&str; 8] = [
+            "creationTimestamp",
+            "deletionGracePeriodSeconds",
+            "deletionTimestamp",
+            "generation",
+            "namespace",
+            "resourceVersion",
+            "selfLink",
+            "uid",
+        ];
+        let Some(found) = type_of(kind) else {
+            return Ok(());
+        };
+        let metadata = draft.value.get("metadata");
+        let members = METADATA
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), metadata?.get(name)?.clone())));
+        let mut sent = json!({"metadata": Value::Object(members.collect())});
+        if let Some(status) = draft.value.get("status") {
+            sent["status"] = status.clone();
+        }
+        match schema::normalize_owned(found.name, sent, UnknownMembers::Drop, "") {
+            Ok(_) => Ok(()),
+            Err(err) => Err(undecodable(kind, &err)),
+        }
+    }
+
     /// Brings an object into its canonical form.
     ///
     /// # Errors
@@ -41,13 +76,8 @@ impl ApiServer {
             return Ok(());
         };
         let sent = std::mem::take(&mut draft.value);
-        let normal = schema::normalize_owned(found.name, sent, unknown, "").map_err(|err| {
-            ApiError::bad_request(format!(
-                "{} in version {:?} cannot be handled as a {}: {err}",
-                kind.kind, kind.version, kind.kind
-            ))
-        })?;
-        draft.value = normal;
+        draft.value = schema::normalize_owned(found.name, sent, unknown, "")
+            .map_err(|err| undecodable(kind, &err))?;
         if kind.has(Trait::RawData)
             && let Some(map) = draft.value.as_object_mut()
         {
@@ -56,4 +86,11 @@ impl ApiServer {
         }
         Ok(())
     }
+}
+
+fn undecodable(kind: &Kind, err: &DecodeError) -> ApiError {
+    ApiError::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: {err}",
+        kind.kind, kind.version, kind.kind
+    ))
 }

@@ -9,7 +9,28 @@ use serde_json::{Map, Value, json};
 const DEEP: &str = "\u{1}deep\u{1}";
 
 /// How deep that is.
-const DEPTHS: [usize; 5] = [100, 127, 200, 10_000, 300_000];
+const DEPTHS: [usize; 7] = [100, 127, 200, 5_000, 9_900, 10_000, 300_000];
+
+/// Stands in values for text that no value holds.
+const RAW: &str = "\u{1}raw\u{1}";
+
+/// Such texts.
+const RAWS: &[&[u8]] = &[
+    b"\"\xff\"",
+    b"\"a\xe2\x82z\"",
+    b"\"\\ud800\"",
+    b"\"\\ude00\\ud83d\"",
+    b"1e400",
+    b"-1e400",
+    b"-0",
+    b"1.50",
+    b"123456789012345678901234567890",
+    b"{\"f:b\":{},\"f:a\":{},\"f:a\":{\"f:c\":1}}",
+    b"{\"f:\xff\":{}}",
+    b"{\"name\":\"a\",\"name\":null}",
+    b"[{},{\"name\":\"a\"},null]",
+    "\"\u{10ff41}\u{2028}<\"".as_bytes(),
+];
 
 /// Texts that have broken something somewhere.
 const TEXTS: &[&str] = &[
@@ -60,6 +81,8 @@ const TEXTS: &[&str] = &[
     "2023-02-29T00:00:00Z",
     "0000-00-00T00:00:00Z",
     "9999-12-31T23:59:59-24:00",
+    "9999-12-31T23:59:59Z",
+    "0000-01-01T00:00:00+01:00",
     "0001-01-01T00:00:00+24:00",
     "2024-01-01T00:00:00.000000Z",
     "Always",
@@ -128,7 +151,7 @@ fn number(random: &mut StdRng) -> Value {
 
 /// A value of any type.
 pub(crate) fn odd_value(random: &mut StdRng) -> Value {
-    match random.random_range(0..12) {
+    match random.random_range(0..16) {
         0 => Value::Null,
         1 => json!(random.random::<bool>()),
         2 | 3 => number(random),
@@ -138,6 +161,11 @@ pub(crate) fn odd_value(random: &mut StdRng) -> Value {
         7 => json!({text(random): odd_value(random)}),
         8 if random.random_ratio(1, 10) => json!(DEEP),
         9 => json!([null, {}, [], "", 0]),
+        10 if random.random_ratio(1, 2) => json!(RAW),
+        11 if random.random_ratio(1, 4) => json!([{
+            "manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": if random.random() { RAW } else { DEEP },
+        }]),
         _ => json!(text(random)),
     }
 }
@@ -189,6 +217,9 @@ fn change_members(random: &mut StdRng, members: &mut Map<String, Value>) {
     let name = names.choose(random).cloned().unwrap_or_default();
     match random.random_range(0..4) {
         0 => drop(members.remove(&name)),
+        1 if members.contains_key("labels") && random.random() => {
+            members.insert("managedFields".to_owned(), odd_value(random));
+        }
         1 => drop(members.insert(text(random), odd_value(random))),
         2 => {
             if let Some(value) = members.remove(&name) {
@@ -226,20 +257,29 @@ fn pick<'a>(random: &mut StdRng, value: &'a mut Value) -> &'a mut Value {
     )
 }
 
-/// The text of a value, with what is deep in it.
-pub(crate) fn to_text(random: &mut StdRng, value: &Value) -> String {
+/// The text of a value, with what no value holds in it.
+pub(crate) fn to_bytes(random: &mut StdRng, value: &Value) -> Vec<u8> {
     let text = value.to_string();
-    let marker = json!(DEEP).to_string();
-    if !text.contains(&marker) {
-        return text;
+    let markers = [json!(DEEP).to_string(), json!(RAW).to_string()];
+    if !markers.iter().any(|marker| text.contains(marker)) {
+        return text.into_bytes();
     }
     let depth = DEPTHS.choose(random).copied().unwrap_or_default();
-    let deep = if random.random() {
-        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
-    } else {
-        format!("{}1{}", "{\"spec\":".repeat(depth), "}".repeat(depth))
-    };
-    text.replace(&marker, &deep)
+    let (open, close) = [("[", "]"), ("{\"spec\":", "}"), ("{\"f:a\":", "}")]
+        .choose(random)
+        .copied()
+        .unwrap_or_default();
+    let inner = if open == "[" { "" } else { "{}" };
+    let deep = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+    let text = text.replace(&markers[0], &deep);
+    let mut bytes = Vec::new();
+    for (index, part) in text.split(&markers[1]).enumerate() {
+        if index > 0 {
+            bytes.extend_from_slice(RAWS.choose(random).copied().unwrap_or_default());
+        }
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    bytes
 }
 
 /// Changes bytes somewhere.

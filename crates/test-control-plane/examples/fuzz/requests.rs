@@ -191,7 +191,7 @@ fn recorded(random: &mut StdRng, corpus: &Corpus) -> Attempt {
     let body = if body.is_null() {
         Vec::new()
     } else {
-        mutate::to_text(random, &body).into_bytes()
+        mutate::to_bytes(random, &body)
     };
     let mut attempt = Attempt {
         method: step.method.clone(),
@@ -222,13 +222,13 @@ fn patch(random: &mut StdRng, known: &[Known]) -> Option<Attempt> {
         method: if put { "PUT" } else { "PATCH" }.to_owned(),
         target,
         headers: Vec::new(),
-        body: mutate::to_text(random, &body).into_bytes(),
+        body: mutate::to_bytes(random, &body),
     };
     if put {
         let mut whole = known.object.clone();
         let donor = mutate::odd_value(random);
         mutate::value(random, &mut whole, &donor);
-        attempt.body = mutate::to_text(random, &whole).into_bytes();
+        attempt.body = mutate::to_bytes(random, &whole);
     } else {
         attempt
             .headers

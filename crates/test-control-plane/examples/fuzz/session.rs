@@ -116,7 +116,7 @@ fn shown(attempt: &Attempt) -> String {
     text
 }
 
-/// Sends a request; none if HTTP itself doesn't allow it.
+/// Sends a request; none if HTTP itself doesn't allow it, or the server breaks off.
 async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, String> {
     let mut request = Request::builder()
         .method(attempt.method.as_str())
@@ -129,7 +129,10 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     };
     let started = Instant::now();
     let answered = async {
-        let reply = server.serve(request).await.map_err(|err| err.to_string())?;
+        let Ok(reply) = server.serve(request).await else {
+            // Where the reference panics, the client sees no answer.
+            return Ok(None);
+        };
         let (parts, mut body) = reply.into_parts();
         let mut read = Vec::new();
         while let Some(frame) = body.frame().await {
@@ -139,11 +142,11 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
                 return Err(format!("the answer has more than {ANSWER_BYTES_MAX} bytes"));
             }
         }
-        Ok(Answer {
+        Ok(Some(Answer {
             code: parts.status.as_u16(),
             headers: parts.headers,
             body: read,
-        })
+        }))
     };
     let answer = AssertUnwindSafe(answered).catch_unwind().await;
     let answer = answer.map_err(|_| "the server panicked".to_owned())??;
@@ -151,7 +154,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     if took > ANSWER_MAX {
         return Err(format!("the answer took {took:?}"));
     }
-    Ok(Some(answer))
+    Ok(answer)
 }
 
 /// Keeps the object in an answer, to change it later on.

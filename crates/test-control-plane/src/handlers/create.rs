@@ -61,6 +61,7 @@ impl ApiServer {
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
         self.check_types(kind, &mut draft)?;
+        Self::check_overwritten(kind, &draft)?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;

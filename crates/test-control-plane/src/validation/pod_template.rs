@@ -4,6 +4,7 @@
 
 mod affinity;
 mod container;
+mod dns;
 mod env;
 mod probe;
 mod resources;
@@ -47,6 +48,8 @@ pub(super) fn validate_spec(
     Containers::new(&volumes).validate(spec, path, errors);
     host_network(spec, path, errors);
     host_aliases(spec, path, errors);
+    dns::validate(spec, path, errors);
+    resource_claims(spec, path, errors);
     one_of(spec, "restartPolicy", &RESTART_POLICIES, path, errors);
     one_of(spec, "dnsPolicy", &DNS_POLICIES, path, errors);
     scheduling::node_selector(spec, path, errors);
@@ -153,6 +156,32 @@ fn security_context(spec: &Value, path: &str, errors: &mut Errors) {
         for member in ["fsGroup", "runAsUser", "runAsGroup"] {
             identifier(context, member, &path, errors);
         }
+        for (i, sysctl) in list(context, "sysctls").enumerate() {
+            required(sysctl, "name", &format!("{path}.sysctls[{i}]"), errors);
+        }
+    }
+}
+
+/// Upstream: `validatePodResourceClaims`.
+fn resource_claims(spec: &Value, path: &str, errors: &mut Errors) {
+    for (i, claim) in list(spec, "resourceClaims").enumerate() {
+        let path = format!("{path}.resourceClaims[{i}]");
+        match text(claim, "name") {
+            "" => errors.push(FieldError::required(format!("{path}.name"), "")),
+            name => label(name, &format!("{path}.name"), errors),
+        }
+        let sources = ["resourceClaimName", "resourceClaimTemplateName"];
+        let found = sources
+            .iter()
+            .filter(|name| at(claim, &format!("/{name}")).is_some());
+        let detail = match found.count() {
+            0 => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            1 => continue,
+            _ => {
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            }
+        };
+        errors.push(FieldError::invalid(path, claim, detail));
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     FieldError, Subject, at, claim, label_selector, metadata, names, not_negative, pod_template,
 };
 use crate::kinds::Subresource;
-use crate::members::text_at;
+use crate::members::{list_at, text_at};
 use crate::object::Draft;
 use crate::route::Target;
 
@@ -275,6 +275,13 @@ pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut 
         .filter_map(|t| t.pointer("/metadata/name")?.as_str())
         .collect();
     pod_template::validate_spec(pod_spec, "spec.template.spec", &claims, errors);
+    if list_at(pod_spec, "/ephemeralContainers").len() > 0 {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.push(FieldError::forbidden(
+            "spec.template.spec.ephemeralContainers",
+            detail,
+        ));
+    }
     let restart = at(pod_spec, "/restartPolicy").unwrap_or(&null);
     if restart == "OnFailure" || restart == "Never" {
         errors.push(FieldError::not_supported(

@@ -357,3 +357,17 @@ async fn bodies_may_be_yaml() {
     .await;
     assert_eq!(code, 415);
 }
+
+#[tokio::test(start_paused = true)]
+async fn wrong_types_are_refused_where_the_server_puts_its_own_values() {
+    let plane = plane().await;
+    for metadata in [
+        json!({"name": "p", "generation": 1.5}),
+        json!({"name": "p", "uid": 5}),
+    ] {
+        let pod =
+            json!({"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+        let (code, answer) = plane.call(Method::POST, PODS, &pod).await;
+        assert_eq!(code, 400, "{answer}");
+    }
+}

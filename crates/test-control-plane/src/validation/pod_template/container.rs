@@ -81,6 +81,12 @@ impl<'a> Containers<'a> {
         env::validate(container, path, errors);
         env::sources(container, path, errors);
         self.mounts(container, path, errors);
+        for (i, device) in list(container, "volumeDevices").enumerate() {
+            let path = format!("{path}.volumeDevices[{i}]");
+            required(device, "name", &path, errors);
+            required(device, "devicePath", &path, errors);
+        }
+        resize_policy(container, path, errors);
         one_of(container, "imagePullPolicy", &PULL_POLICIES, path, errors);
         resources::validate(container, path, errors);
         if let Some(context) = at(container, "/securityContext") {
@@ -195,6 +201,23 @@ fn host_ports<'a>(ports: impl Iterator<Item = &'a Value>, field: &str, errors: &
         if number != 0 && !seen.insert((protocol, ip, number)) {
             let used = format!("{protocol}/{ip}/{number}");
             errors.push(FieldError::duplicate(field, &json!(used)));
+        }
+    }
+}
+
+/// Upstream: `validateResizePolicy`.
+fn resize_policy(container: &Value, path: &str, errors: &mut Errors) {
+    const KNOWN: [(&str, &[&str]); 2] = [
+        ("resourceName", &["cpu", "memory"]),
+        ("restartPolicy", &["NotRequired", "RestartContainer"]),
+    ];
+    for (i, policy) in list(container, "resizePolicy").enumerate() {
+        for (member, known) in KNOWN {
+            let value = text(policy, member);
+            if !known.contains(&value) {
+                let field = format!("{path}.resizePolicy[{i}].{member}");
+                errors.push(FieldError::not_supported(field, &json!(value), known));
+            }
         }
     }
 }

@@ -362,3 +362,71 @@ fn projected_volumes_have_one_source_each_and_no_file_twice() {
         ]
     );
 }
+
+#[test]
+fn whole_sources_of_variables_are_named() {
+    let of = |sources: Value| of_container(&json!({"envFrom": sources}));
+    assert_eq!(
+        of(json!([{}])),
+        ["envFrom: Invalid value: \"\": must specify one of: `configMapRef` or `secretRef`"]
+    );
+    let both = json!([{"configMapRef": {"name": "a"}, "secretRef": {}, "prefix": "a="}]);
+    let wrong = of(both);
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
+    assert!(wrong[0].starts_with("envFrom[0].prefix: Invalid value: \"a=\": a valid environment"));
+    assert_eq!(wrong[1], "envFrom[0].secretRef.name: Required value");
+    assert!(wrong[2].ends_with("may not have more than one field specified at a time"));
+    assert!(of(json!([{"secretRef": {"name": "a"}, "prefix": "A_"}])).is_empty());
+}
+
+#[test]
+fn devices_and_resize_policies_are_complete() {
+    let wrong = of_container(&json!({"volumeDevices": [{}], "resizePolicy": [{}]}));
+    assert_eq!(
+        wrong,
+        [
+            "volumeDevices[0].name: Required value",
+            "volumeDevices[0].devicePath: Required value",
+            "resizePolicy[0].resourceName: Unsupported value: \"\": supported values: \"cpu\", \
+             \"memory\"",
+            "resizePolicy[0].restartPolicy: Unsupported value: \"\": supported values: \
+             \"NotRequired\", \"RestartContainer\"",
+        ]
+    );
+    let policy = json!([{"resourceName": "cpu", "restartPolicy": "NotRequired"}]);
+    assert!(of_container(&json!({"resizePolicy": policy})).is_empty());
+}
+
+#[test]
+fn names_and_addresses_of_a_pod_are_checked() {
+    let wrong = of_spec(&json!({
+        "hostAliases": [{"ip": "1.2.3", "hostnames": ["A"]}],
+        "dnsConfig": {"nameservers": ["x"], "searches": ["", "."], "options": [{}]},
+        "securityContext": {"sysctls": [{}]},
+        "resourceClaims": [{}, {"name": "a", "resourceClaimName": "b"}],
+    }));
+    let fields: Vec<&str> = wrong
+        .iter()
+        .filter_map(|text| Some(text.split_once(": ")?.0))
+        .collect();
+    let mut expected = vec![
+        "spec.hostAliases[0].ip",
+        "spec.hostAliases[0].hostnames",
+        "spec.dnsConfig.nameservers[0]",
+        "spec.dnsConfig.searches[0]",
+        "spec.dnsConfig.options[0].name",
+        "spec.resourceClaims[0].name",
+        "spec.resourceClaims[0]",
+        "spec.securityContext.sysctls[0].name",
+    ];
+    let mut fields = fields;
+    fields.dedup();
+    fields.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(fields, expected);
+    let right = json!({
+        "hostAliases": [{"ip": "::1", "hostnames": ["a.b"]}],
+        "dnsConfig": {"nameservers": ["10.0.0.1"], "searches": ["a_b.c."]},
+    });
+    assert!(of_spec(&right).is_empty());
+}
