@@ -255,11 +255,14 @@ impl LeaderElector {
         observed.at.saturating_add(Duration::from_secs(seconds)) > self.shared.clock.elapsed()
     }
 
-    /// Logs a failure, as a warning if it is another one than the last.
+    /// Logs a failure, as a warning if it is another one than the last, unless the state of the
+    /// server has logged it.
     fn report(&mut self, what: &str, error: &Error) {
         let text = format!("{what}: {error}");
-        if error.is_conflict() || self.failure.as_ref() == Some(&text) {
-            // Conflicts are how rivals notice each other.
+        // The limit of a call is the election's own.
+        let is_told = error.is_told_by_server_state() && !matches!(error, Error::Timeout { .. });
+        // Conflicts are how rivals notice each other.
+        if error.is_conflict() || is_told || self.failure.as_ref() == Some(&text) {
             tracing::debug!(lock = %self.lock.at(), "{text}");
             return;
         }

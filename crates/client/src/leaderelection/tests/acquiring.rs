@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::support::{Candidate, Fault, Server};
+use crate::fake::CapturedLog;
 
 /// A lease that somebody holds.
 fn held(holder: &str, seconds: u64) -> Value {
@@ -221,4 +222,25 @@ async fn a_short_wait_that_the_server_asks_for_is_waited() {
         server.log(),
         ["0 GET 503", "3 GET 404", "3 POST a 201", "3 PUT a 200"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_credentials_are_logged_by_the_server_state_alone() {
+    let log = CapturedLog::at(tracing::Level::INFO);
+    let server = Server::new();
+    server.fail(&[Fault::Refuse(401), Fault::Refuse(401), Fault::Refuse(500)]);
+    Candidate::new(&server, "a").run_for(10.0).await;
+    let lines = log.take();
+    let failures: Vec<_> = lines.iter().filter(|it| it.starts_with("WARN")).collect();
+    assert_eq!(failures.len(), 2, "{lines:#?}");
+    assert!(
+        failures[0].contains("does not accept the credentials"),
+        "{lines:#?}"
+    );
+    assert!(
+        failures[1].contains("error retrieving the lease"),
+        "{lines:#?}"
+    );
+    let ended = "INFO API server accepts the credentials again";
+    assert!(lines.iter().any(|it| it.starts_with(ended)), "{lines:#?}");
 }
