@@ -125,6 +125,7 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
 #[test]
 fn a_role_that_appears_later_lets_the_controller_work() {
     let plane = Plane::start(&programs(), "20ms");
+    plane.create_account("default", "late");
     let kubeconfig = plane.kubeconfig_of_account("default", "late");
     let expected = ["rights are missing", "list statefulsets.apps, pods"];
     let mut controller = start_refused(&plane, &kubeconfig, &[], &expected);
