@@ -135,7 +135,8 @@ mod tests {
         for mode in [Mode::Monotonic, Mode::Burst] {
             let turns = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&turns);
-            let other = tokio::spawn(async move {
+            let mut others = tokio::task::JoinSet::new();
+            others.spawn(async move {
                 loop {
                     counted.fetch_add(1, Ordering::Relaxed);
                     tokio::task::yield_now().await;
@@ -145,7 +146,7 @@ mod tests {
             let step = async |_item: &()| Ok(Flow::Continue);
             run_for_all(&items, mode, &mut None, step).await.unwrap();
             assert!(turns.load(Ordering::Relaxed) > 0, "{mode:?}");
-            other.abort();
+            others.shutdown().await;
         }
     }
 

@@ -60,7 +60,8 @@ async fn turns_of_others(filler: usize) -> usize {
         .collect();
     let turns = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&turns);
-    let other = tokio::spawn(async move {
+    let mut others = tokio::task::JoinSet::new();
+    others.spawn(async move {
         loop {
             counted.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;
@@ -68,7 +69,7 @@ async fn turns_of_others(filler: usize) -> usize {
     });
     let created = pods.iter().map(|pod| setup.objects.create_pod(&set, pod));
     assert!(join_all(created).await.iter().all(Result::is_ok));
-    other.abort();
+    others.shutdown().await;
     turns.load(Ordering::Relaxed)
 }
 
