@@ -113,6 +113,7 @@ async fn goes_through(clusters: &[Recorded]) {
 
 #[tokio::test(start_paused = true)]
 async fn sets_are_brought_up_and_changed_as_the_reference_did() {
+    integration::embedded_only!("needs many clusters in paused time");
     let clusters = Recorded::all(Shape::AsRecorded);
     for app in clusters.chunks(3) {
         let ids: Vec<&str> = app
