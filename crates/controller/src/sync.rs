@@ -26,6 +26,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_history::RealHistory;
+use statefulset_history::sort_controller_revisions;
 use statefulset_pod_control::identity::membership;
 use statefulset_pod_control::{RealObjectManager, RealStatefulPodControl};
 use statefulset_set_control::{
@@ -249,6 +250,7 @@ impl SetSyncer {
     pub(crate) async fn adopt_orphan_revisions(&self, set: &StatefulSet) -> Result<(), Error> {
         let mut orphans = self.0.set_control.list_revisions(set)?;
         orphans.retain(|revision| revision.controller.is_none());
+        sort_controller_revisions(&mut orphans);
         if orphans.is_empty() {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use crate::sync::Case;
 type Rule = (&'static str, fn(&mut Rules, bool));
 
 /// The deviations that show in a sync.
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     ("non-canonical-names", |rules, is_on| {
         rules.canonical_names = is_on;
     }),
@@ -34,6 +34,9 @@ const RULES: [Rule; 7] = [
     }),
     ("wanted-pods-keep-their-claims", |rules, is_on| {
         rules.take_claims_from_wanted = is_on;
+    }),
+    ("deletions-name-objects", |rules, is_on| {
+        rules.deletions_name_objects = is_on;
     }),
     ("unknown-members", |rules, is_on| {
         rules.unknown_members = is_on;

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod programs;
 pub mod remote;
 pub mod report;
+pub mod requests;
 pub mod revisions;
 pub mod settled;
 pub mod sync;

@@ -33,10 +33,13 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::Value;
 use statefulset_client::fake::FaultError;
 
-use self::cluster::{Kind, Tracker, load};
+use statefulset_client::fake::Verb;
+
+use self::cluster::{Asked, Kind, Tracker, load};
 use self::failure::Failure;
 use self::set::Set;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
+use crate::requests;
 use crate::sync::Case;
 
 /// The deliberate deviations, each on or off.
@@ -60,6 +63,8 @@ pub struct Rules {
     pub live_set_before_dooming: bool,
     /// A wanted pod that has ended or is on its way out is no owner of its claims any more.
     pub take_claims_from_wanted: bool,
+    /// Deletions say which object they mean.
+    pub deletions_name_objects: bool,
     /// Members that the schema doesn't know are recorded and kept, and restart nothing.
     pub unknown_members: bool,
 }
@@ -73,6 +78,7 @@ impl Rules {
         retry_renumbering: false,
         live_set_before_dooming: false,
         take_claims_from_wanted: false,
+        deletions_name_objects: false,
         unknown_members: false,
     };
 
@@ -84,6 +90,7 @@ impl Rules {
         retry_renumbering: true,
         live_set_before_dooming: true,
         take_claims_from_wanted: true,
+        deletions_name_objects: true,
         unknown_members: true,
     };
 }
@@ -95,9 +102,8 @@ impl Rules {
 /// The case has objects that are none of a cluster.
 pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
     let cluster = load(case, rules)?;
-    let claims = case.claim_volumes()?;
     let Some(set) = cluster.set else {
-        return outcome(Ok(None), Vec::new(), &cluster.api, &claims);
+        return outcome(case, Ok(None), Vec::new(), &cluster.api);
     };
     let mut sync = Sync {
         rules,
@@ -116,7 +122,24 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
     if !case.events_are_ordered()? {
         sync.events.sort();
     }
-    outcome(result, sync.events, &sync.api, &claims)
+    outcome(case, result, sync.events, &sync.api)
+}
+
+/// What was asked of the API, in the form in which it is compared.
+fn requests(api: &Tracker, claims: &ClaimVolumes) -> anyhow::Result<Vec<Value>> {
+    let request = |asked: &Asked| {
+        let mut body = match asked.verb {
+            Verb::Create | Verb::Update => requests::body(&asked.body.to_string(), claims)?,
+            _ => asked.body.clone(),
+        };
+        if asked.kind == Kind::Revision && asked.body.get("data").is_some() {
+            body["data"] = asked.body["data"].clone();
+        }
+        let (verb, resource) = (asked.verb.to_string(), asked.kind.resource());
+        let (subresource, name) = (&asked.subresource, &asked.name);
+        anyhow::Ok(requests::request(&verb, resource, subresource, name, body))
+    };
+    api.requests.iter().map(request).collect()
 }
 
 fn gate(case: &Case, name: &str, default: bool) -> bool {
@@ -125,11 +148,18 @@ fn gate(case: &Case, name: &str, default: bool) -> bool {
 
 /// A result with what the API holds, in the form in which it is compared.
 fn outcome(
+    case: &Case,
     result: Result<Option<SignedDuration>, Failure>,
     events: Vec<String>,
     api: &Tracker,
-    claims: &ClaimVolumes,
 ) -> anyhow::Result<Outcome> {
+    let claims = &case.claim_volumes()?;
+    let mut requests = requests(api, claims)?;
+    if case.events_are_ordered()? {
+        requests::sort_neighbours(&mut requests);
+    } else {
+        requests::sort(&mut requests);
+    }
     let mut objects = BTreeMap::new();
     for object in api.objects() {
         let (key, mut value) = comparable(&object.to_string(), claims).context("an object")?;
@@ -145,6 +175,7 @@ fn outcome(
         failed,
         requeue_after,
         events,
+        requests,
         objects,
     })
 }
@@ -205,6 +236,16 @@ impl Sync {
             Ok(()) => format!("Normal Successful{reason} {message}"),
             Err(error) => format!("Warning Failed{reason} {message} error: {error}"),
         });
+    }
+
+    /// What a deletion says of the object that it means.
+    fn means(&self, object: &Value, members: &[&str]) -> Value {
+        if !self.rules.deletions_name_objects {
+            return Value::Null;
+        }
+        let text = |name: &str| object["metadata"][name].as_str().unwrap_or("");
+        let member = |name: &&str| ((*name).to_owned(), Value::from(text(name)));
+        Value::Object(members.iter().map(member).collect())
     }
 
     /// Whether pods are worked on in batches.

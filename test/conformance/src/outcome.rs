@@ -14,6 +14,8 @@ pub struct Outcome {
     pub requeue_after: Option<String>,
     /// `Type Reason Message`, in order; sorted where the order doesn't count.
     pub events: Vec<String>,
+    /// What was asked of the API, in order; sorted where the order doesn't count.
+    pub requests: Vec<Value>,
     /// Every object that the API then holds, by kind and name: of sets the status alone, of
     /// revisions the data as text.
     pub objects: BTreeMap<String, Value>,
@@ -26,6 +28,7 @@ impl Outcome {
             "failed": self.failed,
             "requeueAfter": self.requeue_after,
             "events": self.events,
+            "requests": self.requests,
             "final": self.objects,
         })
     }

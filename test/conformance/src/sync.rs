@@ -22,7 +22,11 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let mut case = Case::parse(line).context("no case of a sync")?;
     let expected = case.expected()?;
     let mut verdict = match cluster::sync(&case) {
-        Ok(actual) => judge(&case, expected, &actual),
+        Ok((actual, rules)) => {
+            let mut verdict = judge(&case, expected, &actual);
+            verdict.deviations.extend(rules);
+            verdict
+        }
         Err(error) => return Ok(Verdict::broken(case.id, &error)),
     };
     verdict
@@ -48,5 +52,5 @@ pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
 ///
 /// The case's objects can't be decoded.
 pub fn outcome(case: &Case) -> anyhow::Result<Outcome> {
-    cluster::sync(case)
+    cluster::sync(case).map(|(outcome, _)| outcome)
 }

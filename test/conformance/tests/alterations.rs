@@ -13,7 +13,7 @@ const STRIDE: usize = 23;
 /// A change of one compared field; false where the expectation has no such field.
 type Alteration = (&'static str, fn(&mut Outcome) -> bool);
 
-const ALTERATIONS: [Alteration; 16] = [
+const ALTERATIONS: [Alteration; 20] = [
     ("whether the sync failed", |o| {
         o.failed = !o.failed;
         true
@@ -36,6 +36,27 @@ const ALTERATIONS: [Alteration; 16] = [
     }),
     ("an event's text", |o| {
         o.events.first_mut().map(|event| event.push('.')).is_some()
+    }),
+    ("a missing request", |o| o.requests.pop().is_some()),
+    ("an extra request", |o| {
+        o.requests
+            .push(json!({"request": "get pods x", "body": null}));
+        true
+    }),
+    ("a request's name", |o| {
+        let request = o.requests.first_mut();
+        request.is_some_and(|request| {
+            request["request"] = json!("delete pods other");
+            true
+        })
+    }),
+    ("a request's body", |o| {
+        let mut requests = o.requests.iter_mut();
+        let request = requests.find(|request| request["body"].is_object());
+        request.is_some_and(|request| {
+            request["body"]["made-up"] = json!(1);
+            true
+        })
     }),
     ("a pod's label", |o| {
         set(o, "Pod/", "/metadata/labels", json!({"a": "b"}))

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{UnknownMembers, normalize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use statefulset_client::fake::{FaultError, FaultRule, Verb};
 
 use super::Rules;
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    fn resource(self) -> &'static str {
+    pub(super) fn resource(self) -> &'static str {
         match self {
             Self::Set => "statefulsets",
             Self::Revision => "controllerrevisions",
@@ -75,6 +75,7 @@ pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
             namespace: namespace.to_owned(),
             objects: BTreeMap::new(),
             faults: case.faults.clone(),
+            requests: Vec::new(),
         },
     };
     for raw in &case.objects {
@@ -143,6 +144,17 @@ pub(super) struct Tracker {
     namespace: String,
     objects: BTreeMap<(String, &'static str, String), Value>,
     faults: Vec<FaultRule>,
+    /// What was asked: verb, kind, subresource, name and body.
+    pub(super) requests: Vec<Asked>,
+}
+
+/// A request as the model makes it.
+pub(super) struct Asked {
+    pub(super) verb: Verb,
+    pub(super) kind: Kind,
+    pub(super) subresource: String,
+    pub(super) name: String,
+    pub(super) body: Value,
 }
 
 impl Tracker {
@@ -173,12 +185,12 @@ impl Tracker {
     }
 
     pub(super) fn get(&mut self, kind: Kind, name: &str) -> Result<Value, Failure> {
-        self.strike(Verb::Get, kind, "", name)?;
+        self.strike(Verb::Get, kind, "", name, Value::Null)?;
         self.peek(kind, name).cloned()
     }
 
     pub(super) fn create(&mut self, kind: Kind, object: Value) -> Result<(), Failure> {
-        self.strike(Verb::Create, kind, "", name(&object))?;
+        self.strike(Verb::Create, kind, "", name(&object), object.clone())?;
         if self.peek(kind, name(&object)).is_ok() {
             let text = format!("{} \"{}\" already exists", kind.qualified(), name(&object));
             return Err(Failure::api(FaultError::AlreadyExists, text));
@@ -194,14 +206,25 @@ impl Tracker {
         subresource: &str,
         object: Value,
     ) -> Result<(), Failure> {
-        self.strike(Verb::Update, kind, subresource, name(&object))?;
+        self.strike(
+            Verb::Update,
+            kind,
+            subresource,
+            name(&object),
+            object.clone(),
+        )?;
         self.peek(kind, name(&object))?;
         self.insert(kind, object);
         Ok(())
     }
 
-    pub(super) fn delete(&mut self, kind: Kind, name: &str) -> Result<(), Failure> {
-        self.strike(Verb::Delete, kind, "", name)?;
+    pub(super) fn delete(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        preconditions: Value,
+    ) -> Result<(), Failure> {
+        self.strike(Verb::Delete, kind, "", name, preconditions)?;
         self.peek(kind, name)?;
         self.objects.remove(&self.key(kind, name));
         Ok(())
@@ -214,7 +237,8 @@ impl Tracker {
         object: &Value,
         owner: &Value,
     ) -> Result<(), Failure> {
-        self.patch_owners(kind, object, |owners| {
+        let patch = json!({"metadata": {"ownerReferences": [owner], "uid": uid(object)}});
+        self.patch_owners(kind, object, patch, |owners| {
             match owners.iter_mut().find(|other| other["uid"] == owner["uid"]) {
                 Some(other) => *other = owner.clone(),
                 None => owners.push(owner.clone()),
@@ -229,7 +253,9 @@ impl Tracker {
         object: &Value,
         owner: &str,
     ) -> Result<(), Failure> {
-        self.patch_owners(kind, object, |owners| {
+        let release = json!([{"$patch": "delete", "uid": owner}]);
+        let patch = json!({"metadata": {"ownerReferences": release, "uid": uid(object)}});
+        self.patch_owners(kind, object, patch, |owners| {
             owners.retain(|other| other["uid"] != owner);
         })
     }
@@ -238,9 +264,10 @@ impl Tracker {
         &mut self,
         kind: Kind,
         object: &Value,
+        patch: Value,
         edit: impl FnOnce(&mut Vec<Value>),
     ) -> Result<(), Failure> {
-        self.strike(Verb::Patch, kind, "", name(object))?;
+        self.strike(Verb::Patch, kind, "", name(object), patch)?;
         let mut patched = self.peek(kind, name(object))?.clone();
         let mut references = owners(&patched).to_vec();
         edit(&mut references);
@@ -259,7 +286,15 @@ impl Tracker {
         kind: Kind,
         subresource: &str,
         name: &str,
+        body: Value,
     ) -> Result<(), Failure> {
+        self.requests.push(Asked {
+            verb,
+            kind,
+            subresource: subresource.to_owned(),
+            name: name.to_owned(),
+            body,
+        });
         let fault = self.faults.iter_mut().find(|fault| {
             fault.times > 0
                 && fault.verb == verb

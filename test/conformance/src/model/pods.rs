@@ -107,7 +107,10 @@ impl Sync {
 
     /// Deletes a pod; one that is gone is as good.
     pub(super) fn delete_pod(&mut self, pod: &Value) -> Result<(), Failure> {
-        let deleted = match self.api.delete(Kind::Pod, name(pod)) {
+        let deleted = match self
+            .api
+            .delete(Kind::Pod, name(pod), self.means(pod, &["uid"]))
+        {
             Err(failure) if failure.is_not_found() => Ok(()),
             result => result,
         };

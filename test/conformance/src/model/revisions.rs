@@ -211,7 +211,29 @@ impl Sync {
                 break;
             }
         }
+        if !self.rules.retry_renumbering && result.as_ref().is_err_and(Failure::is_conflict) {
+            result = self.renumber_nothing(number);
+        }
         result.map(|()| renumbered)
+    }
+
+    /// What the reference sends after a conflict: what the conflict's answer left of the revision.
+    fn renumber_nothing(&mut self, number: i64) -> Result<(), Failure> {
+        let nothing = json!({
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {},
+            "data": "null",
+            "revision": number,
+        });
+        let mut result = Ok(());
+        for _ in 1..RENUMBERING_TRIES_MAX {
+            result = self.api.put(Kind::Revision, "", nothing.clone());
+            if !result.as_ref().is_err_and(Failure::is_conflict) {
+                break;
+            }
+        }
+        result
     }
 
     /// Records the template under a name that is free, or that has the same data already.
@@ -319,13 +341,14 @@ impl Sync {
         if let Some(chosen) = chosen {
             live.extend([name(&chosen.current), name(&chosen.update)]);
         }
-        let idle: Vec<&str> = revisions
+        let idle: Vec<&Value> = revisions
             .iter()
-            .map(name)
-            .filter(|name| !live.contains(name))
+            .filter(|revision| !live.contains(name(revision)))
             .collect();
         for revision in &idle[..idle.len().saturating_sub(limit)] {
-            self.api.delete(Kind::Revision, revision)?;
+            let preconditions = self.means(revision, &["uid", "resourceVersion"]);
+            self.api
+                .delete(Kind::Revision, name(revision), preconditions)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use statefulset_client::fake::{FaultError, FaultRule};
 use statefulset_client::feature_gates::FeatureGates;
 
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
+use crate::requests;
 
 /// A recorded sync.
 #[derive(Deserialize)]
@@ -76,9 +77,31 @@ pub struct Action {
     /// The object's name.
     #[serde(default)]
     pub name: String,
-    /// The object sent.
+    /// The object sent; of a status the status alone.
     #[serde(default)]
-    pub object: Value,
+    pub object: Option<Box<RawValue>>,
+    /// The patch sent.
+    #[serde(default)]
+    pub patch: Value,
+}
+
+impl Action {
+    /// The call in the form in which it is compared.
+    fn request(&self, claims: &ClaimVolumes) -> serde_json::Result<Value> {
+        let body = match &self.object {
+            Some(status) if self.subresource == "status" => serde_json::from_str(status.get())?,
+            Some(object) => requests::body(object.get(), claims)?,
+            None => self.patch.clone(),
+        };
+        let (resource, subresource) = (&self.resource, &self.subresource);
+        Ok(requests::request(
+            &self.verb,
+            resource,
+            subresource,
+            &self.name,
+            body,
+        ))
+    }
 }
 
 impl Case {
@@ -153,13 +176,20 @@ impl Case {
             .iter()
             .map(|object| comparable(object.get(), &claims));
         let mut events = self.expect.events.clone();
+        let actions = self.expect.actions.iter();
+        let mut requests = actions
+            .map(|action| action.request(&claims))
+            .collect::<Result<Vec<_>, _>>()?;
+        requests::sort_neighbours(&mut requests);
         if !self.events_are_ordered()? {
             events.sort();
+            requests::sort(&mut requests);
         }
         Ok(Outcome {
             failed: self.expect.error.is_some(),
             requeue_after: self.expect.requeue_after.clone(),
             events,
+            requests,
             objects: objects.collect::<Result<_, _>>()?,
         })
     }

@@ -21,6 +21,7 @@ use statefulset_controller_util::consistency::Caches;
 
 use super::case::Case;
 use crate::outcome::{Outcome, comparable};
+use crate::requests::{self, RequestLog, Source};
 
 const RESOURCES: [Resource; 4] = [
     STATEFUL_SETS,
@@ -29,8 +30,9 @@ const RESOURCES: [Resource; 4] = [
     PERSISTENT_VOLUME_CLAIMS,
 ];
 
-/// Runs the case's sync in paused time.
-pub(super) fn sync(case: &Case) -> anyhow::Result<Outcome> {
+/// Runs the case's sync in paused time; also the names of the rules by which requests of the product
+/// have no counterpart in the reference.
+pub(super) fn sync(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -38,7 +40,7 @@ pub(super) fn sync(case: &Case) -> anyhow::Result<Outcome> {
     runtime.block_on(sync_once(case))
 }
 
-async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
+async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> {
     let api = FakeClientset::new();
     let caches = load(case, &api)?;
     let live_reads = FakeClientset::new();
@@ -56,6 +58,9 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
         api.fail(rule);
     }
     freeze_reads(case, &api)?;
+    let log = RequestLog::default();
+    log.follow(&api, Source::Client);
+    log.follow(&live_reads, Source::Adoption);
     let client = api.rest_client();
     let recorder = Arc::new(FakeRecorder::new());
     let clock = Arc::new(FakeClock::new(case.now));
@@ -73,23 +78,28 @@ async fn sync_once(case: &Case) -> anyhow::Result<Outcome> {
 
     let claims = case.claim_volumes()?;
     let mut events = recorder.drain();
+    let (mut requests, rules) = log.requests(&claims)?;
+    requests::sort_neighbours(&mut requests);
     if !case.events_are_ordered()? {
         events.sort();
+        requests::sort(&mut requests);
     }
     let objects = RESOURCES
         .iter()
         .flat_map(|resource| api.raw_objects(resource));
-    Ok(Outcome {
+    let outcome = Outcome {
         failed: result.is_err(),
         requeue_after: result
             .ok()
             .and_then(|synced| synced.requeue_after)
             .map(go_duration),
         events,
+        requests,
         objects: objects
             .map(|text| comparable(&text, &claims))
             .collect::<Result<_, _>>()?,
-    })
+    };
+    Ok((outcome, rules))
 }
 
 /// Lets reads that the reference doesn't make see the cluster as it was when the sync began: where

@@ -54,7 +54,7 @@ pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
 pub fn outcomes(case: &mut Case, failure: FaultError) -> anyhow::Result<(Outcome, Outcome)> {
     case.live_read_fault = Some(failure);
     let outcomes =
-        run(case, Rules::PRODUCT).and_then(|expected| Ok((expected, cluster::sync(case)?)));
+        run(case, Rules::PRODUCT).and_then(|expected| Ok((expected, cluster::sync(case)?.0)));
     case.live_read_fault = None;
     outcomes
 }
