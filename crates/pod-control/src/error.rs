@@ -3,12 +3,22 @@
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::{Aggregate, ErrorMembers};
 
+use crate::identity::Ordinal;
+
 /// Why a pod or a claim can't be brought to its wanted state.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API server refused a pod, or can't be reached.
     #[error("{0}")]
     Api(#[from] ApiError),
+    /// The set asks for an ordinal that no pod can have.
+    #[error(
+        "ordinal {ordinal} is larger than 2147483647; lower spec.ordinals.start or spec.replicas"
+    )]
+    OrdinalPastLargest {
+        /// The ordinal.
+        ordinal: Ordinal,
+    },
     /// A claim can't be created.
     #[error("failed to create PVC {claim}: {source}")]
     CreateClaim {
@@ -99,7 +109,8 @@ impl Error {
             | Self::CheckClaim { source, .. }
             | Self::RetainClaim { source, .. }
             | Self::UpdateClaim { source, .. } => Some(source),
-            Self::ClaimBeingDeleted { .. }
+            Self::OrdinalPastLargest { .. }
+            | Self::ClaimBeingDeleted { .. }
             | Self::OwnClaim { .. }
             | Self::DeleteWithClaims { .. }
             | Self::Several(_) => None,

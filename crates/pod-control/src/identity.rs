@@ -33,6 +33,11 @@ impl Ordinal {
         usize::try_from(index).ok()
     }
 
+    /// Whether no pod's name can bear the ordinal: the pod would never count as the set's.
+    pub fn is_past_largest(self) -> bool {
+        self.0 > i64::from(i32::MAX)
+    }
+
     /// Whether the ordinal lies below the set's first ordinal plus `count`.
     pub fn is_below(self, set: &StatefulSet, count: i32) -> bool {
         self.0 < i64::from(set.spec.start_ordinal) + i64::from(count)

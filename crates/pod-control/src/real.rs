@@ -246,6 +246,11 @@ impl StatefulPodControl for RealStatefulPodControl {
         pod: &NewPod,
         live_set: &LiveSetCheck,
     ) -> Result<(), Error> {
+        if pod.ordinal.is_past_largest() {
+            let ordinal = pod.ordinal;
+            let error = Error::OrdinalPastLargest { ordinal };
+            return Err(self.failed(Verb::Create, set, &pod.name, error));
+        }
         let slot = PodSlot::Missing(pod.clone());
         self.create_claims(set, &slot)
             .await

@@ -113,11 +113,7 @@ fn a_replaced_spec_asks_for_no_pods_of_its_revision() {
             "{data}"
         );
         let template = applied.spec.template.to_value().unwrap();
-        assert_eq!(
-            template["spec"]["containers"],
-            Value::Null,
-            "{data}"
-        );
+        assert_eq!(template["spec"]["containers"], Value::Null, "{data}");
     }
 }
 

@@ -250,3 +250,37 @@ async fn messages_begin_in_lower_case_for_versions_before_1_35() {
         ]
     );
 }
+
+#[tokio::test]
+async fn an_ordinal_that_no_pod_can_have_creates_nothing() {
+    let setup = in_memory();
+    let set = web()
+        .claim_template("data")
+        .start(i32::MAX)
+        .replicas(2)
+        .build();
+    setup.objects.sets.add(set.clone());
+    let ordinal = Ordinal::of_index(&set, 1);
+    let pod = NewPod::new(&set, "web-1", ordinal);
+    let error = setup
+        .control
+        .create_stateful_pod(&set, &pod, &LiveSetCheck::new())
+        .await
+        .unwrap_err();
+    let text =
+        "ordinal 2147483648 is larger than 2147483647; lower spec.ordinals.start or spec.replicas";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(
+        setup.recorder.drain(),
+        [format!(
+            "Warning FailedCreate Create Pod web-2147483648 in StatefulSet web failed error: {text}"
+        )]
+    );
+    assert!(
+        setup
+            .objects
+            .claims
+            .json("ns", "data-web-2147483648")
+            .is_none()
+    );
+}
