@@ -37,17 +37,22 @@ const NOTHING_STORED: &str = "a case of which nothing was stored";
 ///
 /// A file can't be read, or holds something else.
 pub fn run_controller(files: &[PathBuf]) -> anyhow::Result<Report> {
+    Ok(serve_to_controller(&read(files)?))
+}
+
+/// Serves the stored objects of each case to the real controller.
+pub fn serve_to_controller<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Report {
     let mut report = Report::default();
-    for case in read(files)? {
+    for case in cases {
         if case.controller.is_none() {
             *report.left_out.entry(NOTHING_STORED).or_default() += 1;
             continue;
         }
-        let run = || paused_runtime()?.block_on(controller::run(&case));
+        let run = || paused_runtime()?.block_on(controller::run(case));
         let verdict = run().unwrap_or_else(|error| Verdict::broken(case.id.clone(), &error));
         report.append(Report::from_iter([verdict]));
     }
-    Ok(report)
+    report
 }
 
 /// The cases of files.
