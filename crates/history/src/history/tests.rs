@@ -164,6 +164,26 @@ async fn probing_begins_at_the_collision_count_given() {
     }
 }
 
+/// As in Go, whose numbers wrap as well.
+#[tokio::test]
+async fn probing_beyond_the_last_count_wraps() {
+    for server in Server::both() {
+        let set = web();
+        let data = RevisionData::new(&set.spec.template).unwrap();
+        let revision = NewRevision::new(&set, &data, 4, i32::MAX);
+        assert_eq!(*revision.name, *revision.name_for(i32::MAX));
+        server.load(&builders::revision(&set, &revision.name, 1, EMPTY));
+        let created = server
+            .history()
+            .create_controller_revision(&set, &revision, i32::MAX)
+            .await
+            .unwrap();
+        assert_eq!(created.collision_count, i32::MIN);
+        assert_eq!(*created.revision.name, *revision.name_for(i32::MIN));
+        assert_eq!(server.stored(&revision.name).unwrap()["revision"], 1);
+    }
+}
+
 #[tokio::test]
 async fn renumbering_changes_the_number_alone() {
     for server in Server::both() {
