@@ -21,7 +21,7 @@ CRATES := $(wildcard crates/*)
 empty = echo 'make $@: $(1)' >&2; exit 1
 
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench simulate fuzz repeat mutants fmt
+	check-embedding deny install-deny sbom bench simulate fuzz fuzz-controller repeat mutants fmt
 
 help: ## Show what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -120,6 +120,9 @@ endif
 
 fuzz: ## Send the test control plane what no client would, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
+
+fuzz-controller: ## Show the controller odd objects beside ordinary sets, for FUZZ_SECONDS (600)
+	@$(CARGO) run --locked --quiet -p conformance --example fuzz_controller
 
 # Which tests depend on what ran before or beside them? Needs cargo-nextest.
 repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 threads each

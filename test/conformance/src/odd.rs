@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod controller;
+pub mod fuzz;
 mod members;
 mod program;
 pub mod server_side;

@@ -48,6 +48,15 @@ impl Stage {
     ///
     /// It can't be started.
     pub async fn start(case: &Case) -> anyhow::Result<Self> {
+        Self::with_namespace(&case.namespace()).await
+    }
+
+    /// Starts a control plane that holds one namespace.
+    ///
+    /// # Errors
+    ///
+    /// It can't be started.
+    pub async fn with_namespace(namespace: &str) -> anyhow::Result<Self> {
         let clock = TokioClock::starting_at(BEGIN.parse().context("a constant time")?);
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
@@ -57,7 +66,7 @@ impl Stage {
             .try_start()
             .await?;
         let stage = Self { plane, clock };
-        stage.create_namespace(&case.namespace()).await?;
+        stage.create_namespace(namespace).await?;
         Ok(stage)
     }
 

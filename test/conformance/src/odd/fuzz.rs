@@ -1,0 +1,186 @@
+//! Random odd objects, shown to the real controller beside ordinary sets.
+
+mod mutate;
+mod objects;
+mod ordinary;
+mod panics;
+mod tree;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use kube_test_control_plane::kinds;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+use super::paused_runtime;
+use super::program::Program;
+use super::stage::Stage;
+use ordinary::Ordinary;
+
+pub use panics::Panics;
+
+/// The namespace of the odd objects, and of one of the ordinary sets.
+const NAMESPACE: &str = "fuzz";
+/// How long the controller runs with the odd objects before it is judged.
+const SETTLE: Duration = Duration::from_secs(5);
+/// The pause between two changes of an odd object.
+const PAUSE: Duration = Duration::from_millis(200);
+/// No more odd objects than these are stored in a round.
+const OBJECTS_MAX: usize = 3;
+
+/// One round: the odd objects that its seed stands for.
+#[derive(Debug)]
+pub struct Round {
+    rng: StdRng,
+    in_lists: bool,
+    objects: Vec<OddObject>,
+}
+
+/// An ordinary object and the odd states that it takes, in order.
+#[derive(Debug)]
+struct OddObject {
+    ordinary: Vec<u8>,
+    states: Vec<Vec<u8>>,
+    /// Whether it is deleted in the end.
+    is_deleted: bool,
+}
+
+impl Round {
+    /// The round of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let in_lists = rng.random();
+        let number = rng.random_range(1..=OBJECTS_MAX);
+        let objects = (0..number).map(|_| OddObject::random(&mut rng)).collect();
+        Self {
+            rng,
+            in_lists,
+            objects,
+        }
+    }
+
+    /// The odd states of all objects, each as one line of printable characters.
+    pub fn objects(&self) -> impl Iterator<Item = String> {
+        let states = self.objects.iter().flat_map(|object| &object.states);
+        states.map(|state| state.escape_ascii().to_string())
+    }
+
+    /// Runs the controller over the round's objects.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong: a panic, the program's end, caches that are not filled, an ordinary set that
+    /// was not served, or whose pods and claims were touched.
+    pub fn run(self, panics: &Panics) -> anyhow::Result<()> {
+        let before = panics.count();
+        let outcome = paused_runtime()?.block_on(self.play());
+        let seen = panics.since(before);
+        ensure!(seen.is_empty(), "panicked: {}", seen.join("; "));
+        outcome
+    }
+
+    async fn play(mut self) -> anyhow::Result<()> {
+        let stage = Stage::with_namespace(NAMESPACE).await?;
+        let ordinary = Ordinary::new(&stage, NAMESPACE, "calm");
+        let mut program = Program::start(&stage);
+        ordinary.create(2).await?;
+        let untouched = ordinary.read(2).await?;
+        if self.in_lists {
+            program.stop().await.context("before the odd objects")?;
+            self.store_ordinary(&stage)?;
+            self.store_odd(&stage).await?;
+            program = Program::start(&stage);
+            tokio::time::sleep(PAUSE).await;
+        } else {
+            self.store_ordinary(&stage)?;
+            tokio::time::sleep(PAUSE).await;
+            self.store_odd(&stage).await?;
+        }
+        tokio::time::sleep(SETTLE).await;
+        self.delete(&stage).await;
+        ensure!(program.has_synced(), "the caches are not filled");
+        ordinary.scale(3).await?;
+        let now = ordinary.read(2).await?;
+        ensure!(
+            now == untouched,
+            "pods or claims of {ordinary} have changed"
+        );
+        stage.create_namespace("probe").await?;
+        Ordinary::new(&stage, "probe", "probe").create(1).await?;
+        ensure!(program.is_alive(), "the program has ended");
+        program.stop().await.context("the program panicked")?;
+        stage.end().await;
+        Ok(())
+    }
+
+    /// Stores the ordinary family that the odd objects belong to, mostly all of it.
+    fn store_ordinary(&mut self, stage: &Stage) -> anyhow::Result<()> {
+        for object in objects::family() {
+            if self.rng.random_bool(0.8) {
+                stage.plane().server().store_as_is(&object.encode())?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn store_odd(&self, stage: &Stage) -> anyhow::Result<()> {
+        for state in self.objects.iter().flat_map(|object| &object.states) {
+            // A state without a name or kind is none that a server stores.
+            let _ = stage.plane().server().store_as_is(state);
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// Deletes objects in the state that they are in.
+    async fn delete(&self, stage: &Stage) {
+        let store = stage.plane().server().store();
+        for object in self.objects.iter().filter(|object| object.is_deleted) {
+            for state in std::iter::once(&object.ordinary).chain(&object.states) {
+                let Some((kind, name)) = tree::identity(state) else {
+                    continue;
+                };
+                let version = if kind == "StatefulSet" || kind == "ControllerRevision" {
+                    "apps/v1"
+                } else {
+                    "v1"
+                };
+                let Some(kind) = kinds::by_kind(version, &kind) else {
+                    continue;
+                };
+                let (_, stored) = store.list(kind.storage, NAMESPACE);
+                let stored = stored.into_iter().find(|stored| *stored.key.name == *name);
+                if let Some(stored) = stored {
+                    // It is only gone if the controller has deleted it first.
+                    let _ = store.delete(kind, stored.key.clone(), stored.resource_version);
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl OddObject {
+    fn random(rng: &mut StdRng) -> Self {
+        let ordinary = objects::any(rng);
+        let states = (0..rng.random_range(1..=3)).map(|_| mutate::mutated(&ordinary, rng));
+        Self {
+            states: states.collect(),
+            ordinary: ordinary.encode(),
+            is_deleted: rng.random(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_determines_the_objects() {
+        let objects = |seed| Round::new(seed).objects().collect::<Vec<_>>();
+        assert_eq!(objects(1), objects(1));
+        assert_ne!(objects(1), objects(2));
+    }
+}
