@@ -25,6 +25,7 @@ pub fn fnv1_32(bytes: &[u8], seed: u32) -> u32 {
 ///
 /// Upstream: `rand.SafeEncodeString`.
 pub fn safe_encode_string(text: &str) -> String {
+    #[expect(clippy::indexing_slicing, reason = "a remainder is below the length")]
     let safe = |character| SAFE_ALPHABET[u32::from(character) as usize % SAFE_ALPHABET.len()];
     text.chars()
         .map(|character| char::from(safe(character)))

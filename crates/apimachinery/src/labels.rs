@@ -19,7 +19,7 @@ impl Labels {
     /// The value of the label `key`, if there is one.
     pub fn get(&self, key: &str) -> Option<&str> {
         let index = self.0.binary_search_by(|(k, _)| k.as_ref().cmp(key)).ok()?;
-        Some(&self.0[index].1)
+        self.0.get(index).map(|(_, value)| &**value)
     }
 
     /// Whether there are no labels.

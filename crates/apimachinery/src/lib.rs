@@ -5,6 +5,18 @@
 //! crate is of use to any controller, test or tool that must agree with the Go implementation to
 //! the byte.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 pub mod defaults;
 pub mod hash;
 pub mod image;

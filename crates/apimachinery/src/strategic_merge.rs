@@ -234,13 +234,15 @@ fn merge_list(
                 }
                 if directive == Some("delete") {
                     for position in positions.remove(item) {
-                        merged[position] = None;
+                        if let Some(slot) = merged.get_mut(position) {
+                            *slot = None;
+                        }
                     }
                     continue;
                 }
                 added.push(item.clone());
                 let found = positions.first(item);
-                if let Some(slot) = found.and_then(|position| merged[position].as_mut()) {
+                if let Some(slot) = found.and_then(|position| merged.get_mut(position)?.as_mut()) {
                     merge_item(elements, slot, item)?;
                 } else {
                     positions.add(item, merged.len());

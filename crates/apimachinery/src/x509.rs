@@ -94,8 +94,8 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 fn text(der: &[u8]) -> Option<String> {
     let (tag, contents, _) = element(der)?;
     if tag == BMP_STRING {
-        let units = contents.chunks_exact(2);
-        let units: Vec<u16> = units.map(|u| u16::from_be_bytes([u[0], u[1]])).collect();
+        let (units, _) = contents.as_chunks();
+        let units: Vec<u16> = units.iter().copied().map(u16::from_be_bytes).collect();
         return String::from_utf16(&units).ok();
     }
     String::from_utf8(contents.to_vec()).ok()

@@ -19,10 +19,7 @@ pub fn to_go_string(value: &Value) -> String {
 
 /// Returns the text of [`to_go_string`] as a raw value, to be put into a [`super::RawObject`] or a
 /// request body as it is.
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "valid JSON always becomes a raw value"
-)]
+#[expect(clippy::expect_used, reason = "the encoder writes valid JSON")]
 pub fn to_raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(to_go_string(value)).expect("the encoder writes valid JSON")
 }
@@ -64,6 +61,10 @@ pub fn write_go(value: &Value, out: &mut String) {
 ///
 /// Beyond what JSON demands, Go escapes `<`, `>`, `&`, U+2028 and U+2029. Everything else, U+007F
 /// and characters outside the basic plane included, is written as UTF-8.
+#[expect(
+    clippy::string_slice,
+    reason = "the text is cut where characters begin and end"
+)]
 pub fn write_go_str(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;
@@ -82,7 +83,8 @@ pub fn write_go_str(text: &str, out: &mut String) {
         out.push_str(&text[plain..at]);
         plain = at + character.len_utf8();
         if escape.is_empty() {
-            write!(out, "\\u{:04x}", u32::from(character)).expect("a String takes any text");
+            // A String takes any text.
+            let _ = write!(out, "\\u{:04x}", u32::from(character));
         } else {
             out.push_str(escape);
         }

@@ -40,14 +40,15 @@ impl RawObject {
 
     /// Returns the value of the member `name`.
     pub fn get(&self, name: &str) -> Option<&RawValue> {
-        self.position(name).map(|at| &*self.members[at].1)
+        let member = self.members.iter().rfind(|(other, _)| other == name);
+        member.map(|(_, value)| &**value)
     }
 
     /// Replaces the value of the member `name` where it stands, or appends the member.
     pub fn set(&mut self, name: impl Into<String>, value: Box<RawValue>) {
         let name = name.into();
-        match self.position(&name) {
-            Some(at) => self.members[at].1 = value,
+        match self.members.iter_mut().rfind(|(other, _)| *other == name) {
+            Some(member) => member.1 = value,
             None => self.members.push((name, value)),
         }
     }
@@ -75,10 +76,7 @@ impl RawObject {
     }
 
     /// Returns the object as one raw value, to be set as a member of another object.
-    #[expect(
-        clippy::missing_panics_doc,
-        reason = "valid JSON always becomes a raw value"
-    )]
+    #[expect(clippy::expect_used, reason = "names and raw values form valid JSON")]
     pub fn to_raw(&self) -> Box<RawValue> {
         RawValue::from_string(self.to_string()).expect("names and raw values form valid JSON")
     }

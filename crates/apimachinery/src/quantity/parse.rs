@@ -76,11 +76,12 @@ fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_digit = |character: char| character.is_ascii_digit();
     let after_whole = unsigned.trim_start_matches(is_digit);
-    let whole = &unsigned[..unsigned.len() - after_whole.len()];
+    let whole = unsigned.strip_suffix(after_whole).unwrap_or_default();
     let (fraction, suffix) = match after_whole.strip_prefix('.') {
         Some(after_point) => {
             let suffix = after_point.trim_start_matches(is_digit);
-            (&after_point[..after_point.len() - suffix.len()], suffix)
+            let fraction = after_point.strip_suffix(suffix).unwrap_or_default();
+            (fraction, suffix)
         }
         None => ("", after_whole),
     };

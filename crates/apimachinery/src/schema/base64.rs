@@ -56,8 +56,8 @@ fn clear_unused_bits(found: &mut String, in_group: usize) {
     let Some(last) = found.pop() else { return };
     let unused = if in_group == 2 { 0b1111 } else { 0b11 };
     let value = DIGITS.iter().position(|digit| char::from(*digit) == last);
-    let digit = DIGITS[value.unwrap_or_default() & !unused];
-    found.push(char::from(digit));
+    let digit = value.and_then(|value| DIGITS.get(value & !unused));
+    found.push(digit.map_or(last, |digit| char::from(*digit)));
 }
 
 #[cfg(test)]

@@ -117,11 +117,11 @@ impl<'a> Scanner<'a> {
     fn number(&mut self, digits: usize, element: &str) -> Result<i16, String> {
         let number = self
             .rest
-            .get(..digits)
+            .split_at_checked(digits)
             .filter(|_| self.digits_ahead() >= digits);
-        let number = number.and_then(|number| i16::from_str(number).ok());
-        let number = number.ok_or_else(|| self.unparsable(element))?;
-        self.rest = &self.rest[digits..];
+        let number = number.and_then(|(number, rest)| Some((i16::from_str(number).ok()?, rest)));
+        let (number, rest) = number.ok_or_else(|| self.unparsable(element))?;
+        self.rest = rest;
         Ok(number)
     }
 
@@ -161,16 +161,13 @@ impl<'a> Scanner<'a> {
     /// Takes a dot, or a comma, and six digits; returns the digits.
     fn six_digits(&mut self) -> Result<&'a str, String> {
         let element = ".000000";
-        let whole = self.rest;
-        let is_fraction = |bytes: &[u8]| {
-            matches!(bytes[0], b'.' | b',') && bytes[1..].iter().all(u8::is_ascii_digit)
-        };
-        match whole.as_bytes().get(..element.len()) {
-            Some(bytes) if is_fraction(bytes) => {}
-            _ => return Err(self.unparsable(element)),
-        }
-        self.rest = &whole[element.len()..];
-        Ok(&whole[1..element.len()])
+        let split = self.rest.split_at_checked(element.len());
+        let (digits, rest) = split
+            .and_then(|(fraction, rest)| Some((fraction.strip_prefix(['.', ','])?, rest)))
+            .filter(|(digits, _)| digits.bytes().all(|digit| digit.is_ascii_digit()))
+            .ok_or_else(|| self.unparsable(element))?;
+        self.rest = rest;
+        Ok(digits)
     }
 
     /// Takes the offset from UTC, in seconds.
@@ -185,12 +182,12 @@ impl<'a> Scanner<'a> {
             layout: scanner.layout,
             rest: whole,
         };
-        let sign = match whole.bytes().next() {
-            Some(b'+') => 1,
-            Some(b'-') => -1,
+        let (sign, offset) = match whole.split_at_checked(1) {
+            Some(("+", offset)) => (1, offset),
+            Some(("-", offset)) => (-1, offset),
             _ => return Err(self.unparsable("Z07:00")),
         };
-        self.rest = &whole[1..];
+        self.rest = offset;
         let element = "Z07:00";
         let read = |scanner: &mut Self| {
             let hours = scanner.ranged(2, element, 0..=24, "time zone offset hour")?;
@@ -224,6 +221,21 @@ impl<'a> Scanner<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_of_several_bytes_are_no_digits() {
+        for text in [
+            "é026-01-01T00:00:00Z",
+            "202é-01-01T00:00:00Z",
+            "2026-01-01T00:00:00é",
+            "2026-01-01T00:00:00.00000é00Z",
+            "2026-01-01T00:00:00+é",
+            "2026-01-01T00:00:00+0é:00",
+        ] {
+            assert!(canonical(text).is_err(), "{text}");
+            assert!(canonical_micro(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn years_outside_of_four_digits_are_written_as_go_does() {

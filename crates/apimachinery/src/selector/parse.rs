@@ -61,13 +61,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
 
 fn tokenize(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
-    let mut rest = text;
+    let mut rest = text.trim_ascii_start();
     while let Some(first) = rest.chars().next() {
         let (token, length) = match first {
-            c if c.is_ascii_whitespace() => {
-                rest = &rest[1..];
-                continue;
-            }
             '(' => (Token::Open, 1),
             ')' => (Token::Close, 1),
             ',' => (Token::Comma, 1),
@@ -78,14 +74,13 @@ fn tokenize(text: &str) -> Vec<Token> {
             '!' if rest.starts_with("!=") => (Token::NotEquals, 2),
             '!' => (Token::Not, 1),
             _ => {
-                let end = rest
-                    .find(|c: char| c.is_ascii_whitespace() || "(),=!<>".contains(c))
-                    .unwrap_or(rest.len());
-                (Token::Word(rest[..end].to_owned()), end)
+                let is_end = |c: char| c.is_ascii_whitespace() || "(),=!<>".contains(c);
+                let word = rest.split(is_end).next().unwrap_or(rest);
+                (Token::Word(word.to_owned()), word.len())
             }
         };
         tokens.push(token);
-        rest = &rest[length..];
+        rest = rest.get(length..).unwrap_or_default().trim_ascii_start();
     }
     tokens
 }
