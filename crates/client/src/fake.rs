@@ -1,6 +1,8 @@
 //! An API in the process: keeps objects, records what was asked, and fails on request.
 
 #![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::missing_panics_doc,
     reason = "a fake may panic on the mistakes of a test"
 )]

@@ -250,8 +250,8 @@ fn parse_entries(text: &str) -> Result<BTreeMap<&str, bool>, FeatureGateError> {
         values.insert(name, value);
     }
     if components
-        .iter()
-        .any(|component| component != &components[0])
+        .windows(2)
+        .any(|pair| pair.first() != pair.last())
     {
         return Err(FeatureGateError::MixedPrefixes);
     }

@@ -6,6 +6,18 @@
 //! [`clock::Clock`] and seeds, so that a whole process can be replayed from one number under
 //! tokio's paused time. Fakes and mocks of every seam stand behind the `testing` feature.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 pub mod error;
 pub mod resource;
 

@@ -28,7 +28,7 @@ impl Error {
                 ..status
             }));
         }
-        let quoted = &body[..body.len().min(QUOTED_BODY_BYTES_MAX)];
+        let quoted = body.get(..QUOTED_BODY_BYTES_MAX).unwrap_or(body);
         let body_text = String::from_utf8_lossy(quoted);
         let (reason, sentence) = sentence(code, verb, body_text.trim());
         let verb = verb.to_ascii_lowercase();

@@ -73,6 +73,17 @@ fn a_foreign_body_gets_the_words_of_its_code() {
 }
 
 #[test]
+fn a_foreign_body_is_quoted_in_part() {
+    let resource = PODS.group_resource();
+    let quoted = |body: &str| {
+        let error = Error::from_response(415, body.as_bytes(), "GET", resource, "");
+        error.to_string().matches('é').count()
+    };
+    assert_eq!(quoted(&"é".repeat(1000)), 1000);
+    assert_eq!(quoted(&format!("x{}", "é".repeat(2000))), 1023);
+}
+
+#[test]
 fn a_transport_error_names_its_causes_once() {
     let inner = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
     let error = Error::Transport {

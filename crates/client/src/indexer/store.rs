@@ -66,7 +66,11 @@ impl<K: CachedObject> Store<K> {
         for key in new_keys {
             let bucket = self.indexes.entry(key).or_default();
             match position(bucket, &*object) {
-                Ok(index) => bucket[index] = Arc::clone(&object),
+                Ok(index) => {
+                    if let Some(place) = bucket.get_mut(index) {
+                        *place = Arc::clone(&object);
+                    }
+                }
                 Err(index) => {
                     // Most buckets stay as small as a set has pods, so grow them by what is needed.
                     if bucket.capacity() == bucket.len() {

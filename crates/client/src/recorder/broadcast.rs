@@ -201,15 +201,14 @@ fn is_final(err: &Error) -> bool {
 fn random_uuid(rng: &mut StdRng) -> String {
     let bits = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
     let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let hex = format!("{bits:032x}");
-    [
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    ]
-    .join("-")
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        bits >> 96,
+        bits >> 80 & 0xffff,
+        bits >> 64 & 0xffff,
+        bits >> 48 & 0xffff,
+        bits & 0xffff_ffff_ffff
+    )
 }
 
 #[cfg(test)]

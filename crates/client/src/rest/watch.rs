@@ -96,7 +96,7 @@ impl WatchStream {
 
     /// Takes the next complete line out of the buffer.
     fn next_line(&mut self) -> Option<BytesMut> {
-        let unsearched = &self.buffer[self.searched..];
+        let unsearched = self.buffer.get(self.searched..)?;
         let Some(offset) = unsearched.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
             return None;

@@ -107,18 +107,24 @@ fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
-        let escaped = tail.get(..2).filter(|_| *first == b'%');
-        let hex = escaped.and_then(|digits| std::str::from_utf8(digits).ok());
-        let hex = hex.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        if let Some(byte) = hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+        let escaped = tail.split_at_checked(2).filter(|_| *first == b'%');
+        let byte = escaped.and_then(|(digits, rest)| Some((hex_byte(digits)?, rest)));
+        if let Some((byte, after)) = byte {
             bytes.push(byte);
-            rest = &tail[2..];
+            rest = after;
         } else {
             bytes.push(*first);
             rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits).ok()?;
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let byte = u8::from_str_radix(digits, 16).ok();
+    byte.filter(|_| is_hex)
 }
 
 /// Puts TLS, HTTP and the credentials over a connector.

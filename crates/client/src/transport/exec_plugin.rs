@@ -262,10 +262,11 @@ fn command(exec: &ExecConfig) -> Result<Command, PluginError> {
             command.env(name, value);
         }
     }
-    let mut spec = json!({"interactive": false});
-    if exec.provide_cluster_info {
-        spec["cluster"] = json!(exec.cluster);
-    }
+    let spec = if exec.provide_cluster_info {
+        json!({"interactive": false, "cluster": exec.cluster})
+    } else {
+        json!({"interactive": false})
+    };
     let info = json!({"apiVersion": exec.api_version, "kind": "ExecCredential", "spec": spec});
     command
         .env("KUBERNETES_EXEC_INFO", info.to_string())

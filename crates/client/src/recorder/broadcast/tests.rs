@@ -20,6 +20,19 @@ fn set() -> ObjectReference {
     }
 }
 
+#[test]
+fn a_uuid_is_random_and_of_version_4() {
+    let mut rng = StdRng::seed_from_u64(7);
+    let texts = [random_uuid(&mut rng), random_uuid(&mut rng)];
+    assert_ne!(texts[0], texts[1]);
+    for text in texts {
+        let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{text}");
+        assert_eq!(text.as_bytes()[14], b'4', "{text}");
+        assert!(b"89ab".contains(&text.as_bytes()[19]), "{text}");
+    }
+}
+
 fn clock() -> Arc<FakeClock> {
     Arc::new(FakeClock::new(
         Timestamp::from_second(1_700_000_000).unwrap(),
