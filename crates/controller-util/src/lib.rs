@@ -2,6 +2,18 @@
 //! keep them, claiming by controller reference, and the store that keeps a sync from acting on
 //! caches older than the controller's own writes.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 pub mod claim;
 pub mod consistency;
 pub mod controller_ref_manager;

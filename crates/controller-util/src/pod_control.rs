@@ -106,6 +106,7 @@ fn members_unless_empty(name: &str, list: &[&str]) -> String {
     format!(",{}:{}", to_json(name), to_json(list))
 }
 
+#[expect(clippy::expect_used, reason = "texts and references always serialize")]
 fn to_json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("texts and references always serialize")
 }

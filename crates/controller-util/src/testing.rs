@@ -1,5 +1,11 @@
 //! What the fakes of several crates share, and objects for their tests.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test's objects may panic on its mistakes"
+)]
+
 pub mod builders;
 mod caches;
 mod object_store;

@@ -23,6 +23,7 @@ impl TryFrom<&apps::StatefulSet> for StatefulSet {
 
     /// Encodes the templates by the rules of the Go types, so that revision data and names equal
     /// those of the reference.
+    #[expect(clippy::indexing_slicing, reason = "a typed set encodes as an object")]
     fn try_from(set: &apps::StatefulSet) -> Result<Self, ConvertError> {
         let mut json = serde_json::to_value(set)?;
         let spec = &mut json["spec"];
