@@ -156,8 +156,9 @@ impl RevisionData {
 
     /// The labels of the template; a revision carries them.
     pub(crate) fn template_labels(&self) -> BTreeMap<String, String> {
-        let labels = self.template["metadata"]["labels"].as_object();
+        let labels = self.template.pointer("/metadata/labels");
         labels
+            .and_then(Value::as_object)
             .into_iter()
             .flatten()
             .map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()))

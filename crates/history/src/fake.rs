@@ -1,5 +1,11 @@
 //! A history in memory, whose cache shows every write at once.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a fake may panic on the mistakes of a test"
+)]
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

@@ -7,6 +7,18 @@
 //!
 //! Upstream: `pkg/controller/history`, and the revision functions of `stateful_set_utils.go`.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 mod apply;
 mod compare;
 mod data;

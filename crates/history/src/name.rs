@@ -21,11 +21,9 @@ pub fn hash_controller_revision(data: &str, probe: Option<i32>) -> String {
 ///
 /// Upstream: `ControllerRevisionName`.
 pub fn controller_revision_name(parent: &str, hash: &str) -> String {
-    let mut end = parent.len().min(PARENT_NAME_BYTES_MAX);
-    while !parent.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}-{hash}", &parent[..end])
+    let end_max = parent.len().min(PARENT_NAME_BYTES_MAX);
+    let cut = (0..=end_max).rev().find_map(|end| parent.get(..end));
+    format!("{}-{hash}", cut.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -62,5 +60,7 @@ mod tests {
             228
         );
         assert_eq!(controller_revision_name("web", "hash"), "web-hash");
+        let wide = format!("{}-hash", "é".repeat(111));
+        assert_eq!(controller_revision_name(&"é".repeat(200), "hash"), wide);
     }
 }

@@ -68,6 +68,11 @@ impl NewRevision {
     }
 
     /// The object to POST under `name`, its data byte for byte as recorded.
+    #[expect(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        reason = "metadata are an object, and recorded data come from the JSON encoder alone"
+    )]
     pub fn body(&self, name: &str) -> String {
         let mut metadata = json!({
             "name": name,
