@@ -1,5 +1,12 @@
 //! An object manager in memory, whose caches show every write at once.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a fake may panic on the mistakes of a test"
+)]
+
 mod movers;
 
 use std::sync::Arc;

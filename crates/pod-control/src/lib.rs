@@ -6,6 +6,18 @@
 //!
 //! Upstream: `stateful_pod_control.go`, and the pod functions of `stateful_set_utils.go`.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 mod claims;
 mod error;
 #[cfg(any(test, feature = "testing"))]

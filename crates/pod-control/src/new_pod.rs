@@ -66,13 +66,14 @@ impl NewPod {
     /// Upstream: `newStatefulSetPod`.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         let mut template = self.set.spec.template.to_value()?;
+        let recorded = object_member(&mut template, "metadata");
         let mut metadata = Map::new();
         for member in ["labels", "annotations", "finalizers"] {
-            match template["metadata"][member].take() {
-                Value::Object(map) if map.is_empty() => {}
-                Value::Array(list) if list.is_empty() => {}
-                Value::Null => {}
-                value => drop(metadata.insert(member.to_owned(), value)),
+            match recorded.get_mut(member).map(Value::take) {
+                Some(Value::Object(map)) if map.is_empty() => {}
+                Some(Value::Array(list)) if list.is_empty() => {}
+                Some(Value::Null) | None => {}
+                Some(value) => drop(metadata.insert(member.to_owned(), value)),
             }
         }
         metadata.insert(
@@ -84,12 +85,14 @@ impl NewPod {
             "ownerReferences".to_owned(),
             json!([self.set.controller_reference()]),
         );
+        let spec = template.get_mut("spec").map(Value::take);
         // Go writes an empty status, too.
-        let mut pod =
-            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {}});
-        pod["spec"] = template["spec"].take();
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {},
+        });
         update_identity(&mut pod, &self.set, &self.name, self.ordinal);
-        pod["metadata"]["labels"][REVISION_LABEL] = Value::from(&*self.revision);
+        let labels = object_member(object_member(&mut pod, "metadata"), "labels");
+        labels[REVISION_LABEL] = Value::from(&*self.revision);
         self.set_host_name(object_member(&mut pod, "spec"));
         update_storage(&self.set, self.ordinal, &mut pod);
         Ok(pod)

@@ -7,6 +7,7 @@ use statefulset_controller_util::stateful_set::{
     API_VERSION, ClaimRetentionPolicyType, KIND, StatefulSet,
 };
 
+use crate::identity::object_member;
 use crate::slot::PodSlot;
 
 #[cfg(test)]
@@ -205,10 +206,9 @@ pub(crate) fn rewrite_owners(
     };
     let added = wanted.filter(|owner| !kept.iter().any(|r| *r.uid == *owner.uid));
 
-    let metadata = &mut json["metadata"];
-    let references = metadata["ownerReferences"].take();
-    let mut references = match references {
-        Value::Array(references) => references,
+    let metadata = object_member(json, "metadata");
+    let mut references = match metadata.get_mut("ownerReferences").map(Value::take) {
+        Some(Value::Array(references)) => references,
         _ => Vec::new(),
     };
     let is_kept = |reference: &Value| {

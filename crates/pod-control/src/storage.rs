@@ -43,9 +43,9 @@ impl NewClaim {
                 labels[key] = Value::from(value.as_str());
             }
         }
-        for (member, value) in [("apiVersion", "v1"), ("kind", "PersistentVolumeClaim")] {
-            if json.get(member).is_none() {
-                json[member] = Value::from(value);
+        if let Value::Object(claim) = &mut json {
+            for (member, value) in [("apiVersion", "v1"), ("kind", "PersistentVolumeClaim")] {
+                claim.entry(member).or_insert_with(|| Value::from(value));
             }
         }
         Ok(Self {

@@ -1,5 +1,6 @@
 //! The pod that is posted.
 
+use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
@@ -176,4 +177,24 @@ fn the_pod_comes_from_the_set_that_it_was_made_for() {
         pod.to_value().unwrap()["spec"]["containers"][0]["image"],
         "registry.example/app:0"
     );
+}
+
+#[test]
+fn pods_of_odd_templates_have_an_identity() {
+    let mut set = builders::set("web").build();
+    for template in [
+        json!(null),
+        json!("x"),
+        json!([1]),
+        json!({"metadata": "x", "spec": [1]}),
+        json!({"metadata": ["x"], "spec": "y"}),
+        json!({"metadata": {"labels": "x", "annotations": 7}}),
+    ] {
+        set.spec.template = PodTemplate::from_value(&template);
+        let pod = NewPod::new(&set, "web-1", Ordinal::from(0));
+        let body = pod.to_value().unwrap();
+        assert_eq!(body["metadata"]["name"], "web-0", "{template}");
+        assert_eq!(body["metadata"]["labels"][REVISION_LABEL], "web-1");
+        assert_eq!(body["spec"]["hostname"], "web-0");
+    }
 }

@@ -268,3 +268,12 @@ fn rewriting_touches_the_owners_alone() {
     rewrite_owners(&mut json, &claim.build(), &set(RETAIN, 2), &pod());
     assert_eq!(json, claim.orphan().json());
 }
+
+#[test]
+fn odd_metadata_take_the_owner() {
+    for mut json in [json!(null), json!([1]), json!({"metadata": ["x"]})] {
+        let rewritten = rewrite_owners(&mut json, &claim("").build(), &set(ALWAYS, 2), &pod());
+        assert!(matches!(rewritten, Rewritten::AddsOwner));
+        assert_eq!(json["metadata"]["ownerReferences"][0]["uid"], "web-uid");
+    }
+}
