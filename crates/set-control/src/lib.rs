@@ -6,6 +6,18 @@
 //!
 //! Upstream: `stateful_set_control.go`, `stateful_set_status_updater.go`.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 mod control;
 mod core;
 mod counts;

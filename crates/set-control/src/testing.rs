@@ -1,5 +1,12 @@
 //! A set control over objects in memory, and what must hold of them after every step.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test's cluster may panic on its mistakes"
+)]
+
 mod cluster;
 pub mod invariants;
 
