@@ -81,6 +81,15 @@ mod tests {
     }
 
     #[test]
+    fn the_first_and_the_last_time_print() {
+        for (time, year) in [(Timestamp::MIN, "-9999-"), (Timestamp::MAX, "9999-")] {
+            for text in [format_seconds(time), format_micros(time), format_go(time)] {
+                assert!(text.starts_with(year), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn times_print_in_utc_with_the_precision_of_their_kind() {
         let time = parse("2026-03-01T13:00:00.123456789+01:00").unwrap();
         assert_eq!(format_seconds(time), "2026-03-01T12:00:00Z");
