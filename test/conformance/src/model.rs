@@ -31,8 +31,6 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::Value;
-use statefulset_client::fake::FaultError;
-
 use statefulset_client::fake::Verb;
 
 use self::cluster::{Asked, Kind, Tracker, load};
@@ -116,7 +114,6 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
         revisions: cluster.revisions,
         api: cluster.api,
         events: Vec::new(),
-        live_read_fault: case.live_read_fault,
     };
     let result = sync.run();
     if !case.events_are_ordered()? {
@@ -196,8 +193,6 @@ struct Sync {
     revisions: Vec<Value>,
     api: Tracker,
     events: Vec<String>,
-    /// How every look at the live set fails that the reference doesn't make.
-    live_read_fault: Option<FaultError>,
 }
 
 /// Whether a walk over pods goes on.

@@ -3,6 +3,7 @@
 mod case;
 mod cluster;
 pub mod live_read;
+pub mod successor;
 
 use anyhow::Context;
 
@@ -12,27 +13,40 @@ use crate::outcome::Outcome;
 use crate::report::Verdict;
 
 pub use case::Case;
+pub(crate) use cluster::another_uid;
 
-/// Runs one case.
+/// Runs one case, and the cases derived from it.
 ///
 /// # Errors
 ///
 /// The line is no case of this form.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
+    let mut verdict = run_recorded(line)?;
     let mut case = Case::parse(line).context("no case of a sync")?;
+    for derived in [live_read::differences, successor::differences] {
+        let differences = derived(&mut case);
+        let told = |error| vec![format!("a derived case can't be run: {error:#}")];
+        verdict.differences.extend(differences.unwrap_or_else(told));
+    }
+    Ok(verdict)
+}
+
+/// Runs one case as it was recorded.
+///
+/// # Errors
+///
+/// The line is no case of this form.
+pub fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
+    let case = Case::parse(line).context("no case of a sync")?;
     let expected = case.expected()?;
-    let mut verdict = match cluster::sync(&case) {
+    match cluster::sync(&case) {
         Ok((actual, rules)) => {
             let mut verdict = judge(&case, expected, &actual);
             verdict.deviations.extend(rules);
-            verdict
+            Ok(verdict)
         }
-        Err(error) => return Ok(Verdict::broken(case.id, &error)),
-    };
-    verdict
-        .differences
-        .extend(live_read::differences(&mut case)?);
-    Ok(verdict)
+        Err(error) => Ok(Verdict::broken(case.id, &error)),
+    }
 }
 
 /// Compares an outcome with what is expected of the case, altered by the deviations.

@@ -1,14 +1,23 @@
-//! Live reads of the set that fail: no claim gets an owner, no pod is deleted with its claims.
+//! Live reads that fail: no claim gets an owner, no pod is repaired or deleted with its claims.
+//! The program `conformance sync` derives these cases from every recorded one, the tests from some.
 
 use std::path::PathBuf;
 
 use conformance::files::lines;
+use conformance::model::{Rules, run};
 use conformance::outcome::Outcome;
-use conformance::sync::{Case, live_read, outcome};
+use conformance::sync::live_read::{self, LiveReadFault};
+use conformance::sync::{Case, outcome};
 use serde_json::Value;
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 
-/// Every so many cases one is run.
-const STRIDE: usize = 3;
+/// Every so many cases one is run. A prime, so that no pattern of the recordings is missed.
+const STRIDE: usize = 5;
+
+fn recorded() -> Vec<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
+    lines(&path).unwrap()
+}
 
 /// The owners of every claim, as the case begins.
 fn owners_before(case: &Case) -> Vec<(String, Vec<Value>)> {
@@ -69,13 +78,14 @@ fn forbidden_writes(case: &Case, outcome: &Outcome) -> Vec<String> {
 
 #[test]
 fn a_failed_live_read_dooms_no_claim() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
     let mut prevented = 0;
-    for line in lines(&path).unwrap().iter().step_by(STRIDE) {
+    for line in recorded().iter().step_by(STRIDE) {
         let mut case = Case::parse(line).unwrap();
         let writes = forbidden_writes(&case, &outcome(&case).unwrap());
-        for failure in live_read::FAILURES {
-            let (_, actual) = live_read::outcomes(&mut case, failure).unwrap();
+        for error in live_read::FAILURES {
+            let resource = STATEFUL_SETS.plural;
+            let fault = LiveReadFault { resource, error };
+            let actual = live_read::actual(&mut case, fault).unwrap();
             assert_eq!(forbidden_writes(&case, &actual), [""; 0], "{}", case.id);
             if !writes.is_empty() {
                 assert!(actual.failed, "{}: {writes:?}", case.id);
@@ -84,4 +94,38 @@ fn a_failed_live_read_dooms_no_claim() {
         prevented += usize::from(!writes.is_empty());
     }
     assert!(prevented > 20, "only {prevented} cases doom a claim");
+}
+
+/// Whether anything of this resource was put back.
+fn updates(outcome: &Outcome, resource: &str) -> bool {
+    let start = format!("update {resource} ");
+    let mut requests = outcome.requests.iter();
+    requests.any(|request| {
+        let text = request["request"].as_str();
+        text.is_some_and(|text| text.starts_with(&start))
+    })
+}
+
+#[test]
+fn a_failed_live_read_of_pods_or_claims_prevents_their_update() {
+    for resource in [PODS.plural, PERSISTENT_VOLUME_CLAIMS.plural] {
+        let mut prevented = 0;
+        for line in recorded().iter().step_by(STRIDE) {
+            let mut case = Case::parse(line).unwrap();
+            let undisturbed = run(&case, Rules::PRODUCT).unwrap();
+            if !updates(&undisturbed, resource) {
+                continue;
+            }
+            prevented += 1;
+            for error in live_read::FAILURES {
+                let fault = LiveReadFault { resource, error };
+                let expected = live_read::expected(&mut case, fault).unwrap();
+                let actual = live_read::actual(&mut case, fault).unwrap();
+                let differing = live_read::differing(fault, &expected, &actual);
+                assert_eq!(differing, [""; 0], "{}", case.id);
+                assert!(actual.failed && !updates(&actual, resource), "{}", case.id);
+            }
+        }
+        assert!(prevented > 20, "only {prevented} cases update {resource}");
+    }
 }

@@ -42,7 +42,7 @@ fn revision_data_names_pods_and_claims_equal_the_reference_to_the_byte() {
 
 #[test]
 fn recorded_syncs_lead_to_what_the_reference_left_behind() {
-    assert_all_pass(&run("sync.jsonl.gz", sync::run), 1767);
+    assert_all_pass(&run("sync.jsonl.gz", sync::run_recorded), 1767);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use kube_apimachinery::schema::{UnknownMembers, normalize};
 use serde_json::Value;
 
 use super::Sync;
-use super::cluster::{Kind, fault_failure};
+use super::cluster::Kind;
 use super::failure::Failure;
 use super::object::{is_deleting, name, number, set_or_remove, uid};
 use super::owners::{
@@ -128,13 +128,15 @@ impl Sync {
             if is_up_to_date(&cached, &set, pod) {
                 continue;
             }
+            let failed = format!("could not update claim {claim} for delete policy ownerRefs");
+            let looked = self.api.look(Kind::Claim, &claim);
+            looked.map_err(|failure| failure.while_doing(&failed))?;
             let (changed, adds_owner) = rewritten(&cached, &set, pod);
             if adds_owner {
                 self.check_live_set(&format!(
                     "will not add an owner to claim {claim}, with which it would be deleted"
                 ))?;
             }
-            let failed = format!("could not update claim {claim} for delete policy ownerRefs");
             let put = self.api.put(Kind::Claim, "", changed);
             put.map_err(|failure| failure.while_doing(&failed))?;
         }
@@ -153,7 +155,9 @@ impl Sync {
             let Some(changed) = without_owner(cached, pod) else {
                 continue;
             };
-            if let Err(failure) = self.api.put(Kind::Claim, "", changed) {
+            let looked = self.api.look(Kind::Claim, &claim);
+            let put = looked.and_then(|()| self.api.put(Kind::Claim, "", changed));
+            if let Err(failure) = put {
                 let failed = format!("could not update claim {claim} for delete policy ownerRefs");
                 let failure = failure.while_doing(&failed);
                 self.pod_event("Update", name(pod), Err(&failure));
@@ -175,11 +179,10 @@ impl Sync {
     fn compare_live_set(&self) -> Result<(), String> {
         let set = &self.set;
         let key = format!("{}/{}", set.namespace, set.name);
-        let live = match self.live_read_fault {
-            Some(fault) => Err(fault_failure(fault, Kind::Set, &set.name)),
-            None => self.api.peek(Kind::Set, &set.name),
-        }
-        .map_err(|failure| format!("can't read StatefulSet {key}: {}", failure.text()))?;
+        let looked = self.api.look(Kind::Set, &set.name);
+        let live = looked.and_then(|()| self.api.peek(Kind::Set, &set.name));
+        let live =
+            live.map_err(|failure| format!("can't read StatefulSet {key}: {}", failure.text()))?;
         let (live_uid, wanted) = (uid(live), &set.uid);
         if live_uid != wanted {
             return Err(format!(

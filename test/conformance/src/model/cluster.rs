@@ -12,7 +12,8 @@ use statefulset_client::fake::{FaultError, FaultRule, Verb};
 use super::Rules;
 use super::failure::Failure;
 use super::object::{name, owners, set_owners, text, uid};
-use crate::sync::Case;
+use crate::sync::live_read::LiveReadFault;
+use crate::sync::{Case, another_uid};
 
 /// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,7 @@ pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
             namespace: namespace.to_owned(),
             objects: BTreeMap::new(),
             faults: case.faults.clone(),
+            live_read_fault: case.live_read_fault,
             requests: Vec::new(),
         },
     };
@@ -97,6 +99,9 @@ pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
                 cluster.claims.insert(name(&object).to_owned(), object);
             }
         }
+    }
+    for raw in &case.live_pods {
+        cluster.api.insert(Kind::Pod, read(raw, rules)?.1);
     }
     Ok(cluster)
 }
@@ -144,6 +149,7 @@ pub(super) struct Tracker {
     namespace: String,
     objects: BTreeMap<(String, &'static str, String), Value>,
     faults: Vec<FaultRule>,
+    live_read_fault: Option<LiveReadFault>,
     /// What was asked: verb, kind, subresource, name and body.
     pub(super) requests: Vec<Asked>,
 }
@@ -182,6 +188,17 @@ impl Tracker {
         self.objects
             .get(&self.key(kind, name))
             .ok_or_else(not_found)
+    }
+
+    /// Whether a live read that the reference doesn't make succeeds. What it would read is what the
+    /// cache shows.
+    pub(super) fn look(&self, kind: Kind, name: &str) -> Result<(), Failure> {
+        match self.live_read_fault {
+            Some(fault) if fault.resource == kind.resource() => {
+                Err(fault_failure(fault.error, kind, name))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn get(&mut self, kind: Kind, name: &str) -> Result<Value, Failure> {
@@ -224,8 +241,13 @@ impl Tracker {
         name: &str,
         preconditions: Value,
     ) -> Result<(), Failure> {
+        let wanted = preconditions["uid"].as_str().map(str::to_owned);
         self.strike(Verb::Delete, kind, "", name, preconditions)?;
-        self.peek(kind, name)?;
+        let live = uid(self.peek(kind, name)?);
+        if let Some(wanted) = wanted.filter(|wanted| wanted != live) {
+            let text = another_uid(kind.resource(), name, &wanted, live);
+            return Err(Failure::api(FaultError::Conflict, text));
+        }
         self.objects.remove(&self.key(kind, name));
         Ok(())
     }
@@ -308,7 +330,7 @@ impl Tracker {
 }
 
 /// The failure of a call that a fault strikes.
-pub(super) fn fault_failure(fault: FaultError, kind: Kind, name: &str) -> Failure {
+fn fault_failure(fault: FaultError, kind: Kind, name: &str) -> Failure {
     Failure::api(fault, fault_text(fault, kind.resource(), name))
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Sync;
 use super::cluster::Kind;
 use super::failure::Failure;
-use super::object::{list, map, name, set_or_remove};
+use super::object::{list, map, name, set_or_remove, uid};
 use super::set::{POD_INDEX, POD_NAME, REVISION, ordinal};
 
 /// How often a repair is tried at most.
@@ -107,10 +107,15 @@ impl Sync {
 
     /// Deletes a pod; one that is gone is as good.
     pub(super) fn delete_pod(&mut self, pod: &Value) -> Result<(), Failure> {
-        let deleted = match self
-            .api
-            .delete(Kind::Pod, name(pod), self.means(pod, &["uid"]))
-        {
+        // The uid of a pod that this sync has made must be looked up.
+        let looked = if uid(pod).is_empty() {
+            self.api.look(Kind::Pod, name(pod))
+        } else {
+            Ok(())
+        };
+        let means = self.means(pod, &["uid"]);
+        let deleted = looked.and_then(|()| self.api.delete(Kind::Pod, name(pod), means));
+        let deleted = match deleted {
             Err(failure) if failure.is_not_found() => Ok(()),
             result => result,
         };
@@ -164,7 +169,8 @@ impl Sync {
             return Ok(());
         }
         *was_put = true;
-        let put = self.api.put(Kind::Pod, "", pod.clone());
+        let looked = self.api.look(Kind::Pod, name(pod));
+        let put = looked.and_then(|()| self.api.put(Kind::Pod, "", pod.clone()));
         if put.is_err() {
             let cached = self
                 .pods

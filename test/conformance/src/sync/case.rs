@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::fake::{FaultError, FaultRule};
+use statefulset_client::fake::FaultRule;
 use statefulset_client::feature_gates::FeatureGates;
 
+use super::live_read::LiveReadFault;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
 
@@ -36,9 +37,12 @@ pub struct Case {
     /// Calls that fail.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
-    /// How every live read of the set fails that the reference doesn't make. Never recorded.
+    /// Pods that the API holds where the cache shows others of their names. Never recorded.
     #[serde(skip)]
-    pub live_read_fault: Option<FaultError>,
+    pub live_pods: Vec<Box<RawValue>>,
+    /// Live reads that fail though the reference doesn't make them. Never recorded.
+    #[serde(skip)]
+    pub live_read_fault: Option<LiveReadFault>,
     /// What the reference did.
     pub expect: Expect,
 }

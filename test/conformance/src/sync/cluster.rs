@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::clock::FakeClock;
-use statefulset_client::fake::{FakeClientset, FaultRule, Verb};
+use statefulset_client::error::Error;
+use statefulset_client::fake::{FakeClientset, Verb};
 use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::{
@@ -53,11 +54,13 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
         let target = if is_live_read { &live_reads } else { &api };
         target.fail(fault.clone());
     }
-    if let Some(error) = case.live_read_fault {
-        let rule = FaultRule::new(Verb::Get, STATEFUL_SETS.plural, u32::MAX, error);
-        api.fail(rule);
-    }
     freeze_reads(case, &api)?;
+    if let Some(fault) = case.live_read_fault {
+        api.react(Verb::Get, fault.resource, move |read| {
+            Some(Err(fault.error.to_error(read)))
+        });
+    }
+    refuse_deletions(case, &api)?;
     let log = RequestLog::default();
     log.follow(&api, Source::Client);
     log.follow(&live_reads, Source::Adoption);
@@ -108,7 +111,7 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
 fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     for resource in [CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS] {
         let mut frozen: BTreeMap<(String, String), String> = BTreeMap::new();
-        for object in &case.objects {
+        for object in case.objects.iter().chain(&case.live_pods) {
             let value: Value = serde_json::from_str(object.get())?;
             if value["kind"] == resource.kind {
                 let text =
@@ -122,6 +125,35 @@ fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
         });
     }
     Ok(())
+}
+
+/// Answers deletions that mean another pod than the live one as an API server does; the fake API
+/// ignores preconditions.
+fn refuse_deletions(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
+    let mut live_uids = BTreeMap::new();
+    for pod in &case.live_pods {
+        let pod: Value = serde_json::from_str(pod.get())?;
+        let text = |member: &str| pod["metadata"][member].as_str().unwrap_or("").to_owned();
+        live_uids.insert((text("namespace"), text("name")), text("uid"));
+    }
+    api.react(Verb::Delete, PODS.plural, move |deletion| {
+        let live_uid = live_uids.get(&(deletion.namespace.clone(), deletion.name.clone()))?;
+        let options: Value = serde_json::from_str(&deletion.body).ok()?;
+        let wanted = options["preconditions"]["uid"].as_str()?;
+        (wanted != live_uid).then(|| {
+            let text = another_uid(PODS.plural, &deletion.name, wanted, live_uid);
+            Err(Error::api(409, "Conflict", text))
+        })
+    });
+    Ok(())
+}
+
+/// An API server's answer to a deletion that means an object of another uid.
+pub(crate) fn another_uid(resource: &str, name: &str, wanted: &str, live: &str) -> String {
+    format!(
+        "Operation cannot be fulfilled on {resource} \"{name}\": Precondition failed: UID in \
+         precondition: {wanted}, UID in object meta: {live}"
+    )
 }
 
 /// Fills caches and API.
@@ -158,6 +190,9 @@ fn load(case: &Case, api: &FakeClientset) -> anyhow::Result<Caches> {
             }
             other => anyhow::bail!("objects of kind {other:?} have no place in a case"),
         }
+    }
+    for pod in &case.live_pods {
+        api.load(&PODS, pod.get());
     }
     Ok(caches)
 }

@@ -1,0 +1,86 @@
+//! Cases once more, in which another owner's pod has the name of a pod that the reference deletes.
+//!
+//! The cache still shows the set's own pod. The reference deletes by name, and so the other pod:
+//! what was recorded stays what it leaves behind. The product names the uid, gets a conflict and
+//! deletes nothing, as the rule `deletions-name-objects` says.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use statefulset_client::fake::Verb;
+use statefulset_client::resource::PODS;
+
+use super::case::Case;
+use super::{cluster, judge};
+
+/// What differs from the altered expectation where every pod that the reference deletes, and asks
+/// nothing else about, is another owner's by now; nothing where there is no such pod.
+///
+/// # Errors
+///
+/// The case's objects can't be decoded.
+pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
+    case.live_pods = successors(case)?;
+    let differences = if case.live_pods.is_empty() {
+        Ok(Vec::new())
+    } else {
+        differences_beside(case)
+    };
+    case.live_pods = Vec::new();
+    differences
+}
+
+fn differences_beside(case: &Case) -> anyhow::Result<Vec<String>> {
+    let verdict = judge(case, case.expected()?, &cluster::sync(case)?.0);
+    let mut differences = verdict.differences;
+    // Another rule may end the sync before the deletion.
+    if verdict.deviations.is_empty() {
+        differences.push("no rule keeps the pod".to_owned());
+    }
+    let told = |line: String| format!("with another owner's pod of the name: {line}");
+    Ok(differences.into_iter().map(told).collect())
+}
+
+/// The other owner's pods. None where deletions fail anyway: it is open which failure comes first.
+///
+/// # Errors
+///
+/// An object of the case is no JSON object.
+pub fn successors(case: &Case) -> anyhow::Result<Vec<Box<RawValue>>> {
+    let mut faults = case.faults.iter();
+    if faults.any(|fault| fault.verb == Verb::Delete && fault.resource == PODS.plural) {
+        return Ok(Vec::new());
+    }
+    let namespace = case.key.split('/').next().unwrap_or("");
+    let mut successors = Vec::new();
+    for object in &case.objects {
+        let mut pod: Value = serde_json::from_str(object.get())?;
+        let metadata = &pod["metadata"];
+        let is_deleted = pod["kind"] == PODS.kind
+            && metadata["namespace"] == namespace
+            && is_only_deleted(case, metadata["name"].as_str().unwrap_or(""));
+        if is_deleted {
+            let metadata = &mut pod["metadata"];
+            metadata["uid"] = json!("successor");
+            metadata["labels"] = json!({"app": "other"});
+            metadata["ownerReferences"] = json!([{
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "name": "other",
+                "uid": "other",
+                "controller": true,
+            }]);
+            successors.push(serde_json::value::to_raw_value(&pod)?);
+        }
+    }
+    Ok(successors)
+}
+
+/// Whether the reference deletes the pod and asks nothing else about it.
+fn is_only_deleted(case: &Case, name: &str) -> bool {
+    let actions = case.expect.actions.iter();
+    let mut verbs = actions
+        .filter(|action| action.resource == PODS.plural && action.name == name)
+        .map(|action| action.verb.as_str())
+        .peekable();
+    verbs.peek().is_some() && verbs.all(|verb| verb == "delete")
+}

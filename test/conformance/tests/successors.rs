@@ -1,0 +1,43 @@
+//! Pods of other owners under the names of pods that the reference deletes: they outlive the sync.
+//! The program `conformance sync` derives these cases from every recorded one, the test from some.
+
+use std::path::PathBuf;
+
+use conformance::files::lines;
+use conformance::model::{Rules, run};
+use conformance::sync::{Case, outcome, successor};
+use serde_json::Value;
+
+/// Every so many cases one is run. A prime, so that no pattern of the recordings is missed.
+const STRIDE: usize = 7;
+
+#[test]
+fn a_pod_of_another_owner_outlives_a_deletion_of_its_name() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
+    let mut count = 0;
+    for line in lines(&path).unwrap().iter().step_by(STRIDE) {
+        let mut case = Case::parse(line).unwrap();
+        let successors = successor::successors(&case).unwrap();
+        if successors.is_empty() {
+            continue;
+        }
+        let differences = successor::differences(&mut case).unwrap();
+        assert_eq!(differences, [""; 0], "{}", case.id);
+
+        // The reference deletes each of them; here all are left.
+        case.live_pods = successors;
+        let reference = run(&case, Rules::REFERENCE).unwrap();
+        let actual = outcome(&case).unwrap();
+        for pod in &case.live_pods {
+            let pod: Value = serde_json::from_str(pod.get()).unwrap();
+            let key = format!("Pod/{}", pod["metadata"]["name"].as_str().unwrap());
+            assert!(!reference.objects.contains_key(&key), "{}: {key}", case.id);
+            let uid = &actual.objects[&key]["metadata"]["uid"];
+            assert_eq!(*uid, pod["metadata"]["uid"], "{}: {key}", case.id);
+        }
+        assert!(actual.failed, "{}", case.id);
+        let is_refused = |event: &String| event.contains("Precondition failed");
+        count += usize::from(actual.events.iter().any(is_refused));
+    }
+    assert!(count > 20, "only {count} deletions are refused");
+}
