@@ -6,6 +6,18 @@
 //!
 //! Upstream: `stateful_set.go`.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 mod error;
 mod handlers;
 mod informers;
