@@ -25,7 +25,9 @@ pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: 
     } else {
         format!("{resource}/{subresource}")
     };
-    json!({"request": format!("{verb} {place} {name}"), "body": body})
+    let mut request = json!({"request": format!("{verb} {place} {name}")});
+    request["body"] = body;
+    request
 }
 
 /// Puts neighbouring requests into an order where the reference makes them in the order of a hash

@@ -1,5 +1,7 @@
 //! Recorded odd objects, through the runner.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic, in helpers too")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -27,7 +29,7 @@ fn serve(part: usize, passed: usize, rules: &[(&str, usize)]) {
     assert_eq!(report.passed, passed);
     assert_eq!(
         report.deviations,
-        BTreeMap::from_iter(rules.iter().copied())
+        rules.iter().copied().collect::<BTreeMap<_, _>>()
     );
 }
 
