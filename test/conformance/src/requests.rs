@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use statefulset_client::fake::{Action, FakeClientset, Verb};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
@@ -25,9 +25,8 @@ pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: 
     } else {
         format!("{resource}/{subresource}")
     };
-    let mut request = json!({"request": format!("{verb} {place} {name}")});
-    request["body"] = body;
-    request
+    let request = Value::from(format!("{verb} {place} {name}"));
+    Value::from_iter([("request", request), ("body", body)])
 }
 
 /// Puts neighbouring requests into an order where the reference makes them in the order of a hash

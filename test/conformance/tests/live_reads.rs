@@ -18,7 +18,7 @@ const STRIDE: usize = 5;
 
 fn recorded() -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
-    lines(&path).unwrap()
+    lines(&path).expect("the vectors can be read")
 }
 
 /// The owners of every claim, as the case begins.
