@@ -1,8 +1,6 @@
 //! Live reads that fail: no claim gets an owner, no pod is repaired or deleted with its claims.
 //! The program `conformance sync` derives these cases from every recorded one, the tests from some.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic, in helpers too")]
-
 use std::path::PathBuf;
 
 use conformance::files::lines;
