@@ -32,7 +32,7 @@ pub struct Draft {
     /// The object; always a JSON object.
     pub value: Value,
     /// The text of `.data` for kinds that keep it verbatim; bytes that are no UTF-8 are
-    /// [held](held) in it.
+    /// `held` in it.
     pub data: Option<String>,
 }
 
