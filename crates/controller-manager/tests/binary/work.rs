@@ -87,9 +87,10 @@ fn requests_take_their_time_as_the_flags_say() {
         let _ = asked.send(());
         Answer::empty_list_or_watch(request)
     });
+    // Before the first request, so that no delay of this test's own shortens the time.
+    let begin = begin();
     let mut program = started(&api, &["--kube-api-qps=10", "--kube-api-burst=1"]);
     next(&asks, "the first request");
-    let begin = begin();
     program.wait_for_line("ready: caches are filled");
     // All are of the caches' client: one asks whether the server is up, four whether they are
     // allowed, and four fill the caches.
