@@ -8,6 +8,7 @@ use kube_apimachinery::labels::Labels;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::value::RawValue;
 use statefulset_client::indexer::{CachedObject, IndexKey};
 
@@ -64,6 +65,23 @@ struct RawRevision<'a> {
     revision: i64,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+}
+
+/// The bytes of a stored revision with another number, every other byte as it was sent.
+///
+/// # Errors
+///
+/// Fails if the document is no object with a `revision`.
+pub fn renumbered(document: &Document, revision: i64) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Numbered<'a> {
+        #[serde(borrow)]
+        revision: &'a RawValue,
+    }
+    let numbered: Numbered<'_> = serde_json::from_str(document.text())?;
+    document
+        .splice(numbered.revision.get(), &revision.to_string())
+        .ok_or_else(|| serde_json::Error::custom("the number is no part of the text"))
 }
 
 impl CachedObject for ControllerRevision {
@@ -139,6 +157,24 @@ mod tests {
             let revision = ControllerRevision::decode_part(&document, document.text()).unwrap();
             assert_eq!(revision.is_data_replaced, is_replaced);
             assert_eq!(revision.records(&revision.data), !is_replaced);
+        }
+    }
+
+    #[test]
+    fn renumbering_keeps_every_other_byte() {
+        let stored = |revision: &str| {
+            let before = br#"{ "revision" : "#;
+            let after = b",\"data\":{\"revision\":1,\"a\":\"\xff\\ud800\"},\"future\":1.0}";
+            [before, revision.as_bytes(), after].concat()
+        };
+        let document = Document::new(stored("-1"));
+        assert_eq!(renumbered(&document, 12).unwrap(), stored("12"));
+    }
+
+    #[test]
+    fn only_revisions_can_be_renumbered() {
+        for text in ["{}", "[]", r#"{"revision":1,"revision":2}"#] {
+            assert!(renumbered(&Document::from(text.to_owned()), 2).is_err());
         }
     }
 

@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use kube_apimachinery::json::{RawObject, to_raw};
+use kube_apimachinery::json::Document;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
-use serde_json::{Value, json};
+use serde_json::json;
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::indexer::{CachedObject, Indexer};
@@ -15,7 +15,7 @@ use statefulset_client::lru::LruCache;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_client::rest::{PatchType, RestClient};
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
-use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::controller_revision::{self, ControllerRevision};
 use statefulset_controller_util::pod_control::{adoption_patch, release_patch};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
@@ -71,22 +71,28 @@ impl RealHistory {
         adopted.flatten().unwrap_or_else(|| cached.clone())
     }
 
-    async fn read(&self, key: &ObjectKey) -> Result<String, ApiError> {
+    /// Reads a revision live, with the bytes that the server sent.
+    async fn read(&self, key: &ObjectKey) -> Result<Document, ApiError> {
         self.client
-            .get(&CONTROLLER_REVISIONS, key.namespace(), key.name())
+            .get_document(&CONTROLLER_REVISIONS, key.namespace(), key.name())
             .await
     }
 
     /// Decodes an answer and remembers its version.
-    fn written(&self, set: &StatefulSet, answer: &str) -> Result<ControllerRevision, ApiError> {
-        let revision = decode(answer)?;
+    fn written(&self, set: &StatefulSet, answer: String) -> Result<ControllerRevision, ApiError> {
+        let revision = decode(&Document::new(answer.into_bytes()))?;
+        self.note(set, &revision);
+        Ok(revision)
+    }
+
+    /// Remembers the version of a revision that the next sync must see.
+    fn note(&self, set: &StatefulSet, revision: &ControllerRevision) {
         self.consistency.wrote_at(
             &set.key(),
             set.uid(),
             TrackedResource::ControllerRevisions,
             &revision.resource_version,
         );
-        Ok(revision)
     }
 
     /// One attempt to renumber the live revision.
@@ -97,8 +103,8 @@ impl RealHistory {
         new_revision: i64,
     ) -> Result<(), Error> {
         let key = revision.key();
-        let text = self.read(&key).await?;
-        let live = decode(&text)?;
+        let document = self.read(&key).await?;
+        let live = decode(&document)?;
         if live.uid != revision.uid || live.data != revision.data {
             let message = format!(
                 "Operation cannot be fulfilled on controllerrevisions.apps {:?}: it is another revision than the one to renumber",
@@ -109,18 +115,13 @@ impl RealHistory {
         if live.revision == new_revision {
             return Ok(());
         }
-        let mut body = RawObject::parse(&text).map_err(|source| decode_error(&key, source))?;
-        body.set("revision", to_raw(&Value::from(new_revision)));
+        let body =
+            controller_revision::renumbered(&document, new_revision).map_err(decode_error)?;
         let answer = self
             .client
-            .replace(
-                &CONTROLLER_REVISIONS,
-                key.namespace(),
-                key.name(),
-                body.to_string(),
-            )
+            .replace(&CONTROLLER_REVISIONS, key.namespace(), key.name(), body)
             .await?;
-        self.written(set, &answer)?;
+        self.written(set, answer)?;
         Ok(())
     }
 }
@@ -135,16 +136,13 @@ fn delete_options(uid: &str, version: &str) -> String {
     .to_string()
 }
 
-fn decode(text: &str) -> Result<ControllerRevision, ApiError> {
-    ControllerRevision::decode(text).map_err(|source| ApiError::Decode {
-        action: "read a ControllerRevision".to_owned(),
-        source,
-    })
+fn decode(document: &Document) -> Result<ControllerRevision, ApiError> {
+    ControllerRevision::decode_part(document, document.text()).map_err(decode_error)
 }
 
-fn decode_error(key: &ObjectKey, source: serde_json::Error) -> ApiError {
+fn decode_error(source: serde_json::Error) -> ApiError {
     ApiError::Decode {
-        action: format!("read ControllerRevision {key}"),
+        action: "read a ControllerRevision".to_owned(),
         source,
     }
 }
@@ -173,9 +171,10 @@ impl History for RealHistory {
                 .create(&CONTROLLER_REVISIONS, key.namespace(), body)
                 .await;
             let stored = match answer {
-                Ok(answer) => self.written(set, &answer)?,
+                Ok(answer) => self.written(set, answer)?,
                 Err(error) if error.is_already_exists() => {
-                    let existing = self.written(set, &self.read(&key).await?)?;
+                    let existing = decode(&self.read(&key).await?)?;
+                    self.note(set, &existing);
                     if !existing.records(&revision.data) {
                         collision_count = collision_count.wrapping_add(1);
                         continue;
@@ -248,7 +247,7 @@ impl History for RealHistory {
                 patch,
             )
             .await?;
-        let adopted = self.written(set, &answer)?;
+        let adopted = self.written(set, answer)?;
         self.adopted().insert(adopted.uid, adopted.resource_version);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use statefulset_client::backoff::NoJitter;
-use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders;
 
@@ -50,7 +50,7 @@ impl Setup {
 
     fn requests(&self) -> Vec<String> {
         let actions = self.api.actions();
-        let line = |action: &statefulset_client::fake::Action| {
+        let line = |action: &Action| {
             assert_eq!(action.resource, "controllerrevisions");
             format!("{} {}", action.verb, action.name)
         };
@@ -183,6 +183,50 @@ async fn renumbering_keeps_every_other_byte() {
         before[0].replace(r#""revision":1"#, r#""revision":9"#)
     );
     assert_eq!(setup.requests(), ["get web-1", "update web-1"]);
+}
+
+/// A stored revision whose data holds half a character, as no Rust string can.
+fn half_character(set: &StatefulSet) -> String {
+    let stored = builders::revision(set, "web-1", 1, r#"{"a":"odd"}"#).text();
+    stored.replace("odd", r"\ud800")
+}
+
+#[tokio::test]
+async fn renumbering_keeps_what_is_no_character() {
+    let setup = setup();
+    let stored = half_character(&setup.set);
+    let cached = decode(&Document::from(stored.replace("d800", "fffd"))).unwrap();
+    setup.load_odd();
+    let live = stored.clone();
+    let read = move |_: &Action| Some(Ok(live.clone()));
+    setup.api.react(Verb::Get, "controllerrevisions", read);
+    let answer = stored.clone();
+    let write = move |_: &Action| Some(Ok(answer.clone()));
+    setup.api.react(Verb::Update, "controllerrevisions", write);
+    setup.renumber(&cached).await.unwrap();
+    let number = (r#""revision":1"#, r#""revision":9"#);
+    assert_eq!(
+        setup.api.actions()[1].body,
+        stored.replace(number.0, number.1)
+    );
+}
+
+#[tokio::test]
+async fn a_revision_that_was_there_with_other_bytes_is_a_collision() {
+    let setup = setup();
+    let stored = half_character(&setup.set);
+    let read = move |_: &Action| Some(Ok(stored.clone()));
+    setup.api.react(Verb::Get, "controllerrevisions", read);
+    let taken = FaultError::AlreadyExists;
+    let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, taken);
+    setup.api.fail(rule);
+    let revision = NewRevision {
+        data: r#"{"a":"\ufffd"}"#.into(),
+        ..setup.new_revision()
+    };
+    let (history, set) = (&setup.history, &setup.set);
+    let created = history.create_controller_revision(set, &revision, 0).await;
+    assert_eq!(created.unwrap().collision_count, 1);
 }
 
 #[tokio::test]
