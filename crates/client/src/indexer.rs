@@ -11,10 +11,12 @@ use kube_apimachinery::json::Document;
 pub use key::IndexKey;
 pub use set_aside::SetAside;
 use set_aside::SetAsides;
+pub use shared_text::{SharedText, TextPool};
 use store::Store;
 
 mod key;
 mod set_aside;
+mod shared_text;
 mod store;
 
 /// An object that can be cached: a compact type with only what the controller reads.
@@ -34,6 +36,10 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
     fn decode_part(document: &Document, json: &str) -> Result<Self, serde_json::Error> {
         let _ = document;
         Self::decode(json)
+    }
+    /// Puts the object's long texts into the pool. Implemented by those that have such.
+    fn share_texts(&mut self, pool: &TextPool) {
+        let _ = pool;
     }
     /// Names the indexes that the object stands in, each at most once. Every key belongs to the
     /// namespace of the object.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::indexer::{CachedObject, Indexer, SetAside};
+use crate::indexer::{CachedObject, Indexer, SetAside, TextPool};
 use crate::resource::Resource;
 use crate::rest::{RestClient, WatchEvent, WatchObject, WatchOptions, WatchStream};
 
@@ -69,6 +69,9 @@ pub struct InformerConfig {
     pub resync_period: Option<Duration>,
     /// What the random parts of delays follow from.
     pub seed: u64,
+    /// Holds the long texts of the objects. Informers with the same pool keep once what their
+    /// objects have in common.
+    pub texts: Arc<TextPool>,
 }
 
 impl Default for InformerConfig {
@@ -77,6 +80,7 @@ impl Default for InformerConfig {
             page_size: 500,
             resync_period: None,
             seed: 0,
+            texts: Arc::default(),
         }
     }
 }
@@ -93,6 +97,7 @@ pub struct Informer<K> {
     page_size: u32,
     resync: Option<Resync>,
     indexer: Arc<Indexer<K>>,
+    texts: Arc<TextPool>,
     handlers: Vec<Arc<dyn EventHandler<K>>>,
     synced: watch::Sender<bool>,
     lists: Lists,
@@ -139,6 +144,7 @@ impl<K: CachedObject> Informer<K> {
             page_size: config.page_size,
             resync,
             indexer: Arc::new(Indexer::new()),
+            texts: Arc::clone(&config.texts),
             handlers: Vec::new(),
             synced: watch::Sender::new(false),
             lists: Lists::default(),
@@ -209,7 +215,7 @@ impl<K: CachedObject> Informer<K> {
     /// Puts the cache in the state of a fresh list. Returns the version of the list.
     async fn list(&mut self) -> Result<String, Error> {
         let wanted = self.lists.wanted();
-        let list = list_all::<K>(&self.client, &self.resource, self.page_size).await?;
+        let list = list_all::<K>(&self.client, &self.resource, self.page_size, &self.texts).await?;
         let start = Instant::now();
         let initial = !*self.synced.borrow();
         let replaced =
@@ -357,7 +363,8 @@ impl<K: CachedObject> Informer<K> {
     /// version of the state, empty where that can't be read.
     fn stored(&mut self, json: &WatchObject) -> String {
         match K::decode_part(json.document(), json.json()) {
-            Ok(new) => {
+            Ok(mut new) => {
+                new.share_texts(&self.texts);
                 let new = Arc::new(new);
                 let was_set_aside = self.is_set_aside(&new);
                 match self.indexer.add(Arc::clone(&new)) {

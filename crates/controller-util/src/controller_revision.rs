@@ -1,7 +1,5 @@
 //! A ControllerRevision as the cache keeps it, its data as the very bytes that were recorded.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use kube_apimachinery::json::{self, Document};
 use kube_apimachinery::labels::Labels;
@@ -10,7 +8,7 @@ use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::{CachedObject, IndexKey};
+use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 
 use crate::decode::{RawMeta, or_default};
 use crate::index::controller_index_key;
@@ -39,7 +37,7 @@ pub struct ControllerRevision {
     pub revision: i64,
     /// The recorded data as the server sent it; empty if there is none. Bytes that aren't UTF-8, and
     /// surrogates without a partner, are replaced as Go's decoder does it.
-    pub data: Arc<str>,
+    pub data: SharedText,
     /// Whether something of the data was replaced, so that it isn't what is recorded.
     pub is_data_replaced: bool,
     /// Whether the data nests so deep that applying it needs a large stack.
@@ -54,7 +52,7 @@ impl ControllerRevision {
 
     /// Whether exactly these bytes are recorded.
     pub fn records(&self, data: &str) -> bool {
-        *self.data == *data && !self.is_data_replaced
+        self.data == *data && !self.is_data_replaced
     }
 }
 
@@ -123,6 +121,12 @@ impl CachedObject for ControllerRevision {
         })
     }
 
+    fn share_texts(&mut self, pool: &TextPool) {
+        if let Some(data) = self.data.shared(pool) {
+            self.data = data;
+        }
+    }
+
     fn index_values(&self, out: &mut Vec<IndexKey>) {
         out.push(controller_index_key(
             &self.namespace,
@@ -140,7 +144,7 @@ mod tests {
         let json =
             r#"{"metadata":{"name":"web-1"},"data":{ "b" : "\u003c", "a":1.0 },"revision":3}"#;
         let revision = ControllerRevision::decode(json).unwrap();
-        assert_eq!(&*revision.data, r#"{ "b" : "\u003c", "a":1.0 }"#);
+        assert_eq!(revision.data.to_str(), r#"{ "b" : "\u003c", "a":1.0 }"#);
         assert_eq!(revision.revision, 3);
     }
 
@@ -156,7 +160,7 @@ mod tests {
             let document = Document::new(json);
             let revision = ControllerRevision::decode_part(&document, document.text()).unwrap();
             assert_eq!(revision.is_data_replaced, is_replaced);
-            assert_eq!(revision.records(&revision.data), !is_replaced);
+            assert_eq!(revision.records(&revision.data.to_str()), !is_replaced);
         }
     }
 
@@ -179,8 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn large_data_is_shared_with_other_revisions() {
+        let data = format!(r#"{{"a":"{}"}}"#, "x".repeat(100_000));
+        let json = format!(r#"{{"metadata":{{"name":"web-1"}},"data":{data}}}"#);
+        let whole = ControllerRevision::decode(&json).unwrap();
+        let (mut one, mut other) = (whole.clone(), whole.clone());
+        let pool = TextPool::default();
+        one.share_texts(&pool);
+        assert!(!one.data.is_same(&whole.data));
+        other.share_texts(&pool);
+        assert!(one.data.is_same(&other.data));
+        assert_eq!(one, whole);
+        assert!(one.records(&data));
+    }
+
+    #[test]
     fn absent_data_is_empty() {
         let revision = ControllerRevision::decode(r#"{"metadata":{"name":"web-1"}}"#).unwrap();
-        assert_eq!(&*revision.data, "");
+        assert_eq!(revision.data.to_str(), "");
     }
 }

@@ -17,7 +17,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::{CachedObject, IndexKey};
+use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
 use self::spec::RawSpec;
@@ -48,7 +48,7 @@ pub struct StatefulSet {
     /// What was last recorded.
     pub status: Arc<StatefulSetStatus>,
     /// The whole set as the server sent it, without `managedFields` and status.
-    text: Arc<str>,
+    text: SharedText,
 }
 
 /// The metadata of a set, as far as decisions need it.
@@ -117,6 +117,11 @@ impl StatefulSet {
         }
     }
 
+    /// The whole set as the server sent it, without `managedFields` and status.
+    pub fn text(&self) -> &SharedText {
+        &self.text
+    }
+
     /// The whole set as the server sent it, with another status: the body of a status write. It
     /// has no `managedFields`, which the server keeps.
     ///
@@ -124,7 +129,8 @@ impl StatefulSet {
     ///
     /// The status can't be encoded.
     pub fn with_status(&self, status: &StatefulSetStatus) -> Result<String, serde_json::Error> {
-        let members = self.text.strip_suffix('}').unwrap_or(&self.text);
+        let text = self.text.to_str();
+        let members = text.strip_suffix('}').unwrap_or(&text);
         let status = serde_json::to_string(status)?;
         Ok(format!(r#"{members},"status":{status}}}"#))
     }
@@ -140,7 +146,7 @@ impl StatefulSet {
 
 /// The text of a set that is kept, and its status.
 struct Text {
-    kept: Arc<str>,
+    kept: SharedText,
     status: StatefulSetStatus,
 }
 
@@ -203,7 +209,8 @@ impl CachedObject for StatefulSet {
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
         let Text { kept, status } = Text::of(json)?;
-        let raw: RawSet<'_> = serde_json::from_str(&kept)?;
+        let text = kept.to_str();
+        let raw: RawSet<'_> = serde_json::from_str(&text)?;
         let metadata: RawMeta = serde_json::from_str(raw.metadata.get())?;
         let RawAnnotations { annotations } = serde_json::from_str(raw.metadata.get())?;
         let spec = StatefulSetSpec::of(&kept, raw.spec)?;
@@ -217,12 +224,19 @@ impl CachedObject for StatefulSet {
                 creation_timestamp: metadata.creation_timestamp,
                 deletion_timestamp: metadata.deletion_timestamp,
                 annotations,
-                is_deep: is_deep(&kept),
+                is_deep: is_deep(&text),
             }),
             spec,
             status: Arc::new(status),
-            text: kept,
+            text: kept.clone(),
         })
+    }
+
+    fn share_texts(&mut self, pool: &TextPool) {
+        if let Some(form) = self.text.shared(pool) {
+            self.spec.move_templates(&self.text, &form);
+            self.text = form;
+        }
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {

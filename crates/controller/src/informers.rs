@@ -1,5 +1,8 @@
 //! The four caches, which other controllers of the process may share.
 
+use std::sync::Arc;
+
+use statefulset_client::indexer::TextPool;
 use statefulset_client::informer::{Informer, InformerConfig, Relister};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
@@ -36,7 +39,10 @@ impl Informers {
     /// Informers that list and watch nothing until they run.
     pub fn new(config: &ControllerConfig, metrics: &ControllerMetrics) -> Self {
         let client = || config.informer_client.clone();
+        // A set and its revisions hold nearly the same template.
+        let texts: Arc<TextPool> = Arc::default();
         let settings = |stream: u64| InformerConfig {
+            texts: Arc::clone(&texts),
             resync_period: config.resync_period,
             seed: config.seed.wrapping_add(stream),
             ..InformerConfig::default()

@@ -79,7 +79,7 @@ pub(crate) fn recorded_template(
     if revision.data.is_empty() {
         return Ok(Recorded::default());
     }
-    let mut data = json::parse(&revision.data).map_err(|_| Error::InvalidDocument)?;
+    let mut data = json::parse(&revision.data.to_str()).map_err(|_| Error::InvalidDocument)?;
     // Go writes them so between merging and decoding, and decodes integers from them.
     json::whole_numbers_as_integers(&mut data);
     let mut data = match data {

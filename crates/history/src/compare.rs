@@ -22,7 +22,7 @@ pub fn find_equal_revisions<'a, 'd>(
 ) -> impl DoubleEndedIterator<Item = &'a Arc<ControllerRevision>> + use<'a, 'd> {
     revisions
         .iter()
-        .filter(|revision| !revision.is_data_replaced && data.equals(&revision.data))
+        .filter(|revision| !revision.is_data_replaced && data.equals(&revision.data.to_str()))
 }
 
 /// Whether a recorded revision means what `data` means although its bytes differ: applied,

@@ -45,7 +45,7 @@ impl NewPod {
 
     /// The length of the template that it is built from.
     pub(crate) fn template_bytes(&self) -> usize {
-        self.set.spec.template.as_json().len()
+        self.set.spec.template.json_len()
     }
 
     /// The object to POST. Members of the template that no type knows are in it.

@@ -64,7 +64,8 @@ impl SemanticMatches {
         if self.lock().get(&key).is_some() {
             return true;
         }
-        let matches = data.equals(&revision.data) || matches_semantically(set, data, revision);
+        let matches =
+            data.equals(&revision.data.to_str()) || matches_semantically(set, data, revision);
         if matches {
             self.lock().insert(key, ());
         }
@@ -85,7 +86,7 @@ fn find_equal<'a>(
     revisions: &'a [Arc<ControllerRevision>],
 ) -> Option<&'a Arc<ControllerRevision>> {
     let is_exact = |revision: &&Arc<ControllerRevision>| {
-        data.is_recorded_as(&revision.data) && !revision.is_data_replaced
+        data.is_recorded_as(&revision.data.to_str()) && !revision.is_data_replaced
     };
     let is_equal = |latest: &&Arc<ControllerRevision>| match semantic {
         Some(semantic) => semantic.matches(set, data, latest),

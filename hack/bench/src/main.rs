@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         // Parts of it, which need no valgrind.
         ["control-plane"] => print(&[control_plane::measure]),
         ["large-set"] => print(&[large_set::measure]),
+        ["memory"] => print(&[memory::measure]),
         // What the program runs itself with, in processes of their own.
         [instructions::CHILD, own, others] => instructions::child(own, others),
         [memory::CHILD, kind] => memory::child(kind),
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!(
-            "takes no argument, control-plane or large-set"
+            "takes no argument, control-plane, large-set or memory"
         )),
     };
     match outcome {

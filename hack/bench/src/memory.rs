@@ -1,4 +1,4 @@
-//! What a cached pod costs in memory.
+//! What cached objects cost in memory.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,8 +7,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use k8s_openapi::api::core::v1 as core;
-use statefulset_client::indexer::{CachedObject as _, Indexer};
+use rand::distr::Alphanumeric;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::json;
+use statefulset_client::indexer::{CachedObject, Indexer, TextPool};
+use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::cluster::Recorded;
 use crate::report::{Bound, Report, Row};
@@ -19,12 +25,20 @@ pub(crate) const CHILD: &str = "fill-cache";
 const COMPACT: &str = "compact";
 /// What is cached: k8s-openapi's pods.
 const TYPED: &str = "typed";
+/// What is cached: sets with large templates, and a revision of each.
+const LARGE_SETS: &str = "large-sets";
+/// How many of these sets are cached.
+const SETS: u32 = 50;
+/// How long each of their templates is, in bytes.
+const TEMPLATE_BYTES: u32 = 1_300_000;
+/// The most that a set and its revision may cost, by the length of the template.
+const BYTES_PER_TEMPLATE_BYTE_MAX: f64 = 1.2;
 /// How many pods are cached.
 const PODS: u32 = 10_000;
 /// The most that a cached pod may cost.
 const BYTES_PER_POD_MAX: f64 = 4_000.0;
 
-/// Caches the same pods in both forms.
+/// Caches the same pods in both forms, and sets.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     report.add(Row {
         what: format!("resident memory per cached pod, of {PODS}"),
@@ -34,11 +48,23 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
         unit: "bytes",
         bound: Some(Bound::Value(BYTES_PER_POD_MAX)),
     });
+    report.add(Row {
+        what: format!("resident memory per large set with its revision, of {SETS}"),
+        value: grown_bytes(LARGE_SETS)? / f64::from(SETS),
+        baseline: f64::from(TEMPLATE_BYTES),
+        baseline_name: "its template's length",
+        unit: "bytes",
+        bound: Some(Bound::RatioAtMost(BYTES_PER_TEMPLATE_BYTE_MAX)),
+    });
     Ok(())
 }
 
-/// Fills a cache in a fresh process, so that nothing freed before is used again.
 fn bytes_per_pod(kind: &str) -> anyhow::Result<f64> {
+    Ok(grown_bytes(kind)? / f64::from(PODS))
+}
+
+/// Fills a cache in a fresh process, so that nothing freed before is used again.
+fn grown_bytes(kind: &str) -> anyhow::Result<f64> {
     let program = std::env::current_exe().context("find this program")?;
     let output = Command::new(program)
         .args([CHILD, kind])
@@ -50,15 +76,51 @@ fn bytes_per_pod(kind: &str) -> anyhow::Result<f64> {
         "cannot fill a cache: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let bytes: f64 = text
-        .trim()
+    text.trim()
         .parse()
-        .context("read what the child has measured")?;
-    Ok(bytes / f64::from(PODS))
+        .context("read what the child has measured")
 }
 
 /// Fills a cache and prints by how many bytes the process has grown.
 pub(crate) fn child(kind: &str) -> anyhow::Result<()> {
+    let grown = match kind {
+        LARGE_SETS => fill_with_large_sets()?,
+        _ => fill_with_pods(kind)?,
+    };
+    writeln!(std::io::stdout(), "{grown}")?;
+    Ok(())
+}
+
+fn fill_with_large_sets() -> anyhow::Result<u64> {
+    let (sets, revisions, texts) = (Indexer::new(), Indexer::new(), TextPool::default());
+    let before = resident_bytes()?;
+    let mut random = StdRng::seed_from_u64(1);
+    for number in 0..SETS {
+        let noise: String = (&mut random)
+            .sample_iter(Alphanumeric)
+            .take(TEMPLATE_BYTES as usize)
+            .map(char::from)
+            .collect();
+        let template = json!({"spec": {"containers": [{"name": "c", "image": noise}]}});
+        let metadata = json!({"namespace": "ns", "name": format!("web-{number}")});
+        let mut set = StatefulSet::decode(
+            &json!({"metadata": metadata, "spec": {"template": template}}).to_string(),
+        )?;
+        set.share_texts(&texts);
+        sets.add(set);
+        let data = json!({"spec": {"template": template}});
+        let mut revision = ControllerRevision::decode(
+            &json!({"data": data, "metadata": metadata, "revision": 1}).to_string(),
+        )?;
+        revision.share_texts(&texts);
+        revisions.add(revision);
+    }
+    let grown = resident_bytes()?.saturating_sub(before);
+    ensure!(sets.len() == revisions.len(), "some sets have no revision");
+    Ok(grown)
+}
+
+fn fill_with_pods(kind: &str) -> anyhow::Result<u64> {
     let recorded = Recorded::read()?;
     let texts = || (0..PODS as usize).map(|number| recorded.numbered_pod_json(number));
     // What the first decoding needs once is not the pods'.
@@ -89,8 +151,7 @@ pub(crate) fn child(kind: &str) -> anyhow::Result<()> {
         }
         _ => bail!("unknown cache {kind}"),
     };
-    writeln!(std::io::stdout(), "{grown}")?;
-    Ok(())
+    Ok(grown)
 }
 
 /// The memory of this process that is in RAM.

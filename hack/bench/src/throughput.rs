@@ -64,10 +64,10 @@ fn revision_data(world: &World) -> anyhow::Result<Row> {
         let data = RevisionData::new(template);
         black_box(data.map(|data| hash_controller_revision(data.recorded(), Some(0)))).ok();
     });
-    serde_json::from_str::<core::PodTemplateSpec>(template.as_json())
+    serde_json::from_str::<core::PodTemplateSpec>(&template.to_json())
         .context("decode the set's template")?;
     let baseline = microseconds(|| {
-        let template = serde_json::from_str::<core::PodTemplateSpec>(template.as_json());
+        let template = serde_json::from_str::<core::PodTemplateSpec>(&template.to_json());
         let text = template.and_then(|template| serde_json::to_string(&template));
         black_box(hash_controller_revision(&text.unwrap_or_default(), Some(0)));
     });

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
-use crate::indexer::{CachedObject, SetAside};
+use crate::indexer::{CachedObject, SetAside, TextPool};
 use crate::resource::Resource;
 use crate::rest::{ListOptions, RestClient};
 
@@ -73,12 +73,13 @@ pub(super) async fn list_all<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
     page_size: u32,
+    texts: &TextPool,
 ) -> Result<List<K>, Error> {
-    match list_pages(client, resource, page_size).await {
+    match list_pages(client, resource, page_size, texts).await {
         Err((err, true)) if err.is_expired() => {
             let resource_name = resource.group_resource();
             tracing::debug!(resource = %resource_name, "pages expired, listing in one piece");
-            list_pages(client, resource, 0)
+            list_pages(client, resource, 0, texts)
                 .await
                 .map_err(|(err, _)| err)
         }
@@ -92,6 +93,7 @@ async fn list_pages<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
     page_size: u32,
+    texts: &TextPool,
 ) -> Result<List<K>, (Error, bool)> {
     let mut options = ListOptions {
         limit: page_size,
@@ -108,7 +110,7 @@ async fn list_pages<K: CachedObject>(
             }
             page => page.map_err(|err| (err, begun))?,
         };
-        let metadata = read_page(&page, resource, &mut list).map_err(|err| (err, begun))?;
+        let metadata = read_page(&page, resource, texts, &mut list).map_err(|err| (err, begun))?;
         if !begun {
             list.resource_version = metadata.resource_version;
         }
@@ -128,6 +130,7 @@ async fn list_pages<K: CachedObject>(
 fn read_page<K: CachedObject>(
     document: &Document,
     resource: &Resource,
+    texts: &TextPool,
     list: &mut List<K>,
 ) -> Result<PageMetadata, Error> {
     let decode_error = |source| {
@@ -137,7 +140,10 @@ fn read_page<K: CachedObject>(
     let page: Page<'_> = serde_json::from_str(document.text()).map_err(decode_error)?;
     for item in page.items.unwrap_or_default() {
         match K::decode_part(document, item.get()) {
-            Ok(object) => list.objects.push(Arc::new(object)),
+            Ok(mut object) => {
+                object.share_texts(texts);
+                list.objects.push(Arc::new(object));
+            }
             Err(source) => {
                 if let Some(object) = SetAside::read(item.get(), &source) {
                     list.set_aside.push(object);

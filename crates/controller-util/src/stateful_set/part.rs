@@ -1,33 +1,34 @@
 //! Parts of an object's text, which is kept once for all of them.
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use statefulset_client::indexer::SharedText;
 
 /// A JSON value within a larger text.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    whole: Arc<str>,
+    whole: SharedText,
     range: Range<usize>,
 }
 
 impl Part {
     /// A text of its own.
-    pub(super) fn whole(text: impl Into<Arc<str>>) -> Self {
+    pub(super) fn whole(text: impl Into<SharedText>) -> Self {
         let whole = text.into();
         let range = 0..whole.len();
         Self { whole, range }
     }
 
     /// The value `part` of `whole`. A value of another text is copied.
-    pub(super) fn of(whole: &Arc<str>, part: &RawValue) -> Self {
-        let part = part.get();
-        let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr());
+    pub(super) fn of(whole: &SharedText, part: &RawValue) -> Self {
+        let (text, part) = (whole.to_str(), part.get());
+        let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr());
         let range = start.map(|start| start..start + part.len());
         match range {
-            Some(range) if whole.get(range.clone()) == Some(part) => Self {
-                whole: Arc::clone(whole),
+            Some(range) if text.get(range.clone()) == Some(part) => Self {
+                whole: whole.clone(),
                 range,
             },
             _ => Self::whole(part),
@@ -35,8 +36,22 @@ impl Part {
     }
 
     /// The text of the value.
-    pub(super) fn as_str(&self) -> &str {
-        self.whole.get(self.range.clone()).unwrap_or_default()
+    pub(super) fn to_str(&self) -> Cow<'_, str> {
+        self.whole.get(self.range.clone())
+    }
+
+    /// The length of the value's text in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The same value in another form of the text `whole`, if it is a part of that.
+    pub(super) fn moved(&self, whole: &SharedText, form: &SharedText) -> Self {
+        let is_part = self.whole.is_same(whole);
+        Self {
+            whole: if is_part { form } else { &self.whole }.clone(),
+            range: self.range.clone(),
+        }
     }
 }
 
@@ -46,16 +61,17 @@ mod tests {
 
     #[test]
     fn a_part_shares_its_text_and_another_text_is_copied() {
-        let whole: Arc<str> = r#"{"a":{"b":1},"c":2}"#.into();
+        let whole = SharedText::from(r#"{"a":{"b":1},"c":2}"#);
+        let text = whole.to_str();
         let members: std::collections::BTreeMap<&str, &RawValue> =
-            serde_json::from_str(&whole).unwrap();
+            serde_json::from_str(&text).unwrap();
         for (name, text) in [("a", r#"{"b":1}"#), ("c", "2")] {
             let part = Part::of(&whole, members[name]);
-            assert_eq!(part.as_str(), text);
-            assert!(Arc::ptr_eq(&part.whole, &whole), "{name}");
+            assert_eq!(part.to_str(), text);
+            assert!(part.whole.is_same(&whole), "{name}");
         }
-        let other: Arc<str> = "{}".into();
+        let other = SharedText::from("{}");
         let part = Part::of(&other, members["a"]);
-        assert_eq!(part.as_str(), r#"{"b":1}"#);
+        assert_eq!(part.to_str(), r#"{"b":1}"#);
     }
 }

@@ -7,6 +7,7 @@ use kube_apimachinery::int_or_string::IntOrString;
 use kube_apimachinery::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use statefulset_client::indexer::SharedText;
 
 use super::selector::SetSelector;
 use super::template::{ClaimTemplate, PodTemplate};
@@ -175,7 +176,7 @@ struct RawRetentionPolicy {
 
 impl StatefulSetSpec {
     /// The spec in the text of a set.
-    pub(super) fn of(set: &Arc<str>, raw: RawSpec<'_>) -> Result<Self, serde_json::Error> {
+    pub(super) fn of(set: &SharedText, raw: RawSpec<'_>) -> Result<Self, serde_json::Error> {
         let claim_templates = raw.volume_claim_templates.unwrap_or_default();
         let claim_templates: Vec<ClaimTemplate> = claim_templates
             .into_iter()
@@ -201,6 +202,18 @@ impl StatefulSetSpec {
                 .persistent_volume_claim_retention_policy
                 .map_or_else(ClaimRetentionPolicy::default, Into::into),
         })
+    }
+}
+
+impl StatefulSetSpec {
+    /// Points the templates into another form of the set's text.
+    pub(super) fn move_templates(&mut self, set: &SharedText, form: &SharedText) {
+        self.template = self.template.moved(set, form);
+        self.claim_templates = self
+            .claim_templates
+            .iter()
+            .map(|template| template.moved(set, form))
+            .collect();
     }
 }
 

@@ -1,11 +1,12 @@
 //! Templates kept verbatim, so that members that no compiled type knows survive.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use kube_apimachinery::json::{ParseError, parse};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use statefulset_client::indexer::SharedText;
 
 use super::part::Part;
 use crate::decode::or_default;
@@ -21,13 +22,22 @@ impl PodTemplate {
     }
 
     /// The template that stands in the text of a set.
-    pub(super) fn of(set: &Arc<str>, template: Option<&RawValue>) -> Self {
+    pub(super) fn of(set: &SharedText, template: Option<&RawValue>) -> Self {
         template.map_or_else(Self::default, |template| Self(Part::of(set, template)))
     }
 
     /// The JSON text, as the server sent it.
-    pub fn as_json(&self) -> &str {
-        self.0.as_str()
+    pub fn to_json(&self) -> Cow<'_, str> {
+        self.0.to_str()
+    }
+
+    /// The length of the JSON text in bytes.
+    pub fn json_len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
+        Self(self.0.moved(set, form))
     }
 
     /// The template as a JSON value.
@@ -36,7 +46,7 @@ impl PodTemplate {
     ///
     /// The template nests too deep, or holds a number that no double holds.
     pub fn to_value(&self) -> Result<Value, ParseError> {
-        parse(self.as_json())
+        parse(&self.to_json())
     }
 }
 
@@ -71,7 +81,7 @@ struct Name {
 
 impl ClaimTemplate {
     /// The template that stands in the text of a set.
-    pub(super) fn of(set: &Arc<str>, template: &RawValue) -> Result<Self, serde_json::Error> {
+    pub(super) fn of(set: &SharedText, template: &RawValue) -> Result<Self, serde_json::Error> {
         let named: Named = serde_json::from_str(template.get())?;
         Ok(Self {
             name: named.metadata.name,
@@ -85,6 +95,13 @@ impl ClaimTemplate {
     ///
     /// The template nests too deep, or holds a number that no double holds.
     pub fn to_value(&self) -> Result<Value, ParseError> {
-        parse(self.json.as_str())
+        parse(&self.json.to_str())
+    }
+
+    pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
+        Self {
+            name: self.name.clone(),
+            json: self.json.moved(set, form),
+        }
     }
 }

@@ -19,7 +19,7 @@ fn templates_and_metadata_are_kept_verbatim() {
     let set = StatefulSet::decode(SET).unwrap();
     let template =
         r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}}"#;
-    assert_eq!(set.spec.template.as_json(), template);
+    assert_eq!(set.spec.template.to_json(), template);
     assert_eq!(&*set.spec.claim_templates[0].name, "data");
     let text = set.with_status(&StatefulSetStatus::default()).unwrap();
     assert!(text.contains(r#""future":{"b":1,"a":2}"#), "{text}");
@@ -178,7 +178,41 @@ fn another_template_changes_nothing_else() {
     let set = StatefulSet::decode(SET).unwrap();
     let template = PodTemplate::from_value(&serde_json::json!({"spec": {}}));
     let changed = set.with_template(template);
-    assert_eq!(changed.spec.template.as_json(), r#"{"spec":{}}"#);
+    assert_eq!(changed.spec.template.to_json(), r#"{"spec":{}}"#);
     assert_eq!(changed.key(), set.key());
     assert_eq!(changed.spec.replicas, 3);
+}
+
+#[test]
+fn a_large_set_reads_the_same_when_it_shares_its_text() {
+    let image = "x".repeat(100_000);
+    let text = SET.replace(
+        r#""containers":null"#,
+        &format!(r#""containers":"{image}""#),
+    );
+    let whole = StatefulSet::decode(&text).unwrap();
+    let mut shared = whole.clone();
+    let pool = TextPool::default();
+    shared.share_texts(&pool);
+    assert!(!shared.text.is_same(&whole.text));
+    let (spec, expected) = (&shared.spec, &whole.spec);
+    assert_eq!(spec.template.to_json(), expected.template.to_json());
+    assert_eq!(spec.template.json_len(), expected.template.json_len());
+    let claim = |spec: &StatefulSetSpec| spec.claim_templates[0].to_value().unwrap();
+    assert_eq!(claim(spec), claim(expected));
+    let body = |set: &StatefulSet| set.with_status(&StatefulSetStatus::default()).unwrap();
+    assert_eq!(body(&shared), body(&whole));
+    drop(whole);
+    assert!(shared.text.len() > 100_000);
+    // All x but for the ends.
+    assert!((2..20).contains(&pool.len()), "{}", pool.len());
+}
+
+#[test]
+fn a_set_without_a_template_can_share_its_text_too() {
+    let odd = "x".repeat(100_000);
+    let text = format!(r#"{{"metadata":{{"name":"web","future":"{odd}"}},"spec":{{}}}}"#);
+    let mut set = StatefulSet::decode(&text).unwrap();
+    set.share_texts(&TextPool::default());
+    assert_eq!(set.spec.template.to_json(), "{}");
 }

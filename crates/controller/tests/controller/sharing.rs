@@ -11,11 +11,12 @@ use statefulset_client::indexer::Indexer;
 use statefulset_client::informer::EventHandler;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::{Informers, StatefulSetController};
+use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::pod::Pod;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PODS, Setup};
+use crate::{PODS, SETS, Setup};
 
 /// Another controller of the process: notes the pods that come and go.
 #[derive(Default)]
@@ -151,6 +152,60 @@ async fn what_another_leader_did_is_seen_before_anything_is_decided() {
         2,
         "no pod is created that the leader before has created"
     );
+}
+
+/// A text in which nothing repeats.
+fn noise(len: usize) -> String {
+    let mut state = 1_u64;
+    let letter = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap())
+    };
+    std::iter::repeat_with(letter).take(len).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 0).await;
+    let shared_bytes = |caches: &Caches| {
+        let set = caches.sets.get("default", "web").unwrap();
+        let revisions = caches.revisions.list();
+        let data = revisions.iter().map(|revision| &revision.data);
+        let shared = data.map(|data| data.bytes_shared_with(set.text()));
+        shared.max().unwrap()
+    };
+    let run = |setup: &mut Setup| {
+        let (config, metrics) = (
+            setup.config(FeatureGates::default()),
+            ControllerMetrics::default(),
+        );
+        let mut informers = Informers::new(&config, &metrics);
+        let caches = informers.caches();
+        let controller = StatefulSetController::with_informers(config, metrics, &mut informers);
+        setup.tasks.spawn(informers.run(setup.cancelled.clone()));
+        setup.run_this(controller);
+        caches
+    };
+
+    // The large template comes by the watch.
+    let caches = run(&mut setup);
+    setup.rest().await;
+    let path = format!("{SETS}/web");
+    let mut set = setup.ask(Method::GET, &path, &Value::Null).await;
+    set["spec"]["template"]["metadata"]["annotations"] = json!({"noise": noise(200_000)});
+    setup.ask(Method::PUT, &path, &set).await;
+    setup.rest().await;
+    assert!(shared_bytes(&caches) > 180_000);
+
+    // The large template comes by the list.
+    setup.end().await;
+    setup.cancelled = CancellationToken::new();
+    let caches = run(&mut setup);
+    setup.rest().await;
+    assert!(shared_bytes(&caches) > 180_000);
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,9 +80,9 @@ async fn a_new_set_gets_a_revision_its_first_pod_and_a_status() {
     let revision_body = action_on("controllerrevisions").unwrap().body;
     let recorded = ControllerRevision::decode(&revision_body).unwrap();
     assert!(
-        recorded.data.contains(r#""future":true"#),
+        recorded.data.to_str().contains(r#""future":true"#),
         "{}",
-        recorded.data
+        recorded.data.to_str()
     );
     let pod = action_on("pods").unwrap().json();
     assert_eq!(

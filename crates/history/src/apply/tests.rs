@@ -20,8 +20,8 @@ fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
     let set = present();
     for data in ["null", "{}", r#"{"spec":{}}"#, r#"{"other":1}"#] {
         let applied = apply(data).unwrap();
-        let template = applied.spec.template.as_json();
-        assert_eq!(template, set.spec.template.as_json(), "{data}");
+        let template = applied.spec.template.to_json();
+        assert_eq!(template, set.spec.template.to_json(), "{data}");
     }
     for data in ["", "null"] {
         let revision = ControllerRevision {
@@ -29,8 +29,8 @@ fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
             ..ControllerRevision::default()
         };
         let applied = apply_revision(&set, &revision).unwrap();
-        let template = applied.spec.template.as_json();
-        assert_eq!(template, set.spec.template.as_json(), "{data:?}");
+        let template = applied.spec.template.to_json();
+        assert_eq!(template, set.spec.template.to_json(), "{data:?}");
     }
 }
 
@@ -57,7 +57,7 @@ fn the_template_alone_is_taken_back() {
         applied.spec.template.to_value().unwrap(),
         old.spec.template.to_value().unwrap()
     );
-    assert!(!applied.spec.template.as_json().contains("$patch"));
+    assert!(!applied.spec.template.to_json().contains("$patch"));
     assert_eq!(applied.spec.replicas, 1);
     assert_eq!(applied.uid(), "web-uid");
 }
@@ -245,5 +245,5 @@ fn a_revision_changes_nothing_but_the_template() {
     .unwrap();
     assert_eq!(applied.name(), set.name());
     assert_eq!(applied.spec.replicas, set.spec.replicas);
-    assert_eq!(applied.spec.template.as_json(), set.spec.template.as_json());
+    assert_eq!(applied.spec.template.to_json(), set.spec.template.to_json());
 }

@@ -83,7 +83,7 @@ async fn the_posted_data_is_stored_to_the_byte() {
         .await
         .unwrap();
     assert!(revision.data.contains(r"a\u0026b"));
-    assert_eq!(created.revision.data, revision.data);
+    assert_eq!(created.revision.data.to_str(), *revision.data);
     let body = &setup.api.actions()[0].body;
     assert_eq!(*body, revision.body(&revision.name));
     assert_eq!(setup.requests(), [format!("create {}", revision.name)]);

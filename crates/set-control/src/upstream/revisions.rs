@@ -65,7 +65,10 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
         let found = found.await.unwrap();
         assert_eq!(found.collision_count, 0);
         for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {
-            assert_eq!((&*found.data, found.revision), (&*data[index], number));
+            assert_eq!(
+                (&*found.data.to_str(), found.revision),
+                (&*data[index], number)
+            );
         }
         assert_eq!(
             world.control.list_revisions(&world.set).unwrap().len(),
