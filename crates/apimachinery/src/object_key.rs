@@ -77,6 +77,14 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_its_parts() {
+        let key = ObjectKey::parse("ns/web").unwrap();
+        assert_eq!((key.namespace(), key.name()), ("ns", "web"));
+        let key = ObjectKey::parse("web").unwrap();
+        assert_eq!((key.namespace(), key.name()), ("", "web"));
+    }
+
+    #[test]
     fn a_second_slash_is_refused_with_upstreams_words() {
         let error = ObjectKey::parse("a/b/c").unwrap_err();
         assert_eq!(error.to_string(), r#"unexpected key format: "a/b/c""#);

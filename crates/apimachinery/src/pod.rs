@@ -101,6 +101,14 @@ mod tests {
     }
 
     #[test]
+    fn phases_print_and_parse_back() {
+        for text in ["", "Pending", "Running", "Succeeded", "Failed", "Unknown"] {
+            assert_eq!(PodPhase::from_text(text).to_string(), text);
+        }
+        assert_eq!(PodPhase::from_text("failed"), PodPhase::Unknown);
+    }
+
+    #[test]
     fn a_ready_pod_is_available_from_the_exact_moment_on() {
         let ready = Readiness {
             ready: true,

@@ -271,3 +271,36 @@ fn no_merge_key(item: &Value, key: &str) -> StrategicMergeError {
         "map: {item} does not contain declared merge key: {key}"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_are_merged_unless_their_type_says_otherwise() {
+        for (type_name, old, patch, merged) in [
+            (
+                "PodSpec",
+                json!({"securityContext": {"runAsUser": 1}, "hostname": "a"}),
+                json!({"securityContext": {"fsGroup": 2}, "hostname": null}),
+                json!({"securityContext": {"runAsUser": 1, "fsGroup": 2}}),
+            ),
+            (
+                "PodDisruptionBudgetSpec",
+                json!({"selector": {"matchLabels": {"a": "b"}}, "minAvailable": 1}),
+                json!({"selector": {"matchExpressions": []}}),
+                json!({"selector": {"matchExpressions": []}, "minAvailable": 1}),
+            ),
+            (
+                "PodSpec",
+                json!({"nodeSelector": {"a": "1", "b": "2"}}),
+                json!({"nodeSelector": {"b": "3"}}),
+                json!({"nodeSelector": {"a": "1", "b": "3"}}),
+            ),
+        ] {
+            assert_eq!(apply(type_name, &old, &patch).unwrap(), merged);
+        }
+    }
+}

@@ -85,10 +85,9 @@ fn parse_part(text: &str) -> Option<(u128, &str)> {
     } else {
         whole.parse().ok()?
     };
-    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS_MAX)];
     let mut numerator = 0;
     let mut denominator = 1;
-    for digit in fraction.bytes() {
+    for digit in fraction.bytes().take(FRACTION_DIGITS_MAX) {
         numerator = numerator * 10 + u128::from(digit - b'0');
         denominator *= 10;
     }

@@ -9,6 +9,18 @@
 //! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
 //! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
 
+// Whatever a server sends, nothing here panics.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
 mod access;
 mod clients;
 mod configz;

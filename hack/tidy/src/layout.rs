@@ -59,6 +59,10 @@ pub fn check(paths: &[String]) -> Findings {
         &set(&TEST_FOLDERS),
         &mut findings,
     );
+    let left_behind = |path: &&String| path.ends_with(".orig") || path.ends_with(".rej");
+    for path in paths.iter().filter(left_behind) {
+        findings.push(format!("{path}: a patch left it behind"));
+    }
     // In tests/ a module that several tests share must be a mod.rs, or it would be a test itself.
     for path in paths
         .iter()
@@ -125,12 +129,20 @@ mod tests {
     fn a_stray_top_level_file_a_missing_crate_and_a_mod_rs_are_found() {
         let mut paths = complete();
         paths.retain(|path| !path.starts_with("crates/history/"));
-        paths.extend(["notes.txt", "crates/client/src/queue/mod.rs"].map(str::to_owned));
+        paths.extend(
+            [
+                "notes.txt",
+                "crates/client/src/queue/mod.rs",
+                "crates/client/src/lib.rs.orig",
+            ]
+            .map(str::to_owned),
+        );
         assert_eq!(
             check(&paths),
             [
                 "the top level: notes.txt does not belong here",
                 "crates: history is missing",
+                "crates/client/src/lib.rs.orig: a patch left it behind",
                 "crates/client/src/queue/mod.rs: name the file after its module and drop mod.rs",
             ]
         );

@@ -14,6 +14,7 @@ pub mod layout;
 pub mod licenses;
 pub mod metadata;
 pub mod mutants;
+pub mod panics;
 pub mod parity;
 pub mod paths;
 pub mod reachable;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, licenses,
     metadata::{self, Metadata},
-    mutants, parity, paths, reachable,
+    mutants, panics, parity, paths, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -97,6 +97,11 @@ fn sources_keep_the_rules() {
 #[test]
 fn fakes_are_gated() {
     assert_clean(&doubles::check(&rust_files()));
+}
+
+#[test]
+fn no_library_may_panic() {
+    assert_clean(&panics::check(&rust_files()));
 }
 
 #[test]

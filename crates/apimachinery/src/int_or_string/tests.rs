@@ -83,3 +83,18 @@ fn json_holds_a_number_or_a_text() {
     assert_eq!(IntOrString::from("25%").to_string(), "25%");
     assert_eq!(IntOrString::from(7).to_string(), "7");
 }
+
+#[test]
+fn texts_are_quoted_as_go_quotes_them() {
+    for (text, quoted) in [
+        ("", r#""""#),
+        ("a'b c", r#""a'b c""#),
+        ("\"\\", r#""\"\\""#),
+        ("\u{7}\u{8}\u{b}\u{c}\n\r\t", r#""\a\b\v\f\n\r\t""#),
+        ("\0\u{1f}\u{7f}", r#""\x00\x1f\x7f""#),
+        ("\u{85}\u{a0}\u{feff}", r#""\u0085\u00a0\ufeff""#),
+        ("\u{e0001}\u{1f600}", "\"\\U000e0001\u{1f600}\""),
+    ] {
+        assert_eq!(go_quote(text), quoted);
+    }
+}

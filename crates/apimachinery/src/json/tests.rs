@@ -125,4 +125,6 @@ fn only_objects_are_raw_objects() {
         assert!(RawObject::parse(text).is_err(), "{text}");
     }
     assert!(RawObject::parse("{}").unwrap().is_empty());
+    let error = RawObject::parse("[]").unwrap_err().to_string();
+    assert!(error.contains("expected a JSON object"), "{error}");
 }

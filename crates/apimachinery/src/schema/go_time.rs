@@ -248,6 +248,10 @@ mod tests {
             assert_eq!(canonical(text).unwrap().as_deref(), Some(written));
         }
         assert_eq!(canonical("0001-01-01T01:00:00+01:00"), Ok(None));
+        let micro = canonical_micro("0001-01-01T00:00:00.000000Z");
+        assert_eq!(micro, Ok(None));
+        let micro = canonical_micro("0001-01-01T00:00:00.000001Z");
+        assert_eq!(micro.unwrap().unwrap(), "0001-01-01T00:00:00.000001Z");
         let micro = canonical_micro("9999-12-31T23:59:59.000001-00:01");
         assert_eq!(micro.unwrap().unwrap(), "10000-01-01T00:00:59.000001Z");
     }

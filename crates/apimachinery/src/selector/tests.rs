@@ -160,4 +160,8 @@ fn numbers_compare_as_integers() {
     assert!(!greater.matches(&labels(&[("n", "5")])));
     assert!(!greater.matches(&labels(&[("n", "many")])));
     assert!(!greater.matches(&labels(&[])));
+    let less = Selector::parse("n<5").unwrap();
+    assert!(less.matches(&labels(&[("n", "-4")])));
+    assert!(!less.matches(&labels(&[("n", "5")])));
+    assert!(!less.matches(&labels(&[("n", "10")])));
 }

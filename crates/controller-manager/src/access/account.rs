@@ -50,8 +50,12 @@ pub(super) async fn check_tokens(
             return Err(Obstacle::of(&error, &action));
         }
     }
-    let spec = json!({"resourceAttributes": {"namespace": namespace, "name": name}});
-    let missing = denied(client, &SELF_REVIEWS, &spec, &needed).await;
+    let spec = |mut right: Object| {
+        right.insert("namespace".to_owned(), json!(namespace));
+        right.insert("name".to_owned(), json!(name));
+        json!({"resourceAttributes": right})
+    };
+    let missing = denied(client, &SELF_REVIEWS, spec, &needed).await;
     if missing.is_empty() {
         return Ok(());
     }
@@ -67,16 +71,18 @@ pub(super) async fn check_tokens(
 /// Warns if the account may not do the work. Requests tell it too, once there are any.
 pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &ServiceAccountName) {
     let namespace = &account.namespace;
-    let spec = json!({
-        "user": account.user(),
-        "groups": [
-            "system:serviceaccounts",
-            format!("system:serviceaccounts:{namespace}"),
-            "system:authenticated",
-        ],
-        "resourceAttributes": {},
-    });
-    let missing = denied(client, &REVIEWS, &spec, &WRITES).await;
+    let spec = |right: Object| {
+        json!({
+            "user": account.user(),
+            "groups": [
+                "system:serviceaccounts",
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated",
+            ],
+            "resourceAttributes": right,
+        })
+    };
+    let missing = denied(client, &REVIEWS, spec, &WRITES).await;
     if !missing.is_empty() {
         tracing::warn!(
             %account, %missing,
@@ -86,23 +92,27 @@ pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &Servic
     }
 }
 
-/// Those of the rights (verb, resource, subresource) that reviews of this form deny, as text.
+type Object = serde_json::Map<String, Value>;
+
+/// Those of the rights (verb, resource, subresource) that reviews deny, as text. `spec` makes the
+/// spec of a review from the attributes of a right.
 async fn denied(
     client: &RestClient,
     reviews: &Resource,
-    spec: &Value,
+    spec: impl Fn(Object) -> Value,
     rights: &[(&str, Resource, &str)],
 ) -> String {
     let mut denied = Vec::new();
     for (verb, resource, subresource) in rights {
-        let mut spec = spec.clone();
-        let attributes = &mut spec["resourceAttributes"];
-        attributes["verb"] = json!(verb);
-        attributes["group"] = json!(resource.group);
-        attributes["version"] = json!(resource.version);
-        attributes["resource"] = json!(resource.plural);
-        attributes["subresource"] = json!(subresource);
-        if is_denied(client, reviews, &spec).await {
+        let right = [
+            ("verb", *verb),
+            ("group", resource.group),
+            ("version", resource.version),
+            ("resource", resource.plural),
+            ("subresource", *subresource),
+        ];
+        let right = right.map(|(name, value)| (name.to_owned(), json!(value)));
+        if is_denied(client, reviews, &spec(Object::from_iter(right))).await {
             let separator = if subresource.is_empty() { "" } else { "/" };
             let resource = resource.group_resource();
             denied.push(format!("{verb} {resource}{separator}{subresource}"));

@@ -108,11 +108,15 @@ impl<'a> Reader<'a> {
         rest: &mut impl Iterator<Item = &'t str>,
     ) -> anyhow::Result<()> {
         let mut letters = short;
-        while let Some(letter) = letters.chars().next() {
+        loop {
+            let mut characters = letters.chars();
+            let Some(letter) = characters.next() else {
+                return Ok(());
+            };
             let Some(arg) = self.find(|arg| arg.get_short() == Some(letter)) else {
                 bail!("unknown shorthand flag: {letter:?} in {argument}; {SEE_HELP}");
             };
-            letters = &letters[letter.len_utf8()..];
+            letters = characters.as_str();
             let value = if let Some(value) = letters.strip_prefix('=') {
                 letters = "";
                 value
@@ -127,7 +131,6 @@ impl<'a> Reader<'a> {
             };
             self.put(arg, value);
         }
-        Ok(())
     }
 
     fn find(&self, is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
