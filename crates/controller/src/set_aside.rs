@@ -4,6 +4,7 @@ use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::indexer::{CachedObject, Indexer, SetAside};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::pod::split_name;
+use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::error::Error;
 
@@ -15,6 +16,7 @@ use crate::error::Error;
 /// The first such object: its cached state is old, so nothing may be decided on it.
 pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Error> {
     let set = key.name();
+    let cached = caches.sets.get(key.namespace(), set);
     let is_owner = |object: &SetAside| object.owners.iter().any(|owner| owner == set);
     let was_controlled = |object: &SetAside| {
         let pod = caches.pods.get(&object.namespace, &object.name);
@@ -31,7 +33,7 @@ pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Err
         &caches.claims,
         TrackedResource::PersistentVolumeClaims,
         key,
-        |object| is_owner(object) || is_claim_named(&object.name, set),
+        |object| is_owner(object) || is_claim_named(&object.name, set, cached.as_deref()),
     )?;
     check(
         &caches.revisions,
@@ -63,10 +65,17 @@ fn is_named(pod: &str, set: &str) -> bool {
     split_name(pod).is_some_and(|(prefix, _)| prefix == set)
 }
 
-/// Whether a claim has the name of one of the set's claims, whatever its template.
-fn is_claim_named(claim: &str, set: &str) -> bool {
-    let template = split_name(claim).and_then(|(prefix, _)| prefix.strip_suffix(set));
-    template.is_some_and(|template| template.ends_with('-'))
+/// Whether a claim has the name of one of the set's claims; whatever the template, where the set
+/// isn't cached. (The claim `data-my-db-0` of the set `my-db` is none of the set `db`.)
+fn is_claim_named(claim: &str, name: &str, set: Option<&StatefulSet>) -> bool {
+    let prefix = split_name(claim).and_then(|(prefix, _)| prefix.strip_suffix(name));
+    let Some(template) = prefix.and_then(|prefix| prefix.strip_suffix('-')) else {
+        return false;
+    };
+    set.is_none_or(|set| {
+        let templates = &set.spec.claim_templates;
+        templates.iter().any(|known| *known.name == *template)
+    })
 }
 
 /// Whether a revision has the name of one of the set's revisions.
@@ -91,7 +100,7 @@ mod tests {
             claims: Arc::default(),
             revisions: Arc::default(),
         };
-        let set = builders::set("web").build();
+        let set = builders::set("web").claim_template("data").build();
         caches.pods.add(
             builders::pod(&set, 0)
                 .with("metadata.name", "adopted")
@@ -148,8 +157,19 @@ mod tests {
             });
             caches.claims.set_aside(object("data-webs-0", ""));
             caches.claims.set_aside(object("data-web", ""));
+            caches.claims.set_aside(object("data-my-web-0", ""));
             caches.revisions.set_aside(object("web-x-6866c68977", ""));
         }));
+    }
+
+    #[test]
+    fn any_claim_name_may_belong_to_a_set_that_is_not_cached() {
+        let caches = Caches {
+            sets: Arc::default(),
+            ..caches()
+        };
+        caches.claims.set_aside(object("logs-web-0", ""));
+        assert!(ensure_decoded(&caches, &ObjectKey::new("ns", "web")).is_err());
     }
 
     #[test]

@@ -100,9 +100,8 @@ impl RevisionData {
     }
 
     /// Whether a recorded revision holds these very bytes, in the form of either version.
-    pub fn is_recorded_as(&self, data: &str) -> bool {
-        let newer_form = self.newer_form.as_deref();
-        *self.recorded == *data || newer_form == Some(data)
+    pub fn is_recorded_as<T: PartialEq<str> + ?Sized>(&self, data: &T) -> bool {
+        *data == *self.recorded || self.newer_form.as_ref().is_some_and(|form| *data == **form)
     }
 
     /// Whether a recorded revision holds this data: these bytes, or, without the members that

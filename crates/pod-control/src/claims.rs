@@ -172,32 +172,36 @@ impl RealStatefulPodControl {
         if is_claim_owner_up_to_date(&live.object, set, pod) {
             return Ok(());
         }
-        if rewrite_owners(&mut live.json, &live.object, set, pod) == Rewritten::AddsOwner {
-            // Nothing stands between this look and the write.
-            live_set
-                .passes(&*self.objects, set)
-                .await
-                .map_err(|reason| Error::OwnClaim {
-                    claim: name.to_string(),
-                    reason,
-                })?;
+        if rewrite_owners(&mut live.json, &live.object, set, pod) != Rewritten::AddsOwner {
+            return self.write_claim(set, live).await;
         }
+        // Nothing stands between this look and the write.
+        let passed = live_set.passes(&*self.objects, set).await;
+        let _turn = passed.map_err(|reason| Error::OwnClaim {
+            claim: name.to_string(),
+            reason,
+        })?;
         self.write_claim(set, live).await
     }
 
-    /// Takes the pod off the owners of its claims, so that they outlive it. Nothing else about
+    /// Removes the pod from the owners of its claims, so that they outlive it. Nothing else about
     /// the claims is changed, and no owner is added: the set needn't be looked at.
-    pub(crate) async fn take_claims_from(
+    pub(crate) async fn remove_from_owners(
         &self,
         set: &StatefulSet,
         pod: &PodSlot,
     ) -> Result<(), Error> {
         let owner = Owner::pod(pod);
+        // An owner that was added without an answer may not be in the cache, and a pod that ended is
+        // deleted next.
+        let is_cache_enough = set.spec.claim_retention_policy.when_scaled
+            == ClaimRetentionPolicyType::Retain
+            || !pod.existing().is_some_and(|pod| pod.is_terminal());
         for name in claim_names(set, pod.ordinal()) {
             let Some(claim) = self.retained_claim(set, pod, &name)? else {
                 continue;
             };
-            if !owner.owns(&claim) {
+            if is_cache_enough && !owner.owns(&claim) {
                 continue;
             }
             let mut live = self.read_same_claim(&claim).await?;

@@ -4,10 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 #[cfg(test)]
 mod tests;
+
+/// How many writes may follow one look: with thousands that wait for the client's rate limit, the
+/// last would come minutes after the look.
+const TURNS: usize = 10;
 
 /// Reads the set live before each write of a sync that dooms a claim: one that gives the claim an
 /// owner, with which it is deleted, or one that deletes such an owner. Decided on an outdated copy
@@ -15,8 +19,9 @@ mod tests;
 ///
 /// Calls that wait for a look at the same time share one; a call never takes the outcome of a look
 /// that began before it. The first look that doesn't pass is the last one of its sync.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LiveSetCheck {
+    turns: Semaphore,
     /// How many looks have begun.
     begun: AtomicU64,
     last: Mutex<Look>,
@@ -38,19 +43,47 @@ impl Default for Look {
     }
 }
 
+/// A look that passed. Held until the write is done, so that the next call looks again.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Default for LiveSetCheck {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LiveSetCheck {
     /// Makes the check for a sync.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            turns: Semaphore::new(TURNS),
+            begun: AtomicU64::default(),
+            last: Mutex::default(),
+        }
     }
 
     /// Whether the live set is the one that the sync decides on, at the same generation and not
-    /// being deleted.
+    /// being deleted. The turn is for one write.
     ///
     /// # Errors
     ///
     /// What is different, or why the set can't be read.
-    pub async fn passes(&self, reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
+    pub async fn passes(
+        &self,
+        reader: &dyn SetReader,
+        set: &StatefulSet,
+    ) -> Result<Turn<'_>, String> {
+        // Nobody closes the semaphore.
+        let turn = Turn {
+            _permit: self.turns.acquire().await.ok(),
+        };
+        self.look_passes(reader, set).await.map(|()| turn)
+    }
+
+    async fn look_passes(&self, reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
         let begun = self.begun.load(Ordering::Relaxed);
         let mut last = self.last.lock().await;
         if last.number > begun || last.outcome.is_err() {

@@ -310,16 +310,17 @@ impl StatefulPodControl for RealStatefulPodControl {
     ) -> Result<(), Error> {
         if set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
             let passed = live_set.passes(&*self.objects, set).await;
-            passed.map_err(|reason| Error::DeleteWithClaims {
+            let _turn = passed.map_err(|reason| Error::DeleteWithClaims {
                 pod: pod.name.to_string(),
                 reason,
             })?;
+            return self.delete_stateful_pod(set, pod).await;
         }
         self.delete_stateful_pod(set, pod).await
     }
 
-    async fn take_claims_from_pod(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
-        self.take_claims_from(set, pod)
+    async fn release_claims(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
+        self.remove_from_owners(set, pod)
             .await
             .map_err(|error| self.failed(Verb::Update, set, pod.name(), error))
     }

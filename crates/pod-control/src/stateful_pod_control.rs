@@ -61,12 +61,12 @@ pub trait StatefulPodControl: Send + Sync {
         live_set: &LiveSetCheck,
     ) -> Result<(), Error>;
 
-    /// Takes a pod off the owners of its claims, so that they outlive it.
+    /// Removes a pod from the owners of its claims, so that they outlive it.
     ///
     /// # Errors
     ///
     /// The first claim that can't be looked up or written.
-    async fn take_claims_from_pod(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error>;
+    async fn release_claims(&self, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error>;
 
     /// Whether the pod's cached claims have the owners that the retention policy wants; missing
     /// ones play no part.

@@ -1,6 +1,7 @@
 //! One pass over the pods of a set: layout, phases, and the status that results.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
@@ -150,9 +151,17 @@ async fn run_phases(
     noted: &mut Option<Waiting>,
 ) -> Result<Flow, Error> {
     let mode = phases.mode;
-    let process = |slot| phases.process_replica(slot);
-    if let exit @ Flow::Exit(_) = run_for_all(&layout.replicas, mode, noted, process).await? {
-        return Ok(exit);
+    let reached = AtomicUsize::new(0);
+    let process = |slot| {
+        reached.fetch_add(1, Ordering::Relaxed);
+        phases.process_replica(slot)
+    };
+    let processed = run_for_all(&layout.replicas, mode, noted, process).await;
+    if !matches!(processed, Ok(Flow::Continue)) {
+        let waiting = layout.replicas.get(reached.into_inner()..);
+        let waiting = waiting.unwrap_or_default();
+        let released = phases.release_kept_claims(waiting, &layout.condemned).await;
+        return processed.and_then(|exit| released.map(|()| exit));
     }
     // Claims are no reason to wait: the pods go on to the next phase, or an error ends the sync.
     let fix = |slot| phases.fix_claims(slot);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
 use statefulset_pod_control::identity::identity_matches;
 use statefulset_pod_control::{LiveSetCheck, NewPod, PodSlot, StatefulPodControl, storage_matches};
+use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
 use crate::outcome::Waiting;
@@ -59,7 +60,7 @@ impl Phases<'_> {
     async fn process_existing(&self, slot: &PodSlot, pod: &Arc<Pod>) -> Result<Flow, Error> {
         if pod.is_terminal() {
             // A claim that an earlier scale-down gave to the pod is wanted again.
-            self.pods.take_claims_from_pod(self.set, slot).await?;
+            self.pods.release_claims(self.set, slot).await?;
             if !pod.is_terminating() {
                 self.pods.delete_stateful_pod(self.set, pod).await?;
             }
@@ -76,12 +77,35 @@ impl Phases<'_> {
             && let Some(waiting) = self.blocks_successors(pod)
         {
             // The claims of a pending pod have the wanted owners by now.
-            if pod.is_terminating() && pod.phase != PodPhase::Pending {
-                self.pods.take_claims_from_pod(self.set, slot).await?;
+            if pod.phase != PodPhase::Pending {
+                self.pods.release_claims(self.set, slot).await?;
             }
             return Ok(Flow::Exit(waiting));
         }
         self.repair(slot).await
+    }
+
+    /// Removes pods from the owners of claims that the set keeps, wherever an earlier scale-down
+    /// gave a claim to its pod: whatever the sync waits for, such a claim must not go with the pod.
+    /// `waiting` are the wanted pods that the sync doesn't come to. All are tried.
+    pub(crate) async fn release_kept_claims(
+        &self,
+        waiting: &[PodSlot],
+        condemned: &[PodSlot],
+    ) -> Result<(), Error> {
+        let policy = self.set.spec.claim_retention_policy.when_scaled;
+        let goes_with_pod = policy == ClaimRetentionPolicyType::Delete;
+        let condemned = if goes_with_pod { &[] } else { condemned };
+        let mut errors = Vec::new();
+        for slot in waiting.iter().chain(condemned) {
+            consume_budget().await;
+            if slot.existing().is_some()
+                && let Err(error) = self.pods.release_claims(self.set, slot).await
+            {
+                errors.push(error.into());
+            }
+        }
+        Error::join(errors)
     }
 
     /// Why a pod keeps those after it from being processed, if it does.

@@ -86,7 +86,7 @@ fn find_equal<'a>(
     revisions: &'a [Arc<ControllerRevision>],
 ) -> Option<&'a Arc<ControllerRevision>> {
     let is_exact = |revision: &&Arc<ControllerRevision>| {
-        data.is_recorded_as(&revision.data.to_str()) && !revision.is_data_replaced
+        data.is_recorded_as(&revision.data) && !revision.is_data_replaced
     };
     let is_equal = |latest: &&Arc<ControllerRevision>| match semantic {
         Some(semantic) => semantic.matches(set, data, latest),

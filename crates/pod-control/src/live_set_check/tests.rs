@@ -18,11 +18,43 @@ fn stored() -> (FakeObjectManager, StatefulSet) {
 async fn calls_that_wait_together_share_a_look() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
+    let call = async || check.passes(&objects, &set).await.map(drop);
     for batch in 1..=3 {
-        let calls = (0..500).map(|_| check.passes(&objects, &set));
+        let calls = (0..TURNS).map(|_| call());
         assert!(join_all(calls).await.iter().all(Result::is_ok));
         assert_eq!(objects.read_set_tracker.requests(), batch);
     }
+}
+
+#[tokio::test]
+async fn only_a_few_writes_follow_one_look() {
+    let (objects, set) = stored();
+    let check = LiveSetCheck::new();
+    // Each write takes its time, as under the client's rate limit.
+    let write = async || {
+        let turn = check.passes(&objects, &set).await.unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        drop(turn);
+    };
+    join_all((0..TURNS * 3).map(|_| write())).await;
+    assert_eq!(objects.read_set_tracker.requests(), 3);
+
+    // A set that changes meanwhile stops the writes that have had no look.
+    let (objects, set) = stored();
+    let check = LiveSetCheck::new();
+    let write = async |number: usize| {
+        let turn = check.passes(&objects, &set).await?;
+        tokio::task::yield_now().await;
+        if number == 0 {
+            objects.sets.add(builders::set("web").generation(2).build());
+        }
+        drop(turn);
+        Ok::<(), String>(())
+    };
+    let written = join_all((0..TURNS * 3).map(write)).await;
+    assert_eq!(written.iter().filter(|write| write.is_ok()).count(), TURNS);
 }
 
 #[tokio::test]

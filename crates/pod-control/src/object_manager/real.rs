@@ -1,6 +1,6 @@
 //! Pods and claims in the API server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use async_trait::async_trait;
 use kube_apimachinery::json::to_go_string;
@@ -17,6 +17,7 @@ use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use tokio::sync::Semaphore;
+use weak_table::WeakValueHashMap;
 
 use super::ObjectManager;
 use crate::new_pod::NewPod;
@@ -27,8 +28,8 @@ mod tests;
 
 /// A pod template of at least this many bytes is large.
 const LARGE_TEMPLATE_BYTES: usize = 64 * 1024;
-/// How many pods of large templates are built and sent at a time: a batch has up to 500 of them, and
-/// each may take megabytes.
+/// How many pods of a set with a large template are built and sent at a time: a batch has up to 500
+/// of them, and each may take megabytes.
 const LARGE_PODS_MAX: usize = 4;
 
 /// Reads claims from a cache and everything else from the API server, where it writes, too. Every
@@ -39,8 +40,8 @@ pub struct RealObjectManager {
     client: RestClient,
     claims: Arc<Indexer<Claim>>,
     consistency: Arc<dyn ConsistencyStore>,
-    /// Turns for pods of large templates.
-    large_pods: Semaphore,
+    /// Turns for pods of large templates, by the uids of sets that create such now.
+    large_pods: Mutex<WeakValueHashMap<Box<str>, Weak<Semaphore>>>,
 }
 
 impl RealObjectManager {
@@ -54,8 +55,21 @@ impl RealObjectManager {
             client,
             claims,
             consistency,
-            large_pods: Semaphore::new(LARGE_PODS_MAX),
+            large_pods: Mutex::default(),
         }
+    }
+
+    /// The turns for large pods of a set: no set waits for another one's.
+    fn large_pods(&self, set: &StatefulSet) -> Arc<Semaphore> {
+        let mut sets = self
+            .large_pods
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sets.get(set.uid()).unwrap_or_else(|| {
+            let turns = Arc::new(Semaphore::new(LARGE_PODS_MAX));
+            sets.insert(set.uid().into(), Arc::clone(&turns));
+            turns
+        })
     }
 
     async fn read<K: CachedObject>(
@@ -94,7 +108,7 @@ impl ObjectManager for RealObjectManager {
         let _turn = if pod.template_bytes() < LARGE_TEMPLATE_BYTES {
             None
         } else {
-            let turn = self.large_pods.acquire().await.ok();
+            let turn = self.large_pods(set).acquire_owned().await.ok();
             // Building the last one has taken a while: other sets get their turn.
             tokio::task::yield_now().await;
             turn

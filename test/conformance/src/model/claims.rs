@@ -12,7 +12,7 @@ use super::object::{is_deleting, name, number, set_or_remove, uid};
 use super::owners::{
     has_unexpected_controller, is_of_earlier_pod, is_up_to_date, rewritten, without_owner,
 };
-use super::set::ordinal;
+use super::set::{ordinal, phase};
 
 impl Sync {
     /// The claims of the pod, each with its name; none for a pod without an ordinal's place.
@@ -152,11 +152,19 @@ impl Sync {
             let Some(cached) = self.claims.get(&claim) else {
                 continue;
             };
-            let Some(changed) = without_owner(cached, pod) else {
+            let is_owner = without_owner(cached, pod).is_some();
+            // What the cache doesn't show may be there when a pod that ended is to be deleted.
+            let is_cache_enough =
+                self.set.when_scaled == "Retain" || !matches!(phase(pod), "Failed" | "Succeeded");
+            if !is_owner && is_cache_enough {
                 continue;
-            };
+            }
             let looked = self.api.look(Kind::Claim, &claim);
-            let put = looked.and_then(|()| self.api.put(Kind::Claim, "", changed));
+            let live = looked.and_then(|()| self.api.peek(Kind::Claim, &claim).cloned());
+            let put = live.and_then(|live| match without_owner(&live, pod) {
+                Some(changed) => self.api.put(Kind::Claim, "", changed),
+                None => Ok(()),
+            });
             if let Err(failure) = put {
                 let failed = format!("could not update claim {claim} for delete policy ownerRefs");
                 let failure = failure.while_doing(&failed);

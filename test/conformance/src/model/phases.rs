@@ -73,8 +73,14 @@ impl Sync {
         let (replicas, condemned) = (&places.replicas, &places.condemned);
 
         let stages = |sync: &mut Self| {
-            if sync.for_all(replicas.len(), |sync, at| sync.tend(&replicas[at]))? == Step::Exit {
-                return Ok(Step::Exit);
+            let mut reached = 0;
+            let tended = sync.for_all(replicas.len(), |sync, at| {
+                reached = reached.max(at + 1);
+                sync.tend(&replicas[at])
+            });
+            if !matches!(tended, Ok(Step::Continue)) {
+                let released = sync.release_kept_claims(&replicas[reached..], condemned);
+                return tended.and_then(|exit| released.map(|()| exit));
             }
             let settle = |sync: &mut Self, at: usize| sync.settle_claims(&condemned[at]);
             if sync.for_all(condemned.len(), settle)? == Step::Exit {
@@ -163,7 +169,7 @@ impl Sync {
         let is_settled =
             !is_deleting(pod) && is_running_and_ready(pod) && set.is_available(pod, self.now);
         if is_ordered && !is_settled {
-            if is_deleting(pod) && phase(pod) != "Pending" {
+            if phase(pod) != "Pending" {
                 self.take_claims_from(pod)?;
             }
             return Ok(Step::Exit);
@@ -174,6 +180,27 @@ impl Sync {
             self.update_pod(pod)?;
         }
         Ok(Step::Continue)
+    }
+
+    /// Where the replicas hold the sync up: no claim that the set keeps goes with its pod.
+    fn release_kept_claims(
+        &mut self,
+        waiting: &[Value],
+        condemned: &[Value],
+    ) -> Result<(), Failure> {
+        let condemned = match self.set.when_scaled.as_str() {
+            "Delete" => &[],
+            _ => condemned,
+        };
+        let mut failures = Vec::new();
+        for pod in waiting
+            .iter()
+            .chain(condemned)
+            .filter(|pod| is_created(pod))
+        {
+            failures.extend(self.take_claims_from(pod).err());
+        }
+        Failure::join(failures)
     }
 
     /// Phase B: the claims of one condemned pod.

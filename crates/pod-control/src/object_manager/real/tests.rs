@@ -83,6 +83,33 @@ async fn between_large_pods_other_tasks_get_turns() {
 }
 
 #[tokio::test]
+async fn no_set_waits_for_the_large_pods_of_another() {
+    let setup = setup();
+    let note = "spec.template.metadata.annotations.note";
+    let large = |name: &str| {
+        let filler = "x".repeat(LARGE_TEMPLATE_BYTES);
+        let set = builders::set(name).uid(name).with(note, filler).build();
+        let pod = NewPod::new(&set, "web-1", Ordinal::from(0));
+        (set, pod)
+    };
+    let ((slow, slow_pod), (other, other_pod)) = (large("slow"), large("other"));
+    let turns = setup.objects.large_pods(&slow);
+    let all = turns.acquire_many(4).await.unwrap();
+    setup.answer(Verb::Create, "pods", "41");
+    let waiting = setup.objects.create_pod(&slow, &slow_pod);
+    tokio::pin!(waiting);
+    assert!(futures::poll!(&mut waiting).is_pending());
+    setup.objects.create_pod(&other, &other_pod).await.unwrap();
+    assert!(futures::poll!(&mut waiting).is_pending());
+    drop(all);
+    waiting.await.unwrap();
+    drop(turns);
+    assert_eq!(setup.objects.large_pods.lock().unwrap().len(), 2);
+    setup.objects.large_pods.lock().unwrap().remove_expired();
+    assert!(setup.objects.large_pods.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_pod_is_posted_and_its_version_awaited() {
     let setup = setup();
     setup.answer(Verb::Create, "pods", "41");

@@ -285,11 +285,7 @@ async fn a_pod_that_must_go_leaves_its_claims_behind() {
     );
     setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod()));
     let slot = condemned(&set);
-    setup
-        .control
-        .take_claims_from_pod(&set, &slot)
-        .await
-        .unwrap();
+    setup.control.release_claims(&set, &slot).await.unwrap();
     let expected = [
         "get persistentvolumeclaims data-web-5",
         "update persistentvolumeclaims data-web-5",
@@ -312,11 +308,7 @@ async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
     let setup = over_api();
     setup.load_claim(&builders::claim(&set, "data", 5).owner(earlier));
     let slot = condemned(&set);
-    setup
-        .control
-        .take_claims_from_pod(&set, &slot)
-        .await
-        .unwrap();
+    setup.control.release_claims(&set, &slot).await.unwrap();
     assert_eq!(setup.requests(), [""; 0]);
 
     // The live claim decides.
@@ -324,12 +316,30 @@ async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
     let claim = builders::claim(&set, "logs", 5);
     setup.load_claim(&claim.clone().owner(pod));
     setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
-    setup
-        .control
-        .take_claims_from_pod(&set, &slot)
-        .await
-        .unwrap();
+    setup.control.release_claims(&set, &slot).await.unwrap();
     assert_eq!(setup.requests(), ["get persistentvolumeclaims logs-web-5"]);
+}
+
+#[tokio::test]
+async fn claims_of_a_pod_that_ended_are_read_live() {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    for (when_scaled, phase, requests) in [
+        ("Delete", "Failed", 2),
+        ("Delete", "Running", 0),
+        ("Retain", "Failed", 0),
+    ] {
+        let set = web().retention(when_scaled, "Retain").build();
+        let setup = over_api();
+        // The cache doesn't show the owner yet.
+        let claim = builders::claim(&set, "data", 5);
+        setup.load_claim(&claim);
+        let live = claim.owner(pod.clone());
+        setup.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+        let ended = builders::pod(&set, 5).phase(phase).build();
+        let slot = PodSlot::Existing(Ordinal::from(5), Arc::new(ended));
+        setup.control.release_claims(&set, &slot).await.unwrap();
+        assert_eq!(setup.requests().len(), requests, "{when_scaled} {phase}");
+    }
 }
 
 #[tokio::test]
@@ -341,7 +351,7 @@ async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
     setup.objects.claims.put(claim.json());
     setup.objects.update_claim_tracker.fail_after(0, boom);
     let slot = condemned(&set);
-    let taken = setup.control.take_claims_from_pod(&set, &slot).await;
+    let taken = setup.control.release_claims(&set, &slot).await;
     let text = "could not update claim data-web-5 for delete policy ownerRefs: boom";
     assert_eq!(taken.unwrap_err().to_string(), text);
     let event =
@@ -349,11 +359,7 @@ async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
     assert_eq!(setup.recorder.drain(), [event]);
 
     setup.objects.get_claim_tracker.fail_after(1, boom);
-    setup
-        .control
-        .take_claims_from_pod(&set, &slot)
-        .await
-        .unwrap_err();
+    setup.control.release_claims(&set, &slot).await.unwrap_err();
 }
 
 #[tokio::test]

@@ -10,15 +10,87 @@ fn set() -> Builder<StatefulSet> {
 fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> Cluster {
     let cluster = cluster(set);
     cluster.put(pod);
-    let owner = builders::owner_reference(("v1", "Pod"), "web-0", "web-0-uid", Some(true));
-    let claim = builders::claim(&set.build(), "data", 0).owner(owner);
-    cluster.objects.claims.put(claim.json());
+    own(&cluster, set, 0);
     cluster
 }
 
+/// Gives a pod's claim to the pod, as a scale-down does.
+fn own(cluster: &Cluster, set: &Builder<StatefulSet>, ordinal: i32) {
+    let (pod, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
+    let owner = builders::owner_reference(("v1", "Pod"), &pod, &uid, Some(true));
+    let claim = builders::claim(&set.build(), "data", ordinal).owner(owner);
+    cluster.objects.claims.put(claim.json());
+}
+
 fn is_owned(cluster: &Cluster) -> bool {
-    let claim = cluster.objects.claims.json("ns", "data-web-0").unwrap();
+    is_claim_owned(cluster, 0)
+}
+
+fn is_claim_owned(cluster: &Cluster, ordinal: i32) -> bool {
+    let name = format!("data-web-{ordinal}");
+    let claim = cluster.objects.claims.json("ns", &name).unwrap();
     claim["metadata"].get("ownerReferences").is_some()
+}
+
+/// A scale-down to one pod that was taken back under way: the first pod is missing, and those behind
+/// it own their claims.
+fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
+    let set = set.clone().replicas(4);
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 1));
+    cluster.put(&pod(&set, 2).phase("Failed"));
+    cluster.put(&pod(&set, 3).terminating());
+    for ordinal in 1..4 {
+        own(&cluster, &set, ordinal);
+    }
+    cluster
+}
+
+#[tokio::test]
+async fn pods_behind_one_that_is_not_ready_lose_their_claims_too() {
+    let cluster = scaled_back(&set());
+    cluster.put(&pod(&set(), 0).unready());
+    assert_eq!(cluster.step().await, not_ready("web-0"));
+    for ordinal in 1..4 {
+        assert!(!is_claim_owned(&cluster, ordinal), "{ordinal}");
+    }
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn pods_behind_a_batch_that_fails_lose_their_claims_too() {
+    let cluster = scaled_back(&set().parallel());
+    cluster.objects.create_pod_tracker.fail_after(0, boom);
+    let error = cluster.sync().await.error.unwrap().to_string();
+    assert_eq!(error, "boom");
+    for ordinal in 1..4 {
+        assert!(!is_claim_owned(&cluster, ordinal), "{ordinal}");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_stays_with_its_pod_keeps_no_other_from_being_freed() {
+    let cluster = scaled_back(&set());
+    cluster.put(&pod(&set(), 0).unready());
+    cluster.objects.update_claim_tracker.fail_after(0, boom);
+    let error = cluster.sync().await.error.unwrap().to_string();
+    let text = "could not update claim data-web-1 for delete policy ownerRefs: boom";
+    assert_eq!(error, text);
+    let owned: Vec<i32> = (1..4).filter(|it| is_claim_owned(&cluster, *it)).collect();
+    assert_eq!(owned, [1]);
+}
+
+#[tokio::test]
+async fn a_policy_that_retains_frees_the_claims_of_condemned_pods_at_once() {
+    for (when_scaled, stays_owned) in [("Retain", false), ("Delete", true)] {
+        let set = set().retention(when_scaled, "Retain").replicas(1);
+        let cluster = cluster(&set);
+        cluster.put(&pod(&set, 0).unready());
+        cluster.put(&pod(&set, 1).terminating());
+        own(&cluster, &set, 1);
+        assert_eq!(cluster.step().await, not_ready("web-0"));
+        assert_eq!(is_claim_owned(&cluster, 1), stays_owned, "{when_scaled}");
+    }
 }
 
 #[tokio::test]
