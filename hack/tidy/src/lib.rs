@@ -11,6 +11,7 @@ pub mod docs;
 pub mod doubles;
 pub mod features;
 pub mod layout;
+pub mod left_out;
 pub mod licenses;
 pub mod metadata;
 pub mod mutants;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tidy::{
-    Findings, budgets, dependencies, docs, doubles, features, layout, licenses,
+    Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
     mutants, panics, parity, paths, reachable,
     repository::{Repository, SourceFile},
@@ -102,6 +102,11 @@ fn fakes_are_gated() {
 #[test]
 fn no_library_may_panic() {
     assert_clean(&panics::check(&rust_files()));
+}
+
+#[test]
+fn tests_of_the_embedded_control_plane_say_so() {
+    assert_clean(&left_out::check(&rust_files()));
 }
 
 #[test]

@@ -26,6 +26,7 @@ async fn change_image(stage: &Stage, image: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_revision_that_changes_before_its_deletion_is_looked_at_anew() {
+    integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 0)).await;
     let old = stage.revisions().await.remove(0);
@@ -53,6 +54,7 @@ async fn a_revision_that_changes_before_its_deletion_is_looked_at_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn another_revision_of_the_name_is_not_deleted() {
+    integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 0)).await;
     let mut old = stage.revisions().await.remove(0);
@@ -78,6 +80,7 @@ async fn another_revision_of_the_name_is_not_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn adopted_revisions_past_the_limit_go_at_once() {
+    integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 2)).await;
     change_image(&stage, "web:2").await;
