@@ -21,6 +21,7 @@
 mod error;
 mod handlers;
 mod informers;
+mod long_computation;
 pub mod metrics;
 mod resolve;
 mod set_aside;

@@ -34,6 +34,7 @@ use statefulset_set_control::{
 };
 
 use crate::error::Error;
+use crate::long_computation::{beside_the_runtime, computes_for_long};
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
 use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
@@ -197,7 +198,9 @@ impl SetSyncer {
         };
         let sync = self.sync_stateful_set(&set, selector);
         if self.is_deep(&set) {
-            on_large_stack(sync).await
+            beside_the_runtime(on_large_stack(sync)).await
+        } else if computes_for_long(&set) {
+            beside_the_runtime(sync).await
         } else {
             sync.await
         }

@@ -7,6 +7,7 @@
 mod metrics;
 mod panics;
 mod sharing;
+mod threads;
 mod workers;
 
 use std::num::NonZeroUsize;

@@ -101,13 +101,18 @@ fn the_tenth_message_of_a_group_is_combined() {
 fn a_combined_event_is_a_new_one_about_the_same_object() {
     let mut correlator = Correlator::new();
     send_all(&mut correlator, 0, &messages(0..9));
-    let original = event("last", at(20));
+    // It was recorded before its turn came.
+    let original = Event {
+        count: 3,
+        ..event("last", at(15))
+    };
     let combined = correlator.correlate(original.clone(), at(20)).unwrap();
     assert_eq!(combined.name, original.name);
     assert_eq!(
         (combined.first_timestamp, combined.last_timestamp),
         (at(20), at(20))
     );
+    assert_eq!(combined.count, 1);
     assert_eq!(combined.regarding, original.regarding);
     let json: serde_json::Value = serde_json::from_str(&combined.to_json()).unwrap();
     assert_eq!(json["reportingComponent"], "");

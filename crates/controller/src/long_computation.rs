@@ -1,0 +1,58 @@
+//! Syncs that compute for long between two requests.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use statefulset_controller_util::stateful_set::StatefulSet;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+
+/// A set with a text of at least this many bytes takes milliseconds to compare and to build pods of.
+const LARGE_TEXT_BYTES: usize = 64 * 1024;
+
+/// Whether a sync of this set may compute for long.
+pub(crate) fn computes_for_long(set: &StatefulSet) -> bool {
+    set.text().len() >= LARGE_TEXT_BYTES
+}
+
+/// Waits for a future whose polls take long. The thread leaves the runtime's other tasks to another
+/// one for each of them, so that probes are answered and the lease is renewed meanwhile. A runtime
+/// with a single thread has no other.
+pub(crate) async fn beside_the_runtime<T>(future: impl Future<Output = T>) -> T {
+    if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+        return future.await;
+    }
+    let mut future = pin!(future);
+    poll_fn(|context| block_in_place(|| future.as_mut().poll(context))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_go_on_while_one_computes() {
+        let (sender, receiver) = mpsc::channel();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(beside_the_runtime(async move {
+            begun.send(()).unwrap();
+            receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        }));
+        tasks.spawn(async move {
+            has_begun.await.unwrap();
+            sender.send(()).unwrap();
+        });
+        assert_eq!(tasks.join_all().await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_runtime_with_one_thread_does_it_itself() {
+        assert_eq!(beside_the_runtime(async { 7 }).await, 7);
+    }
+}

@@ -1,0 +1,60 @@
+//! Which threads syncs run on.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
+use statefulset_controller::StatefulSetController;
+use statefulset_controller::metrics::ControllerMetrics;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::{SETS, Setup};
+
+/// Holds the thread of a sync until another task has had a turn.
+struct Holds {
+    began: UnboundedSender<()>,
+    other_had_a_turn: Mutex<mpsc::Receiver<()>>,
+    ended: UnboundedSender<bool>,
+}
+
+impl EventRecorder for Holds {
+    fn event(&self, _: &ObjectReference, _: EventType, _: &str, _: &str) {
+        self.began.send(()).unwrap();
+        let turn = self.other_had_a_turn.lock().unwrap();
+        let had_a_turn = turn.recv_timeout(Duration::from_secs(20)).is_ok();
+        self.ended.send(had_a_turn).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_a_large_set_is_computed_other_tasks_go_on() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 0).await;
+    let path = format!("{SETS}/web");
+    let mut set = setup.ask(Method::GET, &path, &Value::Null).await;
+    set["spec"]["replicas"] = 1.into();
+    set["spec"]["template"]["metadata"]["annotations"] = json!({"note": "x".repeat(100_000)});
+    setup.ask(Method::PUT, &path, &set).await;
+
+    let (began, mut has_begun) = unbounded_channel();
+    let (turn, other_had_a_turn) = mpsc::channel();
+    let (ended, mut has_ended) = unbounded_channel();
+    let mut config = setup.config(FeatureGates::default());
+    config.recorder = Arc::new(Holds {
+        began,
+        other_had_a_turn: Mutex::new(other_had_a_turn),
+        ended,
+    });
+    setup.tasks.spawn(async move {
+        while has_begun.recv().await.is_some() {
+            turn.send(()).unwrap();
+        }
+    });
+    let metrics = ControllerMetrics::default();
+    setup.run_this(StatefulSetController::with_metrics(config, metrics));
+    assert_eq!(has_ended.recv().await, Some(true));
+    setup.end().await;
+}
