@@ -1,7 +1,7 @@
 //! The right to the lease.
 //!
 //! A replica that may not read its lease never takes over, so it must not count as ready: a rollout
-//! with a wrong name of the lease, or without its RoleBinding, would end the last one that works.
+//! with a wrong name of the lease, or without its role binding, would end the last one that works.
 
 use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::LEASES;
