@@ -46,7 +46,7 @@ fn a_candidate_watches_nothing_and_ends_well() {
         Arc::new(AtomicUsize::new(0)),
     );
     let (watches, asks) = (Arc::clone(&watched), Arc::clone(&asked));
-    let (enough, is_enough) = std::sync::mpsc::channel();
+    let (enough, is_enough) = channel();
     let api = FakeApi::new(move |request| {
         if is_lease(request) {
             if asks.fetch_add(1, Ordering::Relaxed) == 5 {
