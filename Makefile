@@ -96,7 +96,7 @@ sbom: ## Write the program's software bill of materials (CycloneDX) to target/sb
 		$(CARGO) install --quiet --locked cargo-cyclonedx@$(CYCLONEDX_VERSION) --root $(TOOLS)
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(CARGO) cyclonedx --format json \
 		--manifest-path crates/controller-manager/Cargo.toml --override-filename sbom \
-		--spec-version 1.5 --target all --all-features
+		--spec-version 1.5 --target all
 	@mkdir -p $(TARGET_DIR)/sbom
 	@mv crates/controller-manager/sbom.json $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
 	@find crates hack test -name sbom.json -delete

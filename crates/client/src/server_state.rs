@@ -1,8 +1,7 @@
 //! One clear line when the API server can't be used, and one when it can again.
 //!
-//! Whatever fails is tried again by whoever asked, with growing delays and without a word. What is
-//! wrong with the server, the credentials or the rights is told here, once, for all the clients of
-//! a process.
+//! Callers retry silently, with back-off. Faults of the server, the credentials and the rights are
+//! logged here, once for all the clients of a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -19,11 +18,11 @@ pub(crate) use right::Right;
 
 mod right;
 
-/// So many lines may come at once.
+/// The most log lines at once.
 const LINES_BURST: u32 = 20;
-/// So many lines a second may come for ever, where something comes and goes again and again.
+/// Sustained log rate while a fault flaps.
 const LINES_PER_SECOND: f64 = 1.0 / 30.0;
-/// So many missing rights are remembered; each namespace has its own.
+/// The most missing rights that are remembered; each namespace has its own.
 const MISSING_RIGHTS_MAX: usize = 1000;
 
 /// What is known of the API server from how requests end.
@@ -38,7 +37,7 @@ pub struct ServerState {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What keeps every request from being answered.
+    /// The fault that keeps every request from being answered.
     trouble: Option<Trouble>,
     /// The collections that the server fails to list or watch, since when the first does.
     failing: BTreeSet<GroupResource>,
@@ -60,18 +59,18 @@ enum TroubleKind {
     Unauthorized,
 }
 
-/// Which lines may be written.
+/// The limit of log lines.
 #[derive(Debug)]
 struct Lines {
     bucket: TokenBucket,
     begin: Instant,
-    /// How many were not.
+    /// Lines that were not logged, since the last one that was.
     withheld: u64,
 }
 
 impl ServerState {
-    /// The same state for a client that logs missing rights itself: through this handle it hears
-    /// of the server and the credentials alone.
+    /// The same state for a client that logs missing rights itself: this handle records faults of
+    /// the server and the credentials alone.
     #[must_use]
     pub fn without_rights(&self) -> Self {
         Self {
@@ -80,7 +79,7 @@ impl ServerState {
         }
     }
 
-    /// A request was answered as wished.
+    /// Records a request that succeeded.
     pub(crate) fn succeeded(&self, right: &Right) {
         let mut state = self.state();
         state.reached();
@@ -90,7 +89,7 @@ impl ServerState {
         }
     }
 
-    /// A request failed.
+    /// Records a request that failed.
     pub(crate) fn failed(&self, right: &Right, err: &Error) {
         let mut state = self.state();
         if let Some(kind) = TroubleKind::of(err) {
@@ -119,8 +118,8 @@ impl ServerState {
         }
     }
 
-    /// A request has been on its way for so long, and goes on: each answer so far asked to wait, or
-    /// there was none.
+    /// Records a request that has waited this long and goes on waiting: each answer so far asked
+    /// for a retry later, or there was none.
     pub(crate) fn unanswered(&self, right: &Right, after: Duration) {
         if right.is_of_collection() {
             let seconds = after.as_secs();
@@ -243,7 +242,8 @@ impl State {
         }
     }
 
-    /// Writes a line, which belongs to no sync, if it may be written, with how many were withheld before it, if any.
+    /// Logs a line, which belongs to no sync, unless the limit withholds it. The line gets the number
+    /// of lines withheld before it, if any.
     fn tell(&mut self, line: impl FnOnce(Option<u64>)) {
         let lines = self.lines.get_or_insert_with(|| Lines {
             bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
@@ -259,7 +259,7 @@ impl State {
     }
 }
 
-/// The time since then, in seconds.
+/// The time since this moment, in seconds.
 fn seconds(since: Instant) -> String {
     let elapsed: Duration = since.elapsed();
     format!("{} s", elapsed.as_secs())

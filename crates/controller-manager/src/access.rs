@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use statefulset_client::error::Error;
+use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
@@ -16,6 +17,7 @@ use statefulset_client::transport::ServiceAccountName;
 use tokio::time::{Instant, sleep};
 
 mod account;
+mod lease;
 #[cfg(test)]
 mod tests;
 
@@ -36,8 +38,8 @@ const LISTED: [Resource; 4] = [
 /// The reason why the program can't work yet.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
-    /// The [`ServerState`] has logged it.
-    Told,
+    /// An outage or refused credentials: other code has logged it.
+    AlreadyLogged,
     /// Rights are missing.
     Rights {
         /// The rights.
@@ -51,22 +53,27 @@ enum Obstacle {
     Request(String),
 }
 
-/// Waits until the lists that fill the caches are allowed and, with a service account, tokens of
-/// it. The state hears of outages and refused credentials; missing rights are logged here, in one
+/// What the program needs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Needs<'a> {
+    /// The account whose tokens it asks for, if any.
+    pub(crate) account: Option<&'a ServiceAccountName>,
+    /// The lease of its election, if there is one.
+    pub(crate) lease: Option<&'a LeaseName>,
+}
+
+/// Waits until the lists that fill the caches are allowed, the lease can be read and, with a
+/// service account, tokens of it may be had. The state hears of outages and refused credentials; missing rights are logged here, in one
 /// line that names the role.
-pub(crate) async fn wait_for_access(
-    client: &RestClient,
-    state: &ServerState,
-    account: Option<&ServiceAccountName>,
-) {
+pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, needs: Needs<'_>) {
     let client = client
         .clone()
         .with_server_state(Arc::new(state.without_rights()));
     let begin = Instant::now();
     let mut told = None;
     let mut pause = PAUSE_MIN;
-    while let Err(obstacle) = look_or_log(&client, account, &mut told).await {
-        if obstacle != Obstacle::Told && told.as_ref() != Some(&obstacle) {
+    while let Err(obstacle) = look_or_log(&client, needs, &mut told).await {
+        if obstacle != Obstacle::AlreadyLogged && told.as_ref() != Some(&obstacle) {
             obstacle.log();
             told = Some(obstacle);
         }
@@ -77,15 +84,15 @@ pub(crate) async fn wait_for_access(
         let after = format!("{} s", begin.elapsed().as_secs());
         tracing::info!(%after, "the API server allows what the program needs");
     }
-    if let Some(account) = account {
+    if let Some(account) = needs.account {
         account::warn_of_missing_rights(&client, account).await;
     }
 }
 
 impl Obstacle {
     fn of(error: &Error, action: &str) -> Self {
-        if error.is_told_by_server_state() || error.is_server_failure() {
-            Self::Told
+        if error.is_told_by_server_state() {
+            Self::AlreadyLogged
         } else {
             Self::Request(format!("cannot {action}: {error}, trying again"))
         }
@@ -93,7 +100,7 @@ impl Obstacle {
 
     fn log(&self) {
         match self {
-            Self::Told => {}
+            Self::AlreadyLogged => {}
             Self::Rights {
                 missing,
                 error,
@@ -110,10 +117,10 @@ impl Obstacle {
 /// Looks once. A look that takes long is logged, and goes on.
 async fn look_or_log(
     client: &RestClient,
-    account: Option<&ServiceAccountName>,
+    needs: Needs<'_>,
     told: &mut Option<Obstacle>,
 ) -> Result<(), Obstacle> {
-    let looking = look(client, account);
+    let looking = look(client, needs);
     tokio::pin!(looking);
     tokio::select! {
         biased;
@@ -123,7 +130,8 @@ async fn look_or_log(
     if told.is_none() {
         let seconds = SLOW.as_secs();
         let slow = Obstacle::Request(format!(
-            "no answer from the API server for {seconds} s, waiting"
+            "the first requests to the API server take longer than {seconds} s, waiting; it may \
+             answer late, a credential plugin may hang, or --kube-api-qps may be low"
         ));
         slow.log();
         *told = Some(slow);
@@ -131,9 +139,12 @@ async fn look_or_log(
     looking.await
 }
 
-async fn look(client: &RestClient, account: Option<&ServiceAccountName>) -> Result<(), Obstacle> {
-    check_lists(client, account.is_some()).await?;
-    match account {
+async fn look(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
+    check_lists(client, needs.account.is_some()).await?;
+    if let Some(lease) = needs.lease {
+        lease::check_lease(client, lease).await?;
+    }
+    match needs.account {
         Some(account) => account::check_tokens(client, account).await,
         None => Ok(()),
     }
@@ -157,6 +168,8 @@ async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstac
                 }
                 forbidden.push(name);
             }
+            // Of lists the state logs that too.
+            Err(error) if error.is_server_failure() => return Err(Obstacle::AlreadyLogged),
             Err(error) => return Err(Obstacle::of(&error, &format!("list {name}"))),
         }
     }

@@ -65,12 +65,13 @@ impl Election {
         let client = client.with_body_timeout(config.request_timeout());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let (recorder, events) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
-        let at = LeaseName {
-            namespace: flags.leader_elect_resource_namespace.clone(),
-            name: flags.leader_elect_resource_name.clone(),
-        };
         let parts = ElectorParts {
-            lock: LeaseLock::new(client.clone(), at, identity()?, Arc::new(recorder)),
+            lock: LeaseLock::new(
+                client.clone(),
+                lease(flags),
+                identity()?,
+                Arc::new(recorder),
+            ),
             clock,
             monotonic: Arc::new(BootClock),
             jitter: Arc::new(SeededJitter::new(seeds.waits)),
@@ -125,6 +126,14 @@ impl Election {
                 result
             }
         }
+    }
+}
+
+/// The lease that the flags name.
+pub(crate) fn lease(flags: &LeaderElectionFlags) -> LeaseName {
+    LeaseName {
+        namespace: flags.leader_elect_resource_namespace.clone(),
+        name: flags.leader_elect_resource_name.clone(),
     }
 }
 

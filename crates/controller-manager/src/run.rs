@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::wait_for_access;
+use crate::access::{Needs, wait_for_access};
 use crate::clients::{CONTROLLER, Clients, service_account, user_agent};
-use crate::leader_election::{Election, ElectionSeeds};
+use crate::leader_election::{Election, ElectionSeeds, lease};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
 use crate::secure_port::{SecurePort, Served, Shown};
@@ -105,7 +105,12 @@ pub(crate) async fn run(
         )
         .await?;
     let account = service_account(&options);
-    let access = wait_for_access(&informer_client, &server_state, account.as_ref());
+    let lease = election.as_ref().map(|_| lease(&options.leader_election));
+    let needs = Needs {
+        account: account.as_ref(),
+        lease: lease.as_ref(),
+    };
+    let access = wait_for_access(&informer_client, &server_state, needs);
     if stop.run_until_cancelled(access).await.is_none() {
         port.close().await;
         return Ok(());

@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::serving::endpoints::Endpoints;
 use crate::serving::health::{Health, HealthCheck};
 use crate::serving::readiness::{Phase, Ping, Readiness};
-use crate::serving::setup::{self, Opened, ServingFlags, Surroundings};
+use crate::serving::setup::{self, Opened, ServingDeps, ServingFlags};
 use crate::serving::zpages::StatusPage;
 
 /// What the check is called that says that the controller was started.
@@ -141,7 +141,7 @@ impl SecurePort {
             authentication: &options.authentication,
             authorization: &options.authorization,
         };
-        let surroundings = Surroundings {
+        let deps = ServingDeps {
             user_agent,
             proxy: options.source.proxy.clone(),
             client_metrics: Box::new(move |server| metrics.client(server)),
@@ -150,7 +150,7 @@ impl SecurePort {
             clock: self.clock,
             jitter: Arc::new(SeededJitter::new(seed)),
         };
-        let serving = opened.prepare(flags, surroundings, endpoints).await?;
+        let serving = opened.prepare(flags, deps, endpoints).await?;
         let address = serving.address()?;
         tracing::info!(%address, "serving health, metrics and configuration over TLS");
         served.tasks.spawn(serving.run(served.stop.clone()));

@@ -50,7 +50,7 @@ struct State {
     deadline: Option<Duration>,
     /// Writes that wait for an answer.
     pending: usize,
-    /// When a write was last given up without an answer, by the clock.
+    /// When a write last ended without an answer, or with a 5xx, by the clock.
     unanswered: Option<Duration>,
 }
 
@@ -101,7 +101,7 @@ impl Fence {
     }
 
     /// Whether nothing of this process can still be on its way: no write waits for an answer, and
-    /// none was given up without one within this time.
+    /// none ended without one, or with a 5xx, within this time.
     pub fn is_quiet_for(&self, time: Duration) -> bool {
         let state = self.state();
         let quiet_since = |given_up| self.clock.elapsed().saturating_sub(given_up);
@@ -143,7 +143,7 @@ impl Fence {
     }
 }
 
-/// A write that was sent. Dropped without an answer it may still arrive.
+/// A write that was sent. Dropped without an answer, or with a 5xx, it may still take effect.
 struct Pending {
     fence: Fence,
     is_answered: bool,

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use kube_apimachinery::time;
-use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 /// Who holds the lease, since when, and how often it has changed hands.
@@ -34,24 +33,19 @@ struct LeaseSpec {
 }
 
 impl LeaderElectionRecord {
-    /// Reads the `spec` of a lease; what is missing is empty or 0.
+    /// Reads the `spec` of a lease; what is missing is empty or 0. A time that the clock can't hold
+    /// saturates, and what is no time is none: nobody needs them to hold or to take the lease.
     ///
     /// Upstream: `LeaseSpecToLeaderElectionRecord`.
     pub(super) fn from_spec(spec: &str) -> Result<Self, serde_json::Error> {
         let spec: Option<LeaseSpec> = serde_json::from_str(spec)?;
         let spec = spec.unwrap_or_default();
-        let parse = |text: Option<String>| {
-            let parse = |text: String| {
-                let error = |err| serde_json::Error::custom(format!("{text:?} is no time: {err}"));
-                time::parse(&text).map_err(error)
-            };
-            text.map(parse).transpose()
-        };
+        let parse = |text: Option<String>| text.and_then(|text| time::parse_saturating(&text));
         Ok(Self {
             holder_identity: spec.holder_identity.unwrap_or_default(),
             lease_duration_seconds: spec.lease_duration_seconds.unwrap_or_default(),
-            acquire_time: parse(spec.acquire_time)?,
-            renew_time: parse(spec.renew_time)?,
+            acquire_time: parse(spec.acquire_time),
+            renew_time: parse(spec.renew_time),
             leader_transitions: spec.lease_transitions.unwrap_or_default(),
         })
     }
@@ -107,7 +101,19 @@ mod tests {
             let record = LeaderElectionRecord::from_spec(spec).unwrap();
             assert_eq!(record, LeaderElectionRecord::default(), "{spec}");
         }
-        let error = LeaderElectionRecord::from_spec(r#"{"renewTime":"soon"}"#).unwrap_err();
-        assert!(error.to_string().contains("soon"), "{error}");
+    }
+
+    #[test]
+    fn odd_times_leave_the_rest_of_the_spec_readable() {
+        for (renewed, time) in [
+            ("10000-01-01T11:59:59.000000Z", Some(Timestamp::MAX)),
+            ("soon", None),
+            ("0001-01-01T00:00:00Z", None),
+        ] {
+            let spec = format!(r#"{{"holderIdentity":"host_1","renewTime":"{renewed}"}}"#);
+            let record = LeaderElectionRecord::from_spec(&spec).unwrap();
+            assert_eq!(record.holder_identity, "host_1");
+            assert_eq!(record.renew_time, time, "{renewed}");
+        }
     }
 }

@@ -143,7 +143,7 @@ impl LeaderElector {
         if self.fence.is_quiet_for(self.config.lease_duration) {
             self.release_in_time().await;
         } else {
-            tracing::info!(lock = %self.lock.at(), "the lease is left to run out, as a write without an answer may still arrive");
+            tracing::info!(lock = %self.lock.at(), "the lease is left to run out, as a write without an answer, or with a 5xx, may still take effect");
         }
     }
 

@@ -1,32 +1,40 @@
 //! Credential plugins: programs that print credentials.
 //!
-//! A plugin runs beside everything else: a request waits for it, no thread does. It has no terminal,
-//! its time is limited, and it is killed when nobody needs it any more.
+//! A plugin runs beside everything else, as a task. Requests wait for it only while there are no
+//! credentials that can be used. It has no terminal and its time is limited; when that is over, or
+//! nobody needs the plugin any more, it is killed with all the processes that it has started.
 //!
 //! Upstream: `client-go/plugin/pkg/client/auth/exec`.
 
-use std::process::Stdio;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures::FutureExt as _;
-use futures::future::{BoxFuture, Shared};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, Shared, select};
 use jiff::Timestamp;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use super::service_account_token::NoToken;
 use crate::clock::{Clock, SystemClock};
+use process_group::ProcessGroup;
+
+mod process_group;
 
 /// How long a plugin may take.
 const RUN_MAX: Duration = Duration::from_secs(60);
+/// How long its streams are read after its end: a process that it leaves behind may hold them open.
+const STREAMS_MAX: Duration = Duration::from_secs(1);
 /// A plugin is not run again sooner than this, however often it fails or is refused.
 pub(super) const INTERVAL_MIN: Duration = Duration::from_secs(10);
 /// Credentials are replaced when they have less than this to live.
@@ -55,15 +63,23 @@ struct State {
     refused: bool,
     /// Why it gave nothing when it ran last; this was logged.
     failure: Option<PluginError>,
-    /// The run that goes on; it outlives the requests that wait for it.
+    /// The run that goes on, or whose outcome nobody has taken up; it outlives the requests that
+    /// wait for it.
     running: Option<Running>,
 }
 
-type Running = Shared<BoxFuture<'static, Result<Credentials, PluginError>>>;
+type Running = Shared<BoxFuture<'static, Run>>;
+
+/// A run that is over.
+#[derive(Clone)]
+struct Run {
+    ended: Instant,
+    result: Result<Credentials, PluginError>,
+}
 
 struct Kept {
     auth: AuthInfo,
-    due: Option<Instant>,
+    expires: Option<Instant>,
 }
 
 /// What a plugin gave.
@@ -72,7 +88,7 @@ struct Credentials {
     token: Option<String>,
     /// The certificate and its key, as PEM.
     certificate: Option<(String, String)>,
-    lifetime: Option<Duration>,
+    expires: Option<Instant>,
 }
 
 /// Why a plugin gave no credentials; without a word of its standard output, where tokens stand.
@@ -118,33 +134,41 @@ impl ExecPlugin {
         self.state().kept.as_ref().map(|kept| kept.auth.clone())
     }
 
-    /// Runs the plugin if it is due. Fresh credentials are taken up before any request goes on; if
-    /// there are none, those at hand go on to be used.
+    /// Runs the plugin if it is due, and waits for it if what is at hand has expired or was refused.
+    /// Fresh credentials are taken up before any request goes on; if there are none, those at hand
+    /// go on to be used.
     ///
     /// # Errors
     ///
     /// There are no credentials at all.
     pub(super) async fn renew(
         &self,
-        take_up: impl FnOnce(&AuthInfo) -> Result<(), BoxError>,
+        take_up: impl Fn(&AuthInfo) -> Result<(), BoxError>,
     ) -> Result<(), NoToken> {
-        let Some(running) = self.state().run_if_due(&self.exec) else {
-            return self.state().outcome();
-        };
-        let result = running.clone().await;
-        let mut state = self.state();
-        let is_first = state.running.take_if(|it| it.ptr_eq(&running)).is_some();
-        if is_first {
-            state.ran = Some(Instant::now());
-            let auth = result.map(|given| (self.with(&given), given.lifetime));
-            let taken = auth.and_then(|(auth, lifetime)| {
-                take_up(&auth).map_err(|_| PluginError::Unusable)?;
-                let due = lifetime.map(|time| Instant::now() + time.saturating_sub(LEEWAY));
-                Ok(Kept { auth, due })
-            });
-            state.take_up(taken);
+        self.take_up_run(&take_up);
+        let running = self.state().run_to_wait_for(&self.exec);
+        if let Some(running) = running {
+            running.await;
+            self.take_up_run(&take_up);
         }
-        state.outcome()
+        self.state().outcome()
+    }
+
+    /// Takes up what the last run gave, if it is over and nobody has done so.
+    fn take_up_run(&self, take_up: impl Fn(&AuthInfo) -> Result<(), BoxError>) {
+        let mut state = self.state();
+        let run = state.running.clone().and_then(FutureExt::now_or_never);
+        let Some(Run { ended, result }) = run else {
+            return;
+        };
+        (state.running, state.ran) = (None, Some(ended));
+        let taken = result.and_then(|given| {
+            let auth = self.with(&given);
+            take_up(&auth).map_err(|_| PluginError::Unusable)?;
+            let expires = given.expires;
+            Ok(Kept { auth, expires })
+        });
+        state.take_up(taken);
     }
 
     fn with(&self, given: &Credentials) -> AuthInfo {
@@ -163,22 +187,36 @@ impl ExecPlugin {
     }
 }
 
+impl Run {
+    /// A run that ends now.
+    fn of(result: Result<Credentials, PluginError>) -> Self {
+        let ended = Instant::now();
+        Self { ended, result }
+    }
+}
+
 impl State {
-    /// The run to wait for, if any.
-    fn run_if_due(&mut self, exec: &ExecConfig) -> Option<Running> {
+    /// Begins a run if it is due. The run to wait for, if any.
+    fn run_to_wait_for(&mut self, exec: &ExecConfig) -> Option<Running> {
         if self.running.is_none() && self.is_due() {
-            self.running = Some(run(exec.clone()).boxed().shared());
+            self.running = Some(start(exec.clone()));
         }
-        self.running.clone()
+        self.running.clone().filter(|_| !self.is_usable())
     }
 
     fn is_due(&self) -> bool {
         let may_run = self.ran.is_none_or(|ran| ran.elapsed() >= INTERVAL_MIN);
-        let Some(kept) = &self.kept else {
-            return may_run;
-        };
-        let is_over = kept.due.is_some_and(|due| Instant::now() >= due);
-        may_run && (is_over || self.refused)
+        may_run && (!self.is_usable() || self.expires_within(LEEWAY))
+    }
+
+    /// Whether there are credentials that should be accepted.
+    fn is_usable(&self) -> bool {
+        self.kept.is_some() && !self.refused && !self.expires_within(Duration::ZERO)
+    }
+
+    fn expires_within(&self, time: Duration) -> bool {
+        let expires = self.kept.as_ref().and_then(|kept| kept.expires);
+        expires.is_some_and(|expires| expires <= Instant::now() + time)
     }
 
     fn take_up(&mut self, taken: Result<Kept, PluginError>) {
@@ -223,6 +261,20 @@ struct Status {
     client_key_data: Option<String>,
 }
 
+/// Starts a task that runs a plugin. It ends when nobody holds on to it any more.
+fn start(exec: ExecConfig) -> Running {
+    let mut task = JoinSet::new();
+    task.spawn(run(exec).map(Run::of));
+    let ended = async move {
+        match task.join_next().await {
+            Some(Ok(run)) => run,
+            Some(Err(error)) => Run::of(Err(PluginError::Start(error.to_string()))),
+            None => Run::of(Err(PluginError::Unusable)),
+        }
+    };
+    ended.boxed().shared()
+}
+
 /// Runs a plugin to its end.
 ///
 /// Upstream: `Authenticator.refreshCredsLocked`.
@@ -230,24 +282,43 @@ async fn run(exec: ExecConfig) -> Result<Credentials, PluginError> {
     let mut child = command(&exec)?
         .spawn()
         .map_err(|error| PluginError::Start(error.to_string()))?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let running = async {
-        tokio::join!(
-            child.wait(),
-            read(stdout, STDOUT_MAX),
-            read(stderr, STDERR_MAX)
-        )
-    };
-    let Ok((ended, stdout, stderr)) = timeout(RUN_MAX, running).await else {
-        return Err(PluginError::Hangs);
-    };
-    let status = ended.map_err(|error| PluginError::Start(error.to_string()))?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let ended = timeout(RUN_MAX, end(&mut child, &mut stdout, &mut stderr)).await;
+    let status = ended
+        .map_err(|_| PluginError::Hangs)?
+        .map_err(|error| PluginError::Start(error.to_string()))?;
     if !status.success() {
         let separator = if stderr.is_empty() { "" } else { ": " };
         let said = last_line(&stderr);
         return Err(PluginError::Failed(format!("{status}{separator}{said}")));
     }
     parse(&stdout).ok_or(PluginError::Unusable)
+}
+
+/// Waits for the end of a plugin and reads its streams. Dropped before, it kills the plugin's group.
+async fn end(
+    child: &mut Child,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+) -> std::io::Result<ExitStatus> {
+    let mut group = ProcessGroup::of(child);
+    let reading = pin!(futures::future::join(
+        read(child.stdout.take(), STDOUT_MAX, stdout),
+        read(child.stderr.take(), STDERR_MAX, stderr),
+    ));
+    let waiting = pin!(async {
+        let status = child.wait().await;
+        group.leave();
+        status
+    });
+    match select(waiting, reading).await {
+        Either::Left((status, reading)) => {
+            // What was not read by then is not waited for.
+            let _ = timeout(STREAMS_MAX, reading).await;
+            status
+        }
+        Either::Right((_, waiting)) => waiting.await,
+    }
 }
 
 fn command(exec: &ExecConfig) -> Result<Command, PluginError> {
@@ -273,19 +344,18 @@ fn command(exec: &ExecConfig) -> Result<Command, PluginError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .process_group(0)
         .kill_on_drop(true);
     Ok(command)
 }
 
 /// Reads a stream to its end, and keeps its beginning.
-async fn read(stream: Option<impl AsyncRead + Unpin>, max: u64) -> Vec<u8> {
-    let mut kept = Vec::new();
+async fn read(stream: Option<impl AsyncRead + Unpin>, max: u64, kept: &mut Vec<u8>) {
     if let Some(mut stream) = stream {
         // What can't be read counts as not printed.
-        let _ = (&mut stream).take(max).read_to_end(&mut kept).await;
+        let _ = (&mut stream).take(max).read_to_end(kept).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
-    kept
 }
 
 /// The last line of a text that says anything, without control characters, cut to a length.
@@ -300,11 +370,11 @@ fn last_line(text: &[u8]) -> String {
 fn parse(printed: &[u8]) -> Option<Credentials> {
     let credential: ExecCredential = serde_json::from_slice(printed).ok()?;
     let status = credential.status?;
-    let lifetime = match status.expiration_timestamp {
+    let expires = match status.expiration_timestamp {
         Some(text) => {
             let expires: Timestamp = text.parse().ok()?;
             let left = expires.duration_since(SystemClock.now());
-            Some(Duration::try_from(left).unwrap_or_default())
+            Some(Instant::now() + Duration::try_from(left).unwrap_or_default())
         }
         None => None,
     };
@@ -315,7 +385,7 @@ fn parse(printed: &[u8]) -> Option<Credentials> {
     Some(Credentials {
         token: status.token,
         certificate,
-        lifetime,
+        expires,
     })
 }
 

@@ -16,7 +16,7 @@ async fn waited(
     let log = CapturedLog::at(Level::INFO);
     let start = Instant::now();
     let client = client(move |path| script(start.elapsed().as_secs(), path));
-    wait_for_access(&client, &ServerState::default(), None).await;
+    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
     (start.elapsed(), log.take())
 }
 
@@ -140,6 +140,36 @@ async fn a_resource_that_is_not_served_yet_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_forbidden_lease_is_logged_once_and_waited_for() {
+    let log = CapturedLog::at(Level::INFO);
+    let begin = Instant::now();
+    let message = "leases.coordination.k8s.io \"mine\" is forbidden: User \"jane\" cannot get";
+    let client = client(move |path| {
+        let is_lease = path.ends_with("/leases/mine");
+        if is_lease && begin.elapsed().as_secs() < 20 {
+            return Ok(failure(403, "Forbidden", message));
+        }
+        Ok(empty())
+    });
+    let lease = LeaseName {
+        namespace: "kube-system".to_owned(),
+        name: "mine".to_owned(),
+    };
+    let needs = Needs {
+        lease: Some(&lease),
+        ..Needs::default()
+    };
+    wait_for_access(&client, &ServerState::default(), needs).await;
+    assert_eq!(begin.elapsed().as_secs(), 25);
+    let log = log.take();
+    assert_eq!(log.len(), 2, "{log:#?}");
+    let start = "WARN rights are missing, trying again; bind a Role to this user";
+    assert!(log[0].starts_with(start), "{log:#?}");
+    let end = "INFO the API server allows what the program needs after=25 s";
+    assert_eq!(log[1], end);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_takes_its_time_is_logged_and_waited_for() {
     let log = CapturedLog::at(Level::INFO);
     let begin = Instant::now();
@@ -149,12 +179,13 @@ async fn a_server_that_takes_its_time_is_logged_and_waited_for() {
         Ok::<_, tower::BoxError>(http::Response::new(body))
     });
     let client = RestClient::from_service(slow);
-    wait_for_access(&client, &ServerState::default(), None).await;
+    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
     assert_eq!(begin.elapsed().as_secs(), 120);
     assert_eq!(
         log.take(),
         [
-            "WARN no answer from the API server for 10 s, waiting",
+            "WARN the first requests to the API server take longer than 10 s, waiting; it may \
+             answer late, a credential plugin may hang, or --kube-api-qps may be low",
             "INFO the API server allows what the program needs after=120 s",
         ]
     );

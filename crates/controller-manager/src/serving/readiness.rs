@@ -1,7 +1,7 @@
 //! Does this process do its part? It does when it leads and its caches are filled, and when it
 //! stands by for another that leads: a standby that is not ready would hold up rollouts of the
-//! program's own Deployment, and its disruption budget. It doesn't while it starts, fills its
-//! caches, or ends.
+//! program's own Deployment, and its disruption budget. It doesn't while it starts, which includes
+//! the wait for the right to read the lease, fills its caches, or ends.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -54,7 +54,7 @@ pub(crate) struct ServingFlags<'a> {
 pub(crate) type MetricsOf = dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync;
 
 /// What the port needs of the rest of the program.
-pub(crate) struct Surroundings {
+pub(crate) struct ServingDeps {
     /// What the program calls itself to the API server.
     pub(crate) user_agent: String,
     /// The proxy of the environment.
@@ -160,12 +160,11 @@ impl Opened {
     pub(crate) async fn prepare(
         self,
         flags: ServingFlags<'_>,
-        surroundings: Surroundings,
+        deps: ServingDeps,
         endpoints: Endpoints,
     ) -> anyhow::Result<Serving> {
         let mut followed = self.certificates.refreshed();
-        let client =
-            async |kubeconfig: Option<&PathBuf>| reviewing_client(kubeconfig, &surroundings).await;
+        let client = async |kubeconfig: Option<&PathBuf>| reviewing_client(kubeconfig, &deps).await;
         let authn = flags.authentication;
         let given = authn.authentication_kubeconfig.as_ref();
         let asking = client(given).await.context("--authentication-kubeconfig")?;
@@ -175,7 +174,7 @@ impl Opened {
                  is anonymous"
             );
         }
-        let jitter = &surroundings.jitter;
+        let jitter = &deps.jitter;
         let reviewer = |client: ReviewClient| Reviewer::new(client.rest, Arc::clone(jitter));
 
         let mut client_ca = None;
@@ -211,7 +210,7 @@ impl Opened {
             request_header,
             client_ca,
             tokens: asking.map(|client| Tokens::new(reviewer(client), ttl)),
-            clock: Arc::clone(&surroundings.clock),
+            clock: Arc::clone(&deps.clock),
         };
 
         let authz = flags.authorization;
@@ -293,19 +292,19 @@ fn header_names(flags: &AuthenticationFlags) -> HeaderNames {
 /// outside of a cluster.
 async fn reviewing_client(
     kubeconfig: Option<&PathBuf>,
-    surroundings: &Surroundings,
+    deps: &ServingDeps,
 ) -> anyhow::Result<Option<ReviewClient>> {
     let given = kubeconfig.cloned();
     // What other credentials are good for is told apart.
-    let server_state = if given == surroundings.source.kubeconfig {
-        Arc::clone(&surroundings.server_state)
+    let server_state = if given == deps.source.kubeconfig {
+        Arc::clone(&deps.server_state)
     } else {
         Arc::default()
     };
     let source = Source {
         kubeconfig: given,
         master: None,
-        proxy: surroundings.proxy.clone(),
+        proxy: deps.proxy.clone(),
     };
     let config = match config::load(&source).await {
         Ok(config) => config,
@@ -322,8 +321,8 @@ async fn reviewing_client(
     let options = ClientOptions {
         qps: QPS,
         burst: BURST,
-        user_agent: surroundings.user_agent.clone(),
-        metrics: (surroundings.client_metrics)(&config.cluster_url),
+        user_agent: deps.user_agent.clone(),
+        metrics: (deps.client_metrics)(&config.cluster_url),
         response_timeout: Duration::from_secs(10),
         server_state: Arc::clone(&server_state),
         ..ClientOptions::default()

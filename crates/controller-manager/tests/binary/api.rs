@@ -1,9 +1,12 @@
 //! A scripted API server on a loopback port.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// One request.
 pub(crate) struct Request {
@@ -74,11 +77,37 @@ type Script = dyn Fn(&Request) -> Answer + Send + Sync;
 /// A server that answers from a script until the test ends.
 pub(crate) struct FakeApi {
     address: SocketAddr,
+    scheme: &'static str,
 }
 
 impl FakeApi {
     pub(crate) fn new(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
-        Self::over(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::over(listener, script, "http", Ok)
+    }
+
+    /// A server over TLS, and its certificate as PEM.
+    pub(crate) fn over_tls(
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> (Self, String) {
+        let pair = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![pair.cert.der().clone()], key.into())
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let api = Self::over(listener, script, "https", move |stream| {
+            let connection = ServerConnection::new(Arc::clone(&config));
+            connection
+                .map(|connection| StreamOwned::new(connection, stream))
+                .map_err(std::io::Error::other)
+        });
+        (api, pair.cert.pem())
     }
 
     /// A server at an address that nobody has.
@@ -86,36 +115,41 @@ impl FakeApi {
         address: SocketAddr,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        Self::over(TcpListener::bind(address).unwrap(), script)
+        Self::over(TcpListener::bind(address).unwrap(), script, "http", Ok)
     }
 
-    fn over(
+    fn over<S: Read + Write + Send + 'static>(
         listener: TcpListener,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+        scheme: &'static str,
+        accept: impl Fn(TcpStream) -> std::io::Result<S> + Send + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
         let script: Arc<Script> = Arc::new(script);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let script = Arc::clone(&script);
+                let stream = accept(stream).unwrap();
                 // The client may close a connection at any moment.
                 std::thread::spawn(move || drop(serve(stream, &*script)));
             }
         });
-        Self { address }
+        Self { address, scheme }
     }
 
     pub(crate) fn address(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 }
 
 /// Answers the requests of one connection, one after the other.
-fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
+fn serve(stream: impl Read + Write, script: &Script) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
     let mut closing = Vec::new();
     while let Some(request) = read_request(&mut reader)? {
-        match script(&request) {
+        let answer = script(&request);
+        let stream = reader.get_mut();
+        match answer {
             Answer::Body(code, body) => {
                 let length = body.len();
                 write!(
@@ -124,18 +158,19 @@ fn serve(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
                      content-length: {length}\r\n\r\n{body}"
                 )?;
             }
-            Answer::Stream => begin_stream(&mut stream)?,
+            Answer::Stream => begin_stream(stream)?,
             Answer::Watch(closed) => {
                 closing.push(Closing(closed));
-                begin_stream(&mut stream)?;
+                begin_stream(stream)?;
             }
             Answer::Silence => {}
         }
+        stream.flush()?;
     }
     Ok(())
 }
 
-fn begin_stream(stream: &mut TcpStream) -> std::io::Result<()> {
+fn begin_stream(stream: &mut impl Write) -> std::io::Result<()> {
     write!(
         stream,
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -152,7 +187,7 @@ impl Drop for Closing {
     }
 }
 
-fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Request>> {
+fn read_request(reader: &mut BufReader<impl Read + Write>) -> std::io::Result<Option<Request>> {
     let first = reader.fill_buf()?.first().copied();
     if first.is_some_and(|byte| !byte.is_ascii_uppercase()) {
         // As API servers answer those who speak TLS where it is not spoken.

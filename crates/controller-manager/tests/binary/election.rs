@@ -1,10 +1,23 @@
 //! The program as one of several candidates for a lease.
 
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use statefulset_client::clock::{Clock as _, SystemClock};
 
 use crate::api::{Answer, FakeApi, Request};
-use crate::program::{Finished, Program, start};
+use crate::program::{Finished, PATIENCE, Program, start};
+
+/// An election that takes seconds.
+const FAST: [&str; 3] = [
+    "--leader-elect-lease-duration=3s",
+    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-retry-period=100ms",
+];
 
 /// A lease that was last changed when nobody looked.
 fn lease(holder: &str, version: usize) -> String {
@@ -23,14 +36,7 @@ fn is_lease(request: &Request) -> bool {
 }
 
 fn started(api: &FakeApi) -> Program {
-    let arguments = [
-        "--master",
-        &api.address(),
-        "--leader-elect-lease-duration=3s",
-        "--leader-elect-renew-deadline=2s",
-        "--leader-elect-retry-period=100ms",
-    ];
-    start(&arguments, None)
+    start(&[&["--master", &api.address()], &FAST[..]].concat(), None)
 }
 
 #[test]
@@ -40,7 +46,7 @@ fn a_candidate_watches_nothing_and_ends_well() {
         Arc::new(AtomicUsize::new(0)),
     );
     let (watches, asks) = (Arc::clone(&watched), Arc::clone(&asked));
-    let (enough, is_enough) = std::sync::mpsc::channel();
+    let (enough, is_enough) = channel();
     let api = FakeApi::new(move |request| {
         if is_lease(request) {
             if asks.fetch_add(1, Ordering::Relaxed) == 5 {
@@ -52,7 +58,7 @@ fn a_candidate_watches_nothing_and_ends_well() {
         Answer::empty_list_or_watch(request)
     });
     let program = started(&api);
-    is_enough.recv_timeout(crate::program::PATIENCE).unwrap();
+    is_enough.recv_timeout(PATIENCE).unwrap();
     program.signal("TERM");
     let Finished { code, stderr, .. } = program.wait();
     assert_eq!(code, Some(0), "{stderr}");
@@ -90,6 +96,84 @@ fn a_leader_that_loses_its_lease_ends_at_once_with_an_error() {
     let last = stderr.lines().last().unwrap();
     assert_eq!(last, "Error: leaderelection lost: \"a-thief\" has taken it");
     assert_eq!(code, Some(1), "{stderr}");
+}
+
+#[test]
+fn a_forbidden_lease_is_logged_and_keeps_the_program_from_being_ready() {
+    let api = FakeApi::new(|request| {
+        if is_lease(request) {
+            let message = "leases.coordination.k8s.io is forbidden: User \"jane\" cannot get";
+            return Answer::failure(403, "Forbidden", message);
+        }
+        Answer::empty_list_or_watch(request)
+    });
+    let mut program = started(&api);
+    program.wait_for_line("rights are missing, trying again");
+    let log = crate::end(program);
+    assert!(
+        log.contains("get leases.coordination.k8s.io \\\"kube-controller-manager\\\""),
+        "{log}"
+    );
+    assert!(!log.contains("attempting to acquire"), "{log}");
+}
+
+/// A kubeconfig with a plugin that gives a token of a short life, and hangs once there is a file
+/// `broken`.
+fn kubeconfig_of_a_plugin_that_can_break(folder: &Path, server: &str) {
+    let expires = SystemClock.now() + Duration::from_secs(50);
+    let credentials =
+        format!(r#"{{"status": {{"token": "t", "expirationTimestamp": "{expires}"}}}}"#);
+    std::fs::write(folder.join("credentials"), credentials).unwrap();
+    let script = "if [ -e broken ]; then echo > hangs; sleep 1000; else cat credentials; fi";
+    let kubeconfig = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c,
+           contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
+           clusters: [{{name: k, cluster: {{server: \"{server}\", certificate-authority: ca}}}}],
+           users: [{{name: u, user: {{exec: {{
+             apiVersion: client.authentication.k8s.io/v1, command: sh, args: [-c, \"{script}\"]
+           }}}}}}]}}"
+    );
+    std::fs::write(folder.join("config"), kubeconfig).unwrap();
+}
+
+#[test]
+fn a_plugin_that_hangs_while_its_token_is_valid_costs_no_lease_and_holds_up_no_shutdown() {
+    let (renewed, renewals) = channel();
+    let (api, certificate) = FakeApi::over_tls(move |request| {
+        if !is_lease(request) {
+            return Answer::empty_list_or_watch(request);
+        }
+        if request.method == "PUT" {
+            let _ = renewed.send(());
+        }
+        Answer::ok(&lease("", 1))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ca"), certificate).unwrap();
+    kubeconfig_of_a_plugin_that_can_break(folder.path(), &api.address());
+    let hangs = folder.path().join("hangs");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&hangs)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let arguments = [&["--kubeconfig=config"], &FAST[..]].concat();
+    let mut program = start(&arguments, Some(folder.path()));
+    program.wait_for_line("ready: caches are filled");
+    std::fs::write(folder.path().join("broken"), "").unwrap();
+    // Waits until the plugin writes to it.
+    std::fs::read(&hangs).unwrap();
+    let _before: Vec<()> = renewals.try_iter().collect();
+    // More than fit in the time in which a lease that isn't renewed is lost.
+    for _ in 0..30 {
+        renewals.recv_timeout(PATIENCE).unwrap();
+    }
+    let begin = crate::begin();
+    let log = crate::end(program);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert_eq!(crate::warnings(&log).len(), 0, "{log}");
 }
 
 #[test]

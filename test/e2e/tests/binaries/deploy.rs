@@ -1,10 +1,11 @@
 //! The shipped manifests give the shipped controller the rights and the flags that it needs.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use e2e::deploy::{build, build_with, collection, is_embedded, kustomization};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs, set_with_claims};
@@ -35,11 +36,25 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// The controller's own port.
+struct Port {
+    number: u16,
+    /// The authority and the name that its certificate is checked for; none for the certificate
+    /// that it makes itself.
+    trust: Option<(PathBuf, String)>,
+}
+
 /// A client of the controller's own port, with these credentials.
-fn port_client(folder: &Path, port: u16, user: &Value) -> Api {
-    let server = format!("https://127.0.0.1:{port}");
+fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
+    let server = format!("https://127.0.0.1:{}", port.number);
+    let cluster = match &port.trust {
+        Some((ca, name)) => {
+            json!({"server": server, "certificate-authority": ca, "tls-server-name": name})
+        }
+        None => json!({"server": server, "insecure-skip-tls-verify": true}),
+    };
     let kubeconfig = json!({
-        "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "c", "user": user}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
         "current-context": "c",
@@ -51,17 +66,19 @@ fn port_client(folder: &Path, port: u16, user: &Value) -> Api {
 
 /// Checks that the port answers probes of everybody, and shows metrics to whoever has the role that
 /// is shipped for it, and to nobody else.
-fn assert_scraped(plane: &Plane, folder: &Path, port: u16) {
+fn assert_scraped(plane: &Plane, folder: &Path, port: &Port) {
     let nobody = port_client(folder, port, &json!({}));
     for path in ["/livez", "/readyz", "/healthz"] {
         assert_eq!(nobody.text(path).unwrap(), "ok", "{path}");
     }
     assert!(nobody.text("/metrics").is_err());
 
-    let component = kustomization("components/service-monitor");
-    for object in build_with(&kustomization("overlays/managed"), &component) {
-        if object["kind"] == "ClusterRole" {
-            plane.api.post(&collection(&object), &object);
+    if port.trust.is_none() {
+        let component = kustomization("components/service-monitor");
+        for object in build_with(&kustomization("overlays/managed"), &component) {
+            if object["kind"] == "ClusterRole" {
+                plane.api.post(&collection(&object), &object);
+            }
         }
     }
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -115,25 +132,46 @@ fn assert_short(log: &[String]) {
     assert!(lines <= 20, "{:#?}", &log[..lines]);
 }
 
-/// Installs an overlay, runs the controller as its Deployment does beside a lease that is held, and
+/// Where the Deployment mounts the secret with its certificate.
+const CERTIFICATES: &str = "/etc/statefulset-controller-manager/tls";
+
+/// Writes what the secret of the service monitor holds into a folder, for the name that the monitor
+/// checks. Returns the authority and the name.
+fn issue_certificate(objects: &[Value], folder: &Path) -> (PathBuf, String) {
+    let monitor = of_kind(objects, "ServiceMonitor");
+    let name = monitor.pointer("/spec/endpoints/0/tlsConfig/serverName");
+    let name = name.and_then(Value::as_str).unwrap().to_owned();
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "ca");
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec![name.clone()]).unwrap();
+    let certificate = params.signed_by(&key, &ca).unwrap();
+    std::fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
+    std::fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
+    std::fs::write(folder.join("ca.crt"), ca.pem()).unwrap();
+    (folder.join("ca.crt"), name)
+}
+
+/// Installs what was built, runs the controller as its Deployment does beside a lease that is held, and
 /// then has it bring a set up, roll it and take it down.
-fn works(overlay: &str) {
+fn works(objects: &[Value]) {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let flags = ["--audit-log-path", audit.to_str().unwrap()];
     let plane = Plane::start_with(&programs(), &flags);
-    let objects = build(&kustomization(overlay));
-    for object in &objects {
+    for object in objects {
         if is_embedded(object["kind"].as_str().unwrap()) {
             plane.api.post(&collection(object), object);
         }
     }
-    let account = &of_kind(&objects, "ServiceAccount")["metadata"];
+    let account = &of_kind(objects, "ServiceAccount")["metadata"];
     let (namespace, name) = (&account["namespace"], &account["name"]);
     let (namespace, name) = (namespace.as_str().unwrap(), name.as_str().unwrap());
     let kubeconfig = plane.kubeconfig_of_account(namespace, name);
 
-    let deployment = of_kind(&objects, "Deployment");
+    let deployment = of_kind(objects, "Deployment");
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let mut flags: Vec<String> = serde_json::from_value(container["args"].clone()).unwrap();
     flags.push(format!("--kubeconfig={}", kubeconfig.display()));
@@ -146,8 +184,18 @@ fn works(overlay: &str) {
         kubeconfig.display()
     ));
     flags.push("--bind-address=127.0.0.1".to_owned());
-    let port = free_port();
-    flags.push(format!("--secure-port={port}"));
+    let monitored = objects.iter().any(|it| it["kind"] == "ServiceMonitor");
+    let port = Port {
+        number: free_port(),
+        trust: monitored.then(|| issue_certificate(objects, folder.path())),
+    };
+    flags.push(format!("--secure-port={}", port.number));
+    if monitored {
+        let mounted = folder.path().display().to_string();
+        for flag in &mut flags {
+            *flag = flag.replace(CERTIFICATES, &mounted);
+        }
+    }
     let mut history = History::begin(&plane.api);
     let lease = hold_lease(&plane, namespace, name);
     let mut set = set_with_claims("web", 3);
@@ -155,7 +203,7 @@ fn works(overlay: &str) {
         json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
     plane.api.create(Kind::Set, &set);
     let mut controller = plane.controller_with(&flags);
-    let probes = port_client(folder.path(), port, &json!({}));
+    let probes = port_client(folder.path(), &port, &json!({}));
     assert_waits(&plane, &mut controller, &probes);
     plane.api.delete(&lease);
     history.until("the set to be complete", |history| {
@@ -168,7 +216,7 @@ fn works(overlay: &str) {
         history.is_complete("web") && history.counts(Kind::Revision, "web-").len() == 2
     });
 
-    assert_scraped(&plane, folder.path(), port);
+    assert_scraped(&plane, folder.path(), &port);
 
     let lease = plane.api.get(&lease);
     let holder = lease["spec"]["holderIdentity"].as_str();
@@ -183,12 +231,18 @@ fn works(overlay: &str) {
 
 #[test]
 fn the_self_managed_overlay_is_all_that_it_needs() {
-    works("overlays/self-managed");
+    works(&build(&kustomization("overlays/self-managed")));
 }
 
 #[test]
 fn the_managed_overlay_is_all_that_it_needs() {
-    works("overlays/managed");
+    works(&build(&kustomization("overlays/managed")));
+}
+
+#[test]
+fn with_a_service_monitor_it_serves_the_certificate_that_the_monitor_checks() {
+    let component = kustomization("components/service-monitor");
+    works(&build_with(&kustomization("overlays/managed"), &component));
 }
 
 #[test]

@@ -63,9 +63,135 @@ async fn apply(objects: &[Value]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_takes_every_object() {
+async fn the_embedded_api_server_takes_every_object_of_a_kind_that_it_has() {
     for overlay in OVERLAYS {
         apply(&monitored(overlay)).await;
+    }
+}
+
+#[test]
+fn objects_of_the_other_kinds_are_valid() {
+    for overlay in OVERLAYS {
+        let objects = monitored(overlay);
+        let others = objects.iter().filter(|object| {
+            let kind = object["kind"].as_str().unwrap();
+            !is_embedded(kind)
+        });
+        let mut kinds: Vec<&str> = others
+            .map(|object| {
+                let kind = object["kind"].as_str().unwrap();
+                match kind {
+                    "FlowSchema" => assert_valid_flow_schema(object),
+                    "NetworkPolicy" => assert_valid_network_policy(object),
+                    "ServiceMonitor" => assert_valid_service_monitor(object, &objects),
+                    _ => panic!("nobody validates a {kind}"),
+                }
+                kind
+            })
+            .collect();
+        kinds.dedup();
+        assert_eq!(kinds.len(), 3, "{kinds:?}");
+    }
+}
+
+/// Checks what kube-apiserver validates of a flow schema, as far as the shipped ones use it.
+fn assert_valid_flow_schema(schema: &Value) {
+    assert_known::<FlowSchema>(schema);
+    assert_eq!(schema["apiVersion"], "flowcontrol.apiserver.k8s.io/v1");
+    let spec = &schema["spec"];
+    let precedence = spec["matchingPrecedence"].as_i64().unwrap();
+    assert!((1..=10_000).contains(&precedence), "{precedence}");
+    let distinguisher = spec["distinguisherMethod"]["type"].as_str().unwrap();
+    assert!(["ByUser", "ByNamespace"].contains(&distinguisher));
+    assert_ne!(spec["priorityLevelConfiguration"]["name"], "");
+    for rule in spec["rules"].as_array().unwrap() {
+        for subject in rule["subjects"].as_array().unwrap() {
+            // Exactly the member that the kind names.
+            assert_eq!(subject["kind"], "ServiceAccount");
+            assert_eq!(subject.as_object().unwrap().len(), 2, "{subject}");
+            for member in ["namespace", "name"] {
+                let value = subject["serviceAccount"][member].as_str().unwrap();
+                assert!(!value.is_empty(), "{subject}");
+            }
+        }
+        for resources in rule["resourceRules"].as_array().unwrap() {
+            for member in ["verbs", "apiGroups", "resources"] {
+                assert!(!resources[member].as_array().unwrap().is_empty(), "{rule}");
+            }
+            let namespaces = resources["namespaces"].as_array();
+            let has_namespaces = namespaces.is_some_and(|names| !names.is_empty());
+            assert!(
+                has_namespaces || resources["clusterScope"] == true,
+                "{rule}"
+            );
+        }
+        for others in rule["nonResourceRules"].as_array().into_iter().flatten() {
+            assert!(!others["verbs"].as_array().unwrap().is_empty(), "{rule}");
+            for url in others["nonResourceURLs"].as_array().unwrap() {
+                let url = url.as_str().unwrap();
+                assert!(url == "*" || url.starts_with('/'), "{rule}");
+            }
+        }
+    }
+}
+
+/// The same of a network policy.
+fn assert_valid_network_policy(policy: &Value) {
+    assert_known::<NetworkPolicy>(policy);
+    assert_eq!(policy["apiVersion"], "networking.k8s.io/v1");
+    for direction in ["ingress", "egress"] {
+        for rule in policy["spec"][direction].as_array().unwrap() {
+            for port in rule["ports"].as_array().unwrap() {
+                let protocol = port["protocol"].as_str().unwrap();
+                assert!(["TCP", "UDP", "SCTP"].contains(&protocol), "{port}");
+                let is_number = port["port"]
+                    .as_u64()
+                    .is_some_and(|it| (1..65536).contains(&it));
+                let is_name = port["port"].as_str().is_some_and(is_port_name);
+                assert!(is_number || is_name, "{port}");
+            }
+        }
+    }
+}
+
+/// Whether a port may have this name.
+fn is_port_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=15).contains(&name.len())
+        && name.bytes().all(is_allowed)
+        && name.bytes().any(|byte| byte.is_ascii_lowercase())
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
+
+/// The same of a service monitor, whose definition the Prometheus operator brings.
+fn assert_valid_service_monitor(monitor: &Value, objects: &[Value]) {
+    assert_eq!(monitor["apiVersion"], "monitoring.coreos.com/v1");
+    let service = of_kind(objects, "Service");
+    let labels = monitor["spec"]["selector"]["matchLabels"]
+        .as_object()
+        .unwrap();
+    for (name, value) in labels {
+        assert_eq!(&service["metadata"]["labels"][name], value);
+    }
+    let spec: Vec<&String> = monitor["spec"].as_object().unwrap().keys().collect();
+    assert_eq!(spec, ["endpoints", "selector"]);
+    for endpoint in monitor["spec"]["endpoints"].as_array().unwrap() {
+        let known = [
+            "bearerTokenFile",
+            "interval",
+            "path",
+            "port",
+            "scheme",
+            "tlsConfig",
+        ];
+        let members: Vec<&String> = endpoint.as_object().unwrap().keys().collect();
+        assert_eq!(members, known);
+        assert_eq!(endpoint["port"], service["spec"]["ports"][0]["name"]);
+        assert_eq!(endpoint["scheme"], "https");
+        let seconds = endpoint["interval"].as_str().unwrap().strip_suffix('s');
+        assert!(seconds.is_some_and(|it| it.parse::<u32>().is_ok()));
     }
 }
 

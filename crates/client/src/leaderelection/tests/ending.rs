@@ -273,8 +273,8 @@ async fn a_lease_runs_out_while_a_write_may_still_arrive() {
     assert_eq!(holder, "a");
     assert_eq!(
         log.last().unwrap(),
-        "INFO the lease is left to run out, as a write without an answer may still arrive \
-         lock=kube-system/lock"
+        "INFO the lease is left to run out, as a write without an answer, or with a 5xx, may \
+         still take effect lock=kube-system/lock"
     );
     let (holder, log) = holder_after_silence(15 * SECOND).await;
     assert_eq!(holder, "");

@@ -45,6 +45,22 @@ async fn a_leader_renews_every_retry_period_without_reading() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_leader_renews_a_lease_with_times_that_its_clock_cannot_hold() {
+    let server = Server::new();
+    let late = |server: &Server| {
+        for member in ["acquireTime", "renewTime"] {
+            server.change(|lease| lease["spec"][member] = json!("10000-01-01T11:59:59.000000Z"));
+        }
+    };
+    assert_eq!(run(&server, 5.0, 1.0, late).await, None);
+    assert_eq!(
+        server.log(),
+        ["2 PUT a 409", "2 GET 200", "2 PUT a 200", "4 PUT a 200"]
+    );
+    assert_eq!(server.spec("renewTime"), "2026-01-02T03:04:09.678901Z");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_renewal_sends_back_all_that_was_received_but_the_spec() {
     let server = Server::new();
     let decorate = |server: &Server| {

@@ -38,6 +38,19 @@ impl Plugin {
         self.prints(&credentials.to_string());
     }
 
+    /// Gives a token that expires after so long.
+    fn gives_for(&self, token: &str, lifetime: Duration) {
+        let expires = (SystemClock.now() + lifetime).to_string();
+        self.gives(&[("token", token), ("expirationTimestamp", &expires)]);
+    }
+
+    /// Writes a script that does something else instead, and returns how to run it.
+    fn script(&self, text: &str) -> String {
+        let path = self.folder.path().join("script");
+        std::fs::write(&path, text).unwrap();
+        format!("sh {}", path.display())
+    }
+
     fn runs(&self) -> usize {
         let runs = std::fs::read_to_string(self.folder.path().join("runs"));
         runs.unwrap_or_default().lines().count()
@@ -91,17 +104,63 @@ async fn a_plugin_whose_token_is_refused_is_run_again() {
 async fn a_plugin_is_run_again_when_its_credentials_are_over() {
     let (uri, _server) = server_that_accepts("one").await;
     let plugin = Plugin::new();
-    let expires = SystemClock.now() + Duration::from_secs(3600);
-    plugin.gives(&[
-        ("token", "one"),
-        ("expirationTimestamp", &expires.to_string()),
-    ]);
+    plugin.gives_for("one", Duration::from_secs(3600));
     let transport = Transport::new(plugin.config(uri), None).unwrap();
     assert_eq!(ask(&transport).await, 200);
     pass(Duration::from_secs(3500)).await;
     assert_eq!(ask(&transport).await, 200);
     assert_eq!(plugin.runs(), 1);
-    pass(LEEWAY).await;
+    pass(Duration::from_secs(100)).await;
+    assert_eq!(ask(&transport).await, 200);
+    assert_eq!(plugin.runs(), 2);
+}
+
+#[tokio::test]
+async fn requests_wait_for_no_plugin_while_credentials_are_valid() {
+    let (uri, _server) = server_that_accepts("one").await;
+    let plugin = Plugin::new();
+    plugin.gives_for("one", Duration::from_secs(3600));
+    let script = plugin.script("cat $1");
+    let transport = Transport::new(plugin.config_of(uri, &script), None).unwrap();
+    assert_eq!(ask(&transport).await, 200);
+    plugin.script("exec sleep 1000");
+    pass(Duration::from_secs(3550)).await;
+    let begin = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(ask(&transport).await, 200);
+    }
+    assert!(begin.elapsed() < RUN_MAX, "waited for the plugin");
+    // It is given up, and run again, now that nothing else can be done.
+    let exec = transport.0.plugin.as_ref().unwrap();
+    let run = exec.state().running.clone();
+    tokio::time::pause();
+    let given_up = run.expect("a run beside the requests").await;
+    tokio::time::resume();
+    assert_eq!(given_up.result.err(), Some(PluginError::Hangs));
+    plugin.script("cat $1");
+    plugin.gives_for("one", Duration::from_secs(7200));
+    assert_eq!(ask(&transport).await, 200);
+    pass(INTERVAL_MIN).await;
+    assert_eq!(ask(&transport).await, 200);
+    pass(INTERVAL_MIN).await;
+    assert_eq!(ask(&transport).await, 200);
+    assert!(exec.state().running.is_none(), "run with fresh credentials");
+}
+
+#[tokio::test]
+async fn a_token_from_a_run_beside_the_requests_is_taken_up() {
+    let (uri, _server) = server_that_accepts("two").await;
+    let plugin = Plugin::new();
+    plugin.gives_for("one", LEEWAY / 2);
+    let transport = Transport::new(plugin.config(uri), None).unwrap();
+    let exec = transport.0.plugin.as_ref().unwrap();
+    let renew = || exec.renew(|auth| transport.0.reconnect(auth.clone()));
+    renew().await.unwrap();
+    plugin.gives_for("two", LEEWAY * 2);
+    pass(INTERVAL_MIN).await;
+    assert!(renew().now_or_never().is_some(), "waits for the plugin");
+    let run = exec.state().running.clone();
+    run.expect("a run beside the requests").await;
     assert_eq!(ask(&transport).await, 200);
     assert_eq!(plugin.runs(), 2);
 }
@@ -211,6 +270,82 @@ async fn a_plugin_that_hangs_is_given_up() {
         "the credential plugin has not ended within 60 s"
     );
     assert_eq!(begin.elapsed(), RUN_MAX);
+}
+
+/// A script that starts another process, notes its id, and goes on.
+fn with_grandchild(plugin: &Plugin, rest: &str) -> String {
+    let pid = plugin.folder.path().join("pid");
+    plugin.script(&format!("sleep 1000 & echo $! > {}; {rest}", pid.display()))
+}
+
+/// The process that the script has started.
+async fn grandchild(plugin: &Plugin) -> rustix::process::Pid {
+    let path = plugin.folder.path().join("pid");
+    loop {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if text.ends_with('\n') {
+            return rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits for the end of a process. One that nobody has waited for yet counts as ended.
+async fn is_gone(pid: rustix::process::Pid) {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_that_hangs_is_killed_with_its_children() {
+    let plugin = Plugin::new();
+    let script = with_grandchild(&plugin, "wait");
+    let config = plugin.config_of(Uri::from_static("http://127.0.0.1:1"), &script);
+    let transport = Transport::new(config, None).unwrap();
+    let given_up = async {
+        let pid = grandchild(&plugin).await;
+        tokio::time::pause();
+        tokio::time::advance(RUN_MAX).await;
+        tokio::time::resume();
+        pid
+    };
+    let (error, pid) = tokio::join!(fails(&transport), given_up);
+    assert!(error.contains("has not ended within 60 s"), "{error}");
+    is_gone(pid).await;
+}
+
+#[tokio::test]
+async fn a_plugin_that_nobody_needs_is_killed_with_its_children() {
+    let plugin = Plugin::new();
+    let script = with_grandchild(&plugin, "wait");
+    let config = plugin.config_of(Uri::from_static("http://127.0.0.1:1"), &script);
+    let transport = Transport::new(config, None).unwrap();
+    let request = Request::get("/").body(Body::empty()).unwrap();
+    assert!(transport.send(request).now_or_never().is_none());
+    let pid = grandchild(&plugin).await;
+    drop(transport);
+    is_gone(pid).await;
+}
+
+#[tokio::test]
+async fn a_plugin_may_leave_a_process_that_holds_its_streams() {
+    let (uri, _server) = server_that_accepts("one").await;
+    let leaves = async |streams: &str| {
+        let plugin = Plugin::new();
+        plugin.gives(&[("token", "one")]);
+        let pid = plugin.folder.path().join("pid");
+        let pid = pid.display();
+        let script = plugin.script(&format!("sleep 1000 {streams} & echo $! > {pid}; cat $1"));
+        let transport = Transport::new(plugin.config_of(uri.clone(), &script), None).unwrap();
+        let begin = Instant::now();
+        assert_eq!(ask(&transport).await, 200, "{streams}");
+        assert!(begin.elapsed() < RUN_MAX, "{streams}");
+        let left = grandchild(&plugin).await;
+        rustix::process::kill_process(left, rustix::process::Signal::KILL).expect(streams);
+    };
+    tokio::join!(leaves(""), leaves(">/dev/null"), leaves("2>/dev/null"));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Whom to believe, as the cluster says it: the ConfigMap that API servers keep for the programs
-//! that delegate to them.
+//! The cluster's authentication settings: the ConfigMap that API servers keep for programs which
+//! delegate authentication to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{HeaderNames, RequestHeader};
 use crate::serving::client_ca::{Authorities, ClientCa};
 
-/// Where it is.
+/// The namespace of the ConfigMap.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 const CONFIG_MAPS: Resource = Resource {
@@ -29,7 +29,7 @@ const CONFIG_MAPS: Resource = Resource {
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 /// How soon it is read again after a first failure; each further pause is twice the one before.
 const RETRY_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// Lets a user read it.
+/// The Role that lets a user read it.
 const READER: &str = "extension-apiserver-authentication-reader";
 
 /// Why the cluster's settings aren't known.
@@ -63,7 +63,7 @@ struct Settings {
     names: HeaderNames,
 }
 
-/// Keeps what was looked up as it is in the cluster.
+/// Follows the ConfigMap.
 pub(crate) struct Lookup {
     client: RestClient,
     provider: Arc<CryptoProvider>,
@@ -76,7 +76,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// Fills what isn't given otherwise; nobody is believed before it has been looked up.
+    /// Fills the settings that no flag gives; no certificate is accepted before the first lookup.
     ///
     /// Upstream: `createRequestHeaderConfig`, `NewDynamicCAFromConfigMapController`.
     pub(crate) fn new(
@@ -112,7 +112,7 @@ impl Lookup {
         match self.look().await {
             Ok(()) => {
                 if self.told.take().is_some() {
-                    tracing::info!("authentication settings of the cluster are known");
+                    tracing::info!("the cluster's authentication settings are known");
                 }
                 true
             }
@@ -135,18 +135,17 @@ impl Lookup {
         };
         tracing::warn!(
             %error,
-            "cannot look up whose client certificates and request headers to believe, trying \
-             again{advice}"
+            "cannot read the cluster's authentication settings, trying again{advice}"
         );
         self.told = Some(text);
     }
 
-    /// Whose client certificates the cluster believes, if that was to be looked up.
+    /// The authorities of client certificates, if they are looked up.
     pub(crate) fn client_ca(&self) -> Option<Arc<ClientCa>> {
         self.client_ca.clone()
     }
 
-    /// Which proxies the cluster believes, if that was to be looked up.
+    /// The proxies whose request headers are accepted, if they are looked up.
     pub(crate) fn request_header(&self) -> Option<Arc<RequestHeader>> {
         self.request_header.clone()
     }
@@ -185,7 +184,7 @@ async fn read(
 ) -> Result<Settings, LookupError> {
     let text = match client.get(&CONFIG_MAPS, NAMESPACE, NAME).await {
         Ok(text) => text,
-        // Then nobody is believed.
+        // Then no certificate or header is accepted.
         Err(error) if error.is_not_found() => return Ok(Settings::default()),
         Err(error) => return Err(LookupError::Read(error)),
     };

@@ -386,8 +386,9 @@ async fn settings_that_become_readable_are_logged_and_used() {
     stop.cancel();
     following.await.unwrap();
     let log = log.take();
-    // The outage is told by the state of the server.
-    let lines: Vec<_> = log.iter().filter(|line| line.contains("look up")).collect();
+    // The outage is logged by the state of the server.
+    let is_failure = |line: &&String| line.contains("cannot read the cluster's authentication");
+    let lines: Vec<_> = log.iter().filter(is_failure).collect();
     assert_eq!(lines.len(), 1, "{log:#?}");
     assert!(
         lines[0].ends_with(
@@ -398,6 +399,6 @@ async fn settings_that_become_readable_are_logged_and_used() {
     assert!(
         log.last()
             .unwrap()
-            .contains("authentication settings of the cluster are known")
+            .contains("the cluster's authentication settings are known")
     );
 }
