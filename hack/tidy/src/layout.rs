@@ -1,6 +1,7 @@
 //! The folders are those of the design: nothing missing, nothing beside them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::Findings;
 
@@ -59,7 +60,10 @@ pub fn check(paths: &[String]) -> Findings {
         &set(&TEST_FOLDERS),
         &mut findings,
     );
-    let left_behind = |path: &&String| path.ends_with(".orig") || path.ends_with(".rej");
+    let left_behind = |path: &&String| {
+        let extension = Path::new(path.as_str()).extension();
+        extension.is_some_and(|extension| extension == "orig" || extension == "rej")
+    };
     for path in paths.iter().filter(left_behind) {
         findings.push(format!("{path}: a patch left it behind"));
     }
