@@ -11,7 +11,7 @@ mod number;
 mod raw_object;
 
 pub use deep::{OnLargeStack, ParseError, is_deep, on_large_stack, parse};
-pub use document::Document;
+pub use document::{Document, replace_invalid_utf8};
 pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;

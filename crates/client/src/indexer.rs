@@ -157,6 +157,11 @@ impl<K: CachedObject> Indexer<K> {
         self.read().set_aside.iter().cloned().collect()
     }
 
+    /// How many objects there are whose present state can't be decoded.
+    pub fn set_aside_len(&self) -> usize {
+        self.read().set_aside.len()
+    }
+
     /// The same as [`Indexer::add`], under the name that reads better.
     pub fn update(&self, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
         self.add(object)

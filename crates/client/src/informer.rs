@@ -62,7 +62,7 @@ pub trait EventHandler<K>: Send + Sync {
 /// What an informer can be told.
 #[derive(Debug, Clone)]
 pub struct InformerConfig {
-    /// How many objects one page of a list holds.
+    /// How many objects one page of a list holds at most; 0 counts as 1.
     pub page_size: u32,
     /// How often all objects are shown to the handlers again; each informer stretches it by a
     /// random factor from 1 up to 2. None: never.
@@ -221,7 +221,9 @@ impl<K: CachedObject> Informer<K> {
         let replaced =
             self.indexer
                 .replace_all(list.objects, list.set_aside, &list.resource_version);
-        self.report_set_aside();
+        self.reporter
+            .set_aside_in_list(&self.indexer.all_set_aside());
+        self.count_set_aside();
         for (index, (old, new)) in replaced.present.iter().enumerate() {
             self.tell(|handler| match old {
                 Some(old) => handler.on_update(old, new),
@@ -332,8 +334,14 @@ impl<K: CachedObject> Informer<K> {
     fn take_in(&mut self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
         let start = Instant::now();
         let version = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => self.stored(&object),
-            WatchEvent::Deleted(object) => self.deleted(&object),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                let object = self.read(&object);
+                object.map_or_else(String::new, |object| self.stored(object))
+            }
+            WatchEvent::Deleted(object) => {
+                let object = self.read(&object);
+                object.map_or_else(String::new, |object| self.deleted(object))
+            }
             WatchEvent::Bookmark(object) => {
                 let version = list::bookmark_version(object.json()).map_or_else(
                     |source| ControlFlow::Break(self.undecodable(source)),
@@ -359,87 +367,92 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    /// Takes in the new state of an object; one that can't be decoded is set aside. Returns the
-    /// version of the state, empty where that can't be read.
-    fn stored(&mut self, json: &WatchObject) -> String {
-        match K::decode_part(json.document(), json.json()) {
-            Ok(mut new) => {
-                new.share_texts(&self.texts);
-                let new = Arc::new(new);
-                let was_set_aside = self.is_set_aside(&new);
-                match self.indexer.add(Arc::clone(&new)) {
-                    Some(old) => self.tell(|handler| handler.on_update(&old, &new)),
-                    None => self.tell(|handler| handler.on_add(&new, false)),
-                }
-                if was_set_aside {
-                    self.report_set_aside();
-                }
-                new.resource_version().to_owned()
+    /// The object of an event; none if not even its name can be read.
+    fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
+        let source = match K::decode_part(json.document(), json.json()) {
+            Ok(mut object) => {
+                object.share_texts(&self.texts);
+                return Some(Ok(object));
             }
-            Err(source) => self
-                .set_aside(json, &source)
-                .map_or_else(String::new, |object| {
-                    let version = object.resource_version.clone();
-                    self.indexer.set_aside(object);
-                    self.report_set_aside();
-                    version
-                }),
+            Err(source) => source,
+        };
+        let object = SetAside::read(json.json(), &source);
+        if object.is_none() {
+            tracing::warn!(
+                resource = %self.resource.group_resource(),
+                error = SetAside::reason(&source),
+                "dropped a watch event without a readable name"
+            );
         }
+        object.map(Err)
+    }
+
+    /// Takes in the new state of an object. Returns its version, empty where that can't be read.
+    fn stored(&mut self, new: Result<K, SetAside>) -> String {
+        match new {
+            Ok(new) => {
+                let version = new.resource_version().to_owned();
+                self.decoded(&Arc::new(new));
+                version
+            }
+            Err(object) => {
+                let version = object.resource_version.clone();
+                self.reporter.set_aside(&object);
+                self.indexer.set_aside(object);
+                self.count_set_aside();
+                version
+            }
+        }
+    }
+
+    fn decoded(&mut self, new: &Arc<K>) {
+        match self.indexer.add(Arc::clone(new)) {
+            Some(old) => self.tell(|handler| handler.on_update(&old, new)),
+            None => self.tell(|handler| handler.on_add(new, false)),
+        }
+        self.not_set_aside(new.namespace(), new.name());
     }
 
     /// Takes in that an object is gone; of its last state the name is enough. Returns the version of
     /// the deletion, empty where that can't be read.
-    fn deleted(&mut self, json: &WatchObject) -> String {
-        match K::decode_part(json.document(), json.json()) {
-            Ok(last) => {
-                let last = Arc::new(last);
-                let was_set_aside = self.is_set_aside(&last);
-                if self.indexer.delete(&last).is_some() {
-                    self.tell(|handler| handler.on_delete(&last, false));
+    fn deleted(&mut self, last: Result<K, SetAside>) -> String {
+        let last = match last {
+            Ok(last) => Arc::new(last),
+            Err(last) => {
+                let SetAside {
+                    namespace,
+                    name,
+                    resource_version,
+                    ..
+                } = last;
+                let cached = self
+                    .indexer
+                    .delete_named(&namespace, &name, &resource_version);
+                if let Some(cached) = cached {
+                    self.tell(|handler| handler.on_delete(&cached, true));
                 }
-                if was_set_aside {
-                    self.report_set_aside();
-                }
-                last.resource_version().to_owned()
+                self.not_set_aside(&namespace, &name);
+                return resource_version;
             }
-            Err(source) => self
-                .set_aside(json, &source)
-                .map_or_else(String::new, |object| {
-                    let version = object.resource_version;
-                    let last = self
-                        .indexer
-                        .delete_named(&object.namespace, &object.name, &version);
-                    if let Some(last) = last {
-                        self.tell(|handler| handler.on_delete(&last, true));
-                    }
-                    self.report_set_aside();
-                    version
-                }),
+        };
+        if self.indexer.is_set_aside(last.namespace(), last.name()) {
+            // The handlers know an older state, which may have had another owner.
+            self.decoded(&last);
         }
-    }
-
-    fn is_set_aside(&self, object: &K) -> bool {
-        self.indexer.is_set_aside(object.namespace(), object.name())
-    }
-
-    /// What is known of an object that can't be decoded.
-    fn set_aside(&self, json: &WatchObject, source: &serde_json::Error) -> Option<SetAside> {
-        let object = SetAside::read(json.json(), source);
-        if object.is_none() {
-            tracing::warn!(
-                resource = %self.resource.group_resource(),
-                error = %source,
-                "dropped a watch event without a readable name"
-            );
+        if self.indexer.delete(&last).is_some() {
+            self.tell(|handler| handler.on_delete(&last, false));
         }
-        object
+        last.resource_version().to_owned()
     }
 
-    /// Counts and logs the objects set aside.
-    fn report_set_aside(&mut self) {
-        let objects = self.indexer.all_set_aside();
-        self.metrics.set_aside(objects.len());
-        self.reporter.set_aside(&objects);
+    /// Counts and logs that an object is no longer set aside, if it was.
+    fn not_set_aside(&mut self, namespace: &str, name: &str) {
+        self.reporter.not_set_aside(namespace, name);
+        self.count_set_aside();
+    }
+
+    fn count_set_aside(&self) {
+        self.metrics.set_aside(self.indexer.set_aside_len());
     }
 
     fn processed(&self, start: Instant, version: &str) {

@@ -90,6 +90,7 @@ mod tests {
         }
         assert!(KubeVersion::v1(9) < KubeVersion::v1(10));
         assert_eq!(KubeVersion::REFERENCE.to_string(), "1.36");
+        assert_eq!(KubeVersion::v1(36).previous(), KubeVersion::v1(35));
         assert_eq!(KubeVersion::v1(0).previous(), KubeVersion::v1(0));
     }
 

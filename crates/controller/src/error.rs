@@ -4,7 +4,8 @@ use kube_apimachinery::object_key::ObjectKey;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::controller_ref_manager::ClaimError;
 
-/// Why a set couldn't be synced. Every one of them is retried with a growing delay.
+/// Why a set couldn't be synced. It is tried again with a growing delay; after
+/// [`Error::SetAside`], which no try changes, every 30 seconds.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A cache doesn't show the controller's own writes yet.

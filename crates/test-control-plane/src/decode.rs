@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use kube_apimachinery::json::replace_invalid_utf8;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -65,13 +66,7 @@ pub(crate) fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
     if !is_json || std::str::from_utf8(body).is_ok() || go_json::syntax_error(body).is_some() {
         return body.clone();
     }
-    let mut text = String::with_capacity(body.len());
-    for chunk in body.utf8_chunks() {
-        text.push_str(chunk.valid());
-        let invalid = chunk.invalid().iter();
-        text.extend(invalid.map(|_| char::REPLACEMENT_CHARACTER));
-    }
-    text.into()
+    replace_invalid_utf8(body).into()
 }
 
 /// Reads the object of a POST or PUT and checks that it is of the kind that the URL names.

@@ -7,6 +7,8 @@ use std::ops::Range;
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 /// The escape of U+FFFD: as long as that of a surrogate.
 const REPLACEMENT_ESCAPE: &[u8; 6] = b"\\ufffd";
+/// How far apart two places are noted, in bytes of the text: what it takes to find any other one.
+const PLACES_APART: usize = 4 * 1024;
 
 /// The text of a JSON document with Go's replacements: each byte that belongs to no UTF-8 character,
 /// and each escape of a surrogate without its partner, is U+FFFD.
@@ -20,8 +22,28 @@ pub struct Document {
     text: String,
     /// What was sent, where that differs from the text.
     sent: Option<Vec<u8>>,
-    /// Where in the text three bytes stand for one that was sent, in order.
-    widened: Vec<usize>,
+    /// Places in order, where three bytes of the text stand for one that was sent anywhere.
+    places: Vec<Place>,
+}
+
+/// The same place in the text and in what was sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    text: usize,
+    sent: usize,
+}
+
+/// Text with U+FFFD in place of each byte that belongs to no UTF-8 character, as Go reads it.
+/// ([`String::from_utf8_lossy`] replaces the begin of a character by one for all its bytes.)
+pub fn replace_invalid_utf8(sent: &[u8]) -> String {
+    let invalid: usize = sent.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    let mut text = String::with_capacity(sent.len() + invalid * (REPLACEMENT.len() - 1));
+    for chunk in sent.utf8_chunks() {
+        text.push_str(chunk.valid());
+        let invalid = chunk.invalid().iter();
+        text.extend(invalid.map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
 }
 
 impl Document {
@@ -40,25 +62,23 @@ impl Document {
         Self {
             text,
             sent: Some(sent),
-            widened: Vec::new(),
+            places: Vec::new(),
         }
     }
 
     fn with_invalid_utf8(sent: Vec<u8>) -> Self {
-        let mut text = Vec::with_capacity(sent.len() + 64);
-        let mut widened = Vec::new();
-        for chunk in sent.utf8_chunks() {
-            text.extend_from_slice(chunk.valid().as_bytes());
-            for _ in chunk.invalid() {
-                widened.push(text.len());
-                text.extend_from_slice(REPLACEMENT);
-            }
+        let text = replace_invalid_utf8(&sent).into_bytes();
+        let mut places = Vec::with_capacity(text.len() / PLACES_APART + 1);
+        let mut place = Place::default();
+        while place.text < text.len() {
+            places.push(place);
+            place = place.advance(&text, &sent, place.text + PLACES_APART);
         }
         let surrogates = lone_surrogates(&text);
         Self {
             text: replace_escapes(text, &surrogates),
             sent: Some(sent),
-            widened,
+            places,
         }
     }
 
@@ -109,8 +129,31 @@ impl Document {
 
     /// The offset in what was sent of an offset in the text.
     fn sent_offset(&self, at: usize) -> usize {
-        let before = self.widened.partition_point(|widened| *widened < at);
-        at - before * (REPLACEMENT.len() - 1)
+        let before = self.places.partition_point(|place| place.text <= at);
+        let place = before.checked_sub(1).and_then(|last| self.places.get(last));
+        match (place, &self.sent) {
+            (Some(place), Some(sent)) => place.advance(self.text.as_bytes(), sent, at).sent,
+            _ => at,
+        }
+    }
+}
+
+impl Place {
+    /// The place that is this far in the text, or just behind.
+    fn advance(mut self, text: &[u8], sent: &[u8], to: usize) -> Self {
+        let to = to.min(text.len());
+        while self.text < to {
+            let is_replacement = |bytes: &[u8], at| {
+                bytes
+                    .get(at..)
+                    .is_some_and(|it| it.starts_with(REPLACEMENT))
+            };
+            // A character that was sent is never taken apart, so this one was if it stands in both.
+            let is_widened = is_replacement(text, self.text) && !is_replacement(sent, self.sent);
+            self.text += if is_widened { REPLACEMENT.len() } else { 1 };
+            self.sent += 1;
+        }
+        self
     }
 }
 
@@ -121,7 +164,7 @@ impl From<String> for Document {
         Self {
             text,
             sent: None,
-            widened: Vec::new(),
+            places: Vec::new(),
         }
     }
 }
@@ -228,6 +271,81 @@ mod tests {
             document.splice(part("7"), "8").as_deref(),
             Some(&b"{\"a\":\"\xff\",\"b\":\"x\xfe\\ud800\",\"c\":8}"[..])
         );
+    }
+
+    /// A document with the offset in what was sent of each offset in the text, one at a time.
+    fn naive(sent: &[u8]) -> (String, Vec<usize>) {
+        let (mut text, mut offsets) = (String::new(), Vec::new());
+        let mut at = 0;
+        for chunk in sent.utf8_chunks() {
+            text.push_str(chunk.valid());
+            offsets.extend(at..at + chunk.valid().len());
+            at += chunk.valid().len();
+            for _ in chunk.invalid() {
+                text.push(char::REPLACEMENT_CHARACTER);
+                offsets.extend([at; REPLACEMENT.len()]);
+                at += 1;
+            }
+        }
+        offsets.push(at);
+        (text, offsets)
+    }
+
+    #[test]
+    fn parts_of_random_bytes_give_back_what_was_sent() {
+        let mut state = 7_u64;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let pieces: [&[u8]; 8] = [
+            b"abc",
+            b"\xff",
+            b"\xef",
+            b"\xef\xbf",
+            REPLACEMENT,
+            "\u{e4}".as_bytes(),
+            b"\xf0\x90",
+            b"\xbd",
+        ];
+        for _ in 0..20 {
+            let mut sent = Vec::new();
+            for _ in 0..40 {
+                let piece = pieces[random(pieces.len())];
+                sent.extend(piece.repeat(1 + random(3).pow(8)));
+            }
+            let document = Document::new(sent.clone());
+            let (text, offsets) = naive(&sent);
+            assert!(document.text() == text);
+            for _ in 0..200 {
+                let (mut start, mut end) = (random(text.len() + 1), random(text.len() + 1));
+                (start, end) = (start.min(end), start.max(end));
+                let Some(part) = document.text().get(start..end) else {
+                    continue;
+                };
+                let expected = &sent[offsets[start]..offsets[end]];
+                assert!(*document.sent(part) == *expected, "{start}..{end}");
+                assert_eq!(document.is_exact(part), part.as_bytes() == expected);
+                let spliced = [&sent[..offsets[start]], b"x", &sent[offsets[end]..]].concat();
+                assert!(
+                    document.splice(part, "x") == Some(spliced),
+                    "{start}..{end}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_take_four_times_their_length() {
+        for sent in [vec![0xff; 1_000_000], b"a\xff".repeat(500_000)] {
+            let length = sent.len();
+            let document = Document::new(sent);
+            let places = document.places.capacity() * size_of::<Place>();
+            let bytes = document.text.capacity() + length + places;
+            assert!(bytes < 4 * length + length / 50, "{bytes}");
+        }
     }
 
     #[test]

@@ -162,7 +162,8 @@ async fn credentials_are_for_secure_servers_alone() {
     let log = CapturedLog::at(tracing::Level::WARN);
     let text = kubeconfig("https://example.test").replace(
         "{token: t}",
-        "{token: t, tokenFile: f, username: u, password: p, as: jane, as-groups: [g], \
+        "{token: t, tokenFile: f, username: u, password: p, as: jane, as-uid: u7, \
+         as-groups: [g], as-user-extra: {reason: [r]}, \
          exec: {command: 'false', apiVersion: client.authentication.k8s.io/v1}}",
     );
     let config = load_file(&text, None).await.unwrap();
@@ -176,7 +177,12 @@ async fn credentials_are_for_secure_servers_alone() {
     ] {
         let info = load_file(text, master).await.unwrap().auth_info;
         let rest = serde_json::to_value(info).unwrap();
-        assert_eq!(rest, serde_json::json!({"as": "jane", "as-groups": ["g"]}));
+        assert_eq!(
+            rest,
+            serde_json::json!({
+                "as": "jane", "as-uid": "u7", "as-groups": ["g"], "as-user-extra": {"reason": ["r"]},
+            })
+        );
         assert_eq!(
             log.take(),
             ["WARN the API server's address is not https: going without credentials"]

@@ -54,6 +54,14 @@ fn a_status_body_is_taken_as_it_is() {
 }
 
 #[test]
+fn a_status_body_without_a_code_has_that_of_the_answer() {
+    let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m"}"#;
+    let error = Error::from_response(409, body, "PUT", PODS.group_resource(), "web-0");
+    assert_eq!(error.status().unwrap().code, 409);
+    assert!(error.is_conflict());
+}
+
+#[test]
 fn a_foreign_body_gets_the_words_of_its_code() {
     let resource = STATEFUL_SETS.group_resource();
     let text = |code, body: &str, verb, name| {

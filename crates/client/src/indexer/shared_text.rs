@@ -1,6 +1,7 @@
 //! Long texts, which keep in memory once what they have in common.
 
 use std::borrow::Cow;
+#[cfg(any(test, feature = "testing"))]
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -29,12 +30,14 @@ pub struct TextPool {
 
 impl TextPool {
     /// How many chunks there are.
+    #[cfg(any(test, feature = "testing"))]
     pub fn len(&self) -> usize {
         let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.iter().count()
     }
 
     /// Whether no text holds a chunk.
+    #[cfg(any(test, feature = "testing"))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -117,6 +120,7 @@ impl SharedText {
     }
 
     /// How many bytes of this text are in memory once for both.
+    #[cfg(any(test, feature = "testing"))]
     pub fn bytes_shared_with(&self, other: &Self) -> usize {
         if self.is_same(other) {
             return self.len();

@@ -18,6 +18,11 @@ const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
 /// By so much a page that was too long is cut.
 const PAGE_CUT: u32 = 8;
+/// How often a list is begun whose pages expire; then it counts as failed, so that a server which
+/// forgets faster than it answers is asked ever more rarely.
+const BEGINNINGS_MAX: u32 = 3;
+/// After so many bytes of objects, a few milliseconds' work, other tasks may run.
+const YIELD_BYTES: usize = 256 * 1024;
 
 /// A whole collection at one version.
 pub(super) struct List<K> {
@@ -66,7 +71,11 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
 }
 
 /// Lists all objects of all namespaces. If the server forgets the snapshot between two pages, the
-/// rest is given up and everything is asked for in one piece.
+/// list begins anew, with pages as long as the last ones were.
+///
+/// # Errors
+///
+/// Those of the requests; that pages have expired only when they did so in every list begun.
 ///
 /// Upstream: `pager.ListPager`.
 pub(super) async fn list_all<K: CachedObject>(
@@ -75,59 +84,88 @@ pub(super) async fn list_all<K: CachedObject>(
     page_size: u32,
     texts: &TextPool,
 ) -> Result<List<K>, Error> {
-    match list_pages(client, resource, page_size, texts).await {
-        Err((err, true)) if err.is_expired() => {
-            let resource_name = resource.group_resource();
-            tracing::debug!(resource = %resource_name, "pages expired, listing in one piece");
-            list_pages(client, resource, 0, texts)
-                .await
-                .map_err(|(err, _)| err)
+    // No limit would be no bound.
+    let limit = page_size.max(1);
+    let mut pages = Pages {
+        client,
+        resource,
+        limit_max: limit,
+        limit,
+    };
+    let mut beginnings = 1;
+    loop {
+        match list_pages(&mut pages, texts).await {
+            Err((err, true)) if err.is_expired() && beginnings < BEGINNINGS_MAX => {
+                let resource = resource.group_resource();
+                tracing::debug!(%resource, error = %err, "pages expired, listing from the beginning");
+                beginnings += 1;
+            }
+            result => return result.map_err(|(err, _)| err),
         }
-        result => result.map_err(|(err, _)| err),
     }
 }
 
-/// Lists by pages, of fewer objects where they are large. An error says whether a page had already
-/// come.
+/// Lists by pages, once. An error says whether a page had already come.
 async fn list_pages<K: CachedObject>(
-    client: &RestClient,
-    resource: &Resource,
-    page_size: u32,
+    pages: &mut Pages<'_>,
     texts: &TextPool,
 ) -> Result<List<K>, (Error, bool)> {
-    let mut options = ListOptions {
-        limit: page_size,
-        ..ListOptions::default()
-    };
     let mut list = List::default();
     let mut begun = false;
+    let mut continue_token = String::new();
     loop {
-        options.bytes_max = (options.limit > 1).then_some(PAGE_BYTES_MAX);
-        let page = match client.list(resource, &options).await {
-            Err(Error::AnswerTooLong { .. }) => {
-                options.limit = (options.limit / PAGE_CUT).max(1);
-                continue;
-            }
-            page => page.map_err(|err| (err, begun))?,
-        };
-        let metadata = read_page(&page, resource, texts, &mut list).map_err(|err| (err, begun))?;
+        let page = pages.get(&continue_token).await;
+        let page = page.map_err(|err| (err, begun))?;
+        let metadata = read_page(&page, pages.resource, texts, &mut list).await;
+        let metadata = metadata.map_err(|err| (err, begun))?;
         if !begun {
             list.resource_version = metadata.resource_version;
         }
         begun = true;
-        if metadata.continue_token.is_empty() {
+        continue_token = metadata.continue_token;
+        if continue_token.is_empty() {
             return Ok(list);
         }
-        options.continue_token = metadata.continue_token;
-        if page.text().len() < PAGE_BYTES_SMALL {
-            options.limit = options.limit.saturating_mul(2).min(page_size);
+    }
+}
+
+/// Asks for pages, of fewer objects where they are large.
+struct Pages<'a> {
+    client: &'a RestClient,
+    resource: &'a Resource,
+    /// No page holds more objects than these.
+    limit_max: u32,
+    /// How many objects the next page may hold.
+    limit: u32,
+}
+
+impl Pages<'_> {
+    /// The page that begins here.
+    async fn get(&mut self, continue_token: &str) -> Result<Document, Error> {
+        loop {
+            let options = ListOptions {
+                namespace: String::new(),
+                limit: self.limit,
+                continue_token: continue_token.to_owned(),
+                bytes_max: (self.limit > 1).then_some(PAGE_BYTES_MAX),
+            };
+            match self.client.list(self.resource, &options).await {
+                Err(Error::AnswerTooLong { .. }) => self.limit = (self.limit / PAGE_CUT).max(1),
+                Err(err) => return Err(err),
+                Ok(page) => {
+                    if page.text().len() < PAGE_BYTES_SMALL {
+                        self.limit = self.limit.saturating_mul(2).min(self.limit_max);
+                    }
+                    return Ok(page);
+                }
+            }
         }
     }
 }
 
 /// Decodes a page. An object that can't be decoded is set aside: to leave it out would be to treat
 /// it as gone.
-fn read_page<K: CachedObject>(
+async fn read_page<K: CachedObject>(
     document: &Document,
     resource: &Resource,
     texts: &TextPool,
@@ -138,6 +176,7 @@ fn read_page<K: CachedObject>(
         Error::Decode { action, source }
     };
     let page: Page<'_> = serde_json::from_str(document.text()).map_err(decode_error)?;
+    let mut bytes = 0;
     for item in page.items.unwrap_or_default() {
         match K::decode_part(document, item.get()) {
             Ok(mut object) => {
@@ -149,9 +188,15 @@ fn read_page<K: CachedObject>(
                     list.set_aside.push(object);
                 } else {
                     let resource = resource.group_resource();
-                    tracing::warn!(%resource, error = %source, "dropped a listed object without a readable name");
+                    let error = SetAside::reason(&source);
+                    tracing::warn!(%resource, error, "dropped a listed object without a readable name");
                 }
             }
+        }
+        bytes += item.get().len();
+        if bytes >= YIELD_BYTES {
+            bytes = 0;
+            tokio::task::yield_now().await;
         }
     }
     Ok(page.metadata)

@@ -46,31 +46,55 @@ impl Reporter {
         self.last = Some(line);
     }
 
-    /// Logs objects that have come to be set aside, and those that no longer are, each once.
-    pub(super) fn set_aside(&mut self, objects: &[Arc<SetAside>]) {
-        if objects.is_empty() && self.set_aside.is_empty() {
+    /// Logs that an object was set aside, once.
+    pub(super) fn set_aside(&mut self, object: &SetAside) {
+        if self.set_aside.len() >= SET_ASIDE_LOGGED_MAX {
             return;
         }
-        let name = |object: &SetAside| format!("{}/{}", object.namespace, object.name);
-        let names: BTreeSet<String> = objects.iter().map(|object| name(object)).collect();
-        let resource = self.resource;
-        self.set_aside.retain(|object| {
-            let is_left = names.contains(object);
-            if !is_left {
-                tracing::info!(%resource, object, "object can be decoded again, or is gone");
-            }
-            is_left
-        });
-        for object in objects {
-            if self.set_aside.len() < SET_ASIDE_LOGGED_MAX && self.set_aside.insert(name(object)) {
-                tracing::warn!(
-                    %resource,
-                    object = name(object),
-                    error = object.reason,
-                    "cannot decode an object, keeping its last state and not syncing its StatefulSet; fix or delete the object"
-                );
-            }
+        let name = full_name(&object.namespace, &object.name);
+        if self.set_aside.insert(name.clone()) {
+            tracing::warn!(
+                resource = %self.resource,
+                object = name,
+                error = object.reason,
+                "cannot decode an object, keeping its last state and not syncing its StatefulSet; fix or delete the object"
+            );
         }
+    }
+
+    /// Logs that an object is no longer set aside, if it was logged that it is.
+    pub(super) fn not_set_aside(&mut self, namespace: &str, name: &str) {
+        if self.set_aside.is_empty() {
+            return;
+        }
+        let object = full_name(namespace, name);
+        if self.set_aside.remove(&object) {
+            self.no_longer(&object);
+        }
+    }
+
+    /// The same for all objects of a list: these, in order, are set aside, and no others.
+    pub(super) fn set_aside_in_list(&mut self, objects: &[Arc<SetAside>]) {
+        let names = objects
+            .iter()
+            .map(|object| full_name(&object.namespace, &object.name));
+        let names: BTreeSet<String> = names.collect();
+        let (left, gone) = std::mem::take(&mut self.set_aside)
+            .into_iter()
+            .partition(|object| names.contains(object));
+        self.set_aside = left;
+        let gone: BTreeSet<String> = gone;
+        for object in gone {
+            self.no_longer(&object);
+        }
+        for object in objects {
+            self.set_aside(object);
+        }
+    }
+
+    fn no_longer(&self, object: &str) {
+        let resource = self.resource;
+        tracing::info!(%resource, object, "object can be decoded again, or is gone");
     }
 
     /// Logs that things work again, if a failure was logged.
@@ -79,6 +103,10 @@ impl Reporter {
             tracing::info!(resource = %self.resource, "list and watch work again");
         }
     }
+}
+
+fn full_name(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
 }
 
 /// What went wrong and what to do about it; it is tried again in any case.

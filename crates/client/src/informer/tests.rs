@@ -8,6 +8,7 @@ use crate::resource::PODS;
 use super::*;
 use script::{Answer, ScriptedApi, Step, event, list, object, page};
 
+mod paging;
 mod relisting;
 mod script;
 mod set_aside;
@@ -224,22 +225,6 @@ async fn a_list_from_an_older_snapshot_moves_the_version_back() {
     )
     .await;
     assert_eq!(heard, ["+a:40 initial @50", "*a:40>20 @30"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn pages_that_expire_are_listed_in_one_piece() {
-    let (heard, asked) = run(
-        5,
-        vec![
-            page("10", "next", &[object("a", "1")]),
-            Answer::Refuse(410, "Expired"),
-            list("20", &[object("a", "1"), object("b", "2")]),
-            Answer::Watch(vec![Step::Hang]),
-        ],
-    )
-    .await;
-    assert_eq!(heard, ["+a:1 initial @20", "+b:2 initial @20"]);
-    assert_eq!(asked[2], "/api/v1/pods");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,11 @@
 //! Tests of requests and answers against a scripted service.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use http_body::Frame;
+use http_body_util::StreamBody;
 use tower::service_fn;
 use tracing::Level;
 
@@ -163,6 +166,39 @@ async fn watch_events_carry_the_text_of_their_objects() {
             "!410",
         ]
     );
+}
+
+#[tokio::test]
+async fn watch_events_may_be_longer_than_any_object_but_not_without_end() {
+    let object = "x".repeat(2 * 1024 * 1024);
+    let event = format!(r#"{{"type":"ADDED","object":"{object}"}}"#) + "\n";
+    let (client, _) = client(200, event.leak());
+    let stream = client.watch(&PODS, &WatchOptions::default()).await.unwrap();
+    let events: Vec<_> = stream.collect().await;
+    assert!(matches!(&*events, [Ok(WatchEvent::Added(_))]));
+
+    // Frames of a megabyte without a line end, for as long as anybody reads.
+    let read = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&read);
+    let service = service_fn(move |_: Request<Body>| {
+        let counter = Arc::clone(&counter);
+        let frames = futures::stream::repeat_with(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, BoxError>(Frame::data(Bytes::from(vec![b' '; 1024 * 1024])))
+        });
+        std::future::ready(Ok::<_, BoxError>(Response::new(StreamBody::new(frames))))
+    });
+    let client = RestClient::new(kube::Client::new(service, "default"));
+    let stream = client.watch(&PODS, &WatchOptions::default()).await.unwrap();
+    let events: Vec<_> = stream.collect().await;
+    let [Err(error)] = &*events else {
+        panic!("{} events", events.len());
+    };
+    assert!(
+        error.to_string().contains("longer than 67108864 bytes"),
+        "{error}"
+    );
+    assert_eq!(read.load(Ordering::Relaxed), 65);
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kube_apimachinery::json::replace_invalid_utf8;
+
 /// A position in JSON text. Where the text is no JSON after all, reads return something and the
 /// walk ends.
 #[derive(Clone, Copy, Debug)]
@@ -153,20 +155,11 @@ fn unescape(inner: &[u8]) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        push_bytes(&mut text, &rest[..at]);
+        text.push_str(&replace_invalid_utf8(&rest[..at]));
         rest = push_escape(&mut text, &rest[at + 1..]);
     }
-    push_bytes(&mut text, rest);
+    text.push_str(&replace_invalid_utf8(rest));
     text
-}
-
-/// Appends bytes as Go decodes them.
-fn push_bytes(text: &mut String, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        let invalid = chunk.invalid().iter();
-        text.extend(invalid.map(|_| char::REPLACEMENT_CHARACTER));
-    }
 }
 
 /// Appends what the escape behind a backslash stands for; returns what follows it.

@@ -1,5 +1,6 @@
 //! Rules of the smaller kinds.
 
+use kube_apimachinery::json::replace_invalid_utf8;
 use serde_json::Value;
 
 use super::{FieldError, Subject, at, label_selector, not_negative};
@@ -11,7 +12,7 @@ pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Vec<FieldEr
         .data
         .as_deref()
         .map(|data| compact(&held::release(data)));
-    let printed = String::from_utf8_lossy(&printed.unwrap_or_default()).into_owned();
+    let printed = replace_invalid_utf8(&printed.unwrap_or_default());
     // What a client sends is checked before what it changes.
     not_negative(&new.value, "/revision", "revision", errors);
     match subject.old {

@@ -151,6 +151,20 @@ async fn bytes_that_are_no_text_are_replaced_in_json_one_by_one() {
         (answer.code, &answer.json()["data"]["k"]),
         (200, &json!("\u{fffd}"))
     );
+    // So they are in what is told of data that is kept as it was sent.
+    let revision = b"{\"metadata\":{\"name\":\"odd\"},\"revision\":1,\"data\":\"\xe2\x82\"}";
+    let headers = [("Content-Type", "application/json")];
+    let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+    let answer = exchange(server, Method::POST, path, &headers, revision.to_vec()).await;
+    let message = answer.json()["message"].clone();
+    assert_eq!(
+        (answer.code, message.as_str().unwrap_or_default()),
+        (
+            422,
+            "ControllerRevision.apps \"odd\" is invalid: data: Invalid value: \
+             \"\u{fffd}\u{fffd}\": data must be a valid JSON object"
+        )
+    );
     // Outside of a text they are a mistake like any other.
     let headers = [("Content-Type", "application/json")];
     let answer = exchange(server, Method::POST, MAPS, &headers, b"{\xff}".to_vec()).await;

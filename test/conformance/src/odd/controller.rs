@@ -1,4 +1,4 @@
-//! The stored objects of a case, served to the real controller over the API beside an ordinary set.
+//! The stored objects of a case, served to the real controller over the API beside ordinary sets.
 
 mod left;
 mod rules;
@@ -15,8 +15,11 @@ use crate::report::Verdict;
 use left::Left;
 use rules::Rule;
 
-/// How long an ordinary set may take, to get its pod and to be scaled.
+/// How long ordinary sets may take, to get their pods and to be scaled.
 const PROBE_TIME: Duration = Duration::from_secs(1);
+/// How long that may take in real time, as computing takes none of the paused one. A debug build on
+/// a machine with other work only notices what is out of all proportion.
+const PROBE_REAL_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
 /// A controller that is still creating pods is looked at after so many of them.
 const ENDLESS_PODS: usize = 1_500;
 
@@ -63,7 +66,8 @@ pub async fn run(case: &Case) -> anyhow::Result<Verdict> {
 async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Option<Rule>)> {
     let record = case.controller.as_ref().context("no object was stored")?;
     let stage = Stage::start(case).await?;
-    let probe = Probe::prepare(&stage, case).await?;
+    let elsewhere = format!("{}-probe", case.namespace());
+    stage.create_namespace(&elsewhere).await?;
     let mut program = match seen {
         Seen::InLists => {
             put(case, &stage).await?;
@@ -80,17 +84,12 @@ async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Optio
     let namespace = case.namespace();
     let is_endless = tokio::select! {
         () = tokio::time::sleep(seconds) => false,
-        () = stage.pods_created(&namespace, ENDLESS_PODS) => true,
+        () = stage.pods_created(&namespace, "", ENDLESS_PODS) => true,
     };
     let left = Left::read(&stage, &namespace).await?;
-    let mut differences = Vec::new();
-    if !program.has_synced() {
-        differences.push("the caches aren't filled".to_owned());
-    }
-    differences.extend(probe.differences().await?);
-    if !program.is_alive() {
-        differences.push("the program has ended".to_owned());
-    }
+    // What follows is after what is compared.
+    let mut differences = probe(&stage, &[&elsewhere, &namespace]).await?;
+    differences.extend(program.faults());
     let rule = rules::judge(case, record, &left, is_endless, &mut differences);
     program.stop().await?;
     stage.end().await;
@@ -121,53 +120,115 @@ async fn put(case: &Case, stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An ordinary set in a namespace of its own.
-struct Probe<'a> {
-    stage: &'a Stage,
-    namespace: String,
+/// The name of the ordinary sets, which no recorded object has.
+const ORDINARY: &str = "ordinary-neighbour";
+
+/// Creates an ordinary set in each namespace, then scales them; tells what of it isn't done within a
+/// second.
+async fn probe(stage: &Stage, namespaces: &[&str]) -> anyhow::Result<Vec<String>> {
+    let mut differences = Vec::new();
+    let labels = json!({"app": ORDINARY});
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": ORDINARY},
+        "spec": {
+            "replicas": 1, "serviceName": "s", "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+            "volumeClaimTemplates": [{
+                "metadata": {"name": "data"},
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            }],
+        },
+    });
+    let path = |namespace| format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
+    for namespace in namespaces {
+        stage.write("POST", &path(namespace), &set).await?;
+    }
+    differences.extend(pods_within(stage, namespaces, 1).await);
+    let scale = json!({"spec": {"replicas": 2}});
+    for namespace in namespaces {
+        let path = format!("{}/{ORDINARY}", path(namespace));
+        stage.write("PATCH", &path, &scale).await?;
+    }
+    differences.extend(pods_within(stage, namespaces, 2).await);
+    Ok(differences)
 }
 
-impl<'a> Probe<'a> {
-    async fn prepare(stage: &'a Stage, case: &Case) -> anyhow::Result<Self> {
-        let namespace = format!("{}-probe", case.namespace());
-        stage.create_namespace(&namespace).await?;
-        Ok(Self { stage, namespace })
-    }
-
-    /// Creates the set, then scales it; tells what of it isn't done within a second.
-    async fn differences(&self) -> anyhow::Result<Vec<String>> {
-        let path = format!("/apis/apps/v1/namespaces/{}/statefulsets", self.namespace);
-        let set = json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "probe"},
-            "spec": {
-                "replicas": 1, "serviceName": "probe", "podManagementPolicy": "Parallel",
-                "selector": {"matchLabels": {"app": "probe"}},
-                "template": {
-                    "metadata": {"labels": {"app": "probe"}},
-                    "spec": {"containers": [{"name": "c", "image": "i"}]},
-                },
-            },
-        });
-        self.stage.write("POST", &path, &set).await?;
-        let mut differences = self.pods_within(1).await;
-        let scale = json!({"spec": {"replicas": 2}});
-        let path = format!("{path}/probe");
-        self.stage.write("PATCH", &path, &scale).await?;
-        differences.extend(self.pods_within(2).await);
-        Ok(differences)
-    }
-
-    async fn pods_within(&self, pods: usize) -> Vec<String> {
-        let came = self.stage.pods_created(&self.namespace, pods);
+/// Waits until the ordinary set of each namespace has so many pods; tells which has not in time.
+async fn pods_within(stage: &Stage, namespaces: &[&str], pods: usize) -> Vec<String> {
+    let started = RealTime::now();
+    let prefix = &format!("{ORDINARY}-");
+    let served = namespaces.iter().map(|&namespace| async move {
+        let came = stage.pods_created(namespace, prefix, pods);
         // An endless set keeps time from passing here: then its pods count instead.
-        let endless = self.stage.pods_created("", ENDLESS_PODS * 4);
+        let endless = stage.pods_created("", "", ENDLESS_PODS * 4);
+        let set = format!("the ordinary set in {namespace}");
         tokio::select! {
             biased;
-            () = came => Vec::new(),
+            () = came => None,
             () = tokio::time::sleep(PROBE_TIME) => {
-                vec![format!("an ordinary set doesn't get pod {pods} within a second")]
+                Some(format!("{set} doesn't get pod {pods} within a second"))
             }
-            () = endless => vec![format!("an ordinary set waits for pod {pods} behind an endless one")],
+            () = endless => Some(format!("{set} waits for pod {pods} behind an endless one")),
         }
+    });
+    let served = futures::future::join_all(served).await;
+    let mut differences: Vec<_> = served.into_iter().flatten().collect();
+    differences.extend(started.passed(PROBE_REAL_TIME, &format!("pod {pods} of ordinary sets")));
+    differences
+}
+
+/// A moment of the real time.
+struct RealTime(std::time::Instant);
+
+impl RealTime {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "computing takes no time of the paused clock"
+    )]
+    fn now() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// A difference if more time has passed than may.
+    fn passed(&self, max: Duration, what: &str) -> Option<String> {
+        let took = self.0.elapsed();
+        (took > max).then(|| format!("{what} took {took:.1?} of real time, may take {max:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn ordinary_sets_without_a_controller_are_told_one_by_one() {
+        let stage = Stage::with_namespace("n").await.unwrap();
+        let differences = probe(&stage, &["n"]).await.unwrap();
+        assert_eq!(
+            differences,
+            [
+                "the ordinary set in n doesn't get pod 1 within a second",
+                "the ordinary set in n doesn't get pod 2 within a second",
+            ]
+        );
+        stage.end().await;
+    }
+
+    #[test]
+    fn real_time_that_passes_is_a_difference() {
+        let started = RealTime::now();
+        assert_eq!(started.passed(Duration::from_secs(600), "it"), None);
+        while started.0.elapsed().is_zero() {
+            std::hint::spin_loop();
+        }
+        let difference = started.passed(Duration::ZERO, "it").unwrap();
+        assert!(difference.starts_with("it took "), "{difference}");
     }
 }

@@ -1,8 +1,10 @@
 //! The real controller with its informers and its event recorder, over the API.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use anyhow::ensure;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
 use jiff::Timestamp;
@@ -13,6 +15,7 @@ use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
+use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, HasSynced, StatefulSetController,
 };
@@ -41,6 +44,16 @@ impl Clock for SharedClock {
 /// they do on a network.
 const LATENCY: Duration = Duration::from_millis(2);
 
+/// Counts the syncs that panicked: each becomes its set's error, so that nothing else shows it.
+#[derive(Default)]
+struct SyncPanics(AtomicUsize);
+
+impl SetMetrics for SyncPanics {
+    fn sync_panicked(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// A client whose answers take their time.
 fn with_latency(
     client: kube::Client,
@@ -64,6 +77,7 @@ pub(super) struct Program {
     tasks: JoinSet<()>,
     cancelled: CancellationToken,
     has_synced: HasSynced,
+    panics: Arc<SyncPanics>,
 }
 
 impl Program {
@@ -77,7 +91,11 @@ impl Program {
             request
         });
         let client = kube::Client::new(service, "default");
-        let client = RestClient::from_service(with_latency(client));
+        Self::over(stage, RestClient::from_service(with_latency(client)))
+    }
+
+    /// Starts the controller over a client of the stage.
+    fn over(stage: &Stage, client: RestClient) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
         let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
         let cancelled = CancellationToken::new();
@@ -96,13 +114,19 @@ impl Program {
             resync_period: None,
             seed: SEED,
         };
-        let controller = StatefulSetController::new(config);
+        let panics = Arc::new(SyncPanics::default());
+        let metrics = ControllerMetrics {
+            sets: Arc::clone(&panics) as Arc<dyn SetMetrics>,
+            ..ControllerMetrics::default()
+        };
+        let controller = StatefulSetController::with_metrics(config, metrics);
         let has_synced = controller.has_synced();
         tasks.spawn(controller.run(cancelled.clone()));
         Self {
             tasks,
             cancelled,
             has_synced,
+            panics,
         }
     }
 
@@ -114,6 +138,26 @@ impl Program {
     /// Whether nothing of it has ended.
     pub(super) fn is_alive(&mut self) -> bool {
         self.tasks.try_join_next().is_none()
+    }
+
+    /// How many syncs have panicked.
+    pub(super) fn panics(&self) -> usize {
+        self.panics.0.load(Ordering::Relaxed)
+    }
+
+    /// What is wrong with it, whatever the case.
+    pub(super) fn faults(&mut self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !self.has_synced() {
+            faults.push("the caches aren't filled".to_owned());
+        }
+        if !self.is_alive() {
+            faults.push("the program has ended".to_owned());
+        }
+        if self.panics() > 0 {
+            faults.push(format!("panicked: {} syncs", self.panics()));
+        }
+        faults
     }
 
     /// Stops it.
@@ -134,9 +178,63 @@ impl Program {
 ///
 /// # Errors
 ///
-/// It panics.
+/// It panics, or one of its syncs did.
 pub(super) async fn run(stage: &Stage, lasts: Duration) -> anyhow::Result<()> {
     let program = Program::start(stage);
     tokio::time::sleep(lasts).await;
+    ensure!(
+        program.panics() == 0,
+        "panicked: {} syncs",
+        program.panics()
+    );
     program.stop().await
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sync_that_panics_is_a_fault() {
+        let stage = Stage::with_namespace("n").await.unwrap();
+        let mut quiet = Program::start(&stage);
+        let client = stage.plane().client();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            assert!(
+                request.method() != Method::POST || !request.uri().path().ends_with("/pods"),
+                "panics on purpose"
+            );
+            let client = client.clone();
+            async move { client.send(request).await.map_err(BoxError::from) }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(quiet.faults(), [""; 0]);
+        quiet.stop().await.unwrap();
+
+        let mut program = Program::over(&stage, RestClient::from_service(service));
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
+            "spec": {
+                "serviceName": "s",
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "c", "image": "i"}]},
+                },
+            },
+        });
+        let path = "/apis/apps/v1/namespaces/n/statefulsets";
+        stage.write("POST", path, &set).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let faults = program.faults();
+        assert!(
+            matches!(&*faults, [fault] if fault.starts_with("panicked: ")),
+            "{faults:?}"
+        );
+        program.stop().await.unwrap();
+        stage.end().await;
+    }
 }

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use http::Request as HttpRequest;
 use http_body_util::{BodyExt as _, Full};
+use kube_apimachinery::json::RawObject;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::config::FeatureGates;
 use serde_json::{Value, json};
 use statefulset_client::resource::PODS;
-use statefulset_client::rest::{RestClient, WatchEvent, WatchOptions};
+use statefulset_client::rest::{RestClient, WatchEvent, WatchObject, WatchOptions};
 use tokio::task::JoinSet;
 
 use super::case::{Case, Recorded, Request};
@@ -151,8 +152,9 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until so many pods were created in a namespace, or in all if that is empty.
-    pub async fn pods_created(&self, namespace: &str, pods: usize) {
+    /// Waits until so many pods were created whose names begin so, in a namespace, or in all if
+    /// that is empty.
+    pub async fn pods_created(&self, namespace: &str, prefix: &str, pods: usize) {
         let client = RestClient::new(self.plane.client());
         let options = WatchOptions {
             namespace: namespace.to_owned(),
@@ -165,7 +167,7 @@ impl Stage {
         let mut created = 0;
         while created < pods {
             match events.next().await {
-                Some(Ok(WatchEvent::Added(_))) => created += 1,
+                Some(Ok(WatchEvent::Added(pod))) if has_name(&pod, prefix) => created += 1,
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return std::future::pending().await,
             }
@@ -226,6 +228,16 @@ impl Stage {
     pub async fn end(self) {
         self.plane.stop().await;
     }
+}
+
+/// Whether an object has a name that begins so.
+fn has_name(object: &WatchObject, prefix: &str) -> bool {
+    let name = || {
+        let metadata = RawObject::parse(object.json()).ok()?;
+        let metadata = RawObject::parse(metadata.get("metadata")?.get()).ok()?;
+        serde_json::from_str(metadata.get("name")?.get()).ok()
+    };
+    prefix.is_empty() || name().is_some_and(|name: String| name.starts_with(prefix))
 }
 
 /// The reason of a failure.

@@ -112,34 +112,83 @@ async fn invalid_utf8_is_read_with_replacements() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_shrink_where_objects_are_large() {
-    let padding = " ".repeat(17 * 1024 * 1024);
-    let limits = |asked: Vec<String>| -> Vec<String> {
-        let limit = |target: String| target.split("limit=").nth(1).map(str::to_owned);
-        asked.into_iter().filter_map(limit).collect()
-    };
-    let (heard, asked) = run(
+async fn a_state_that_was_missed_is_told_before_the_end() {
+    let (heard, _) = run(
         60,
         vec![
-            Answer::Text(padding.clone()),
-            Answer::Text(padding.clone()),
-            page("10", "x", &[object("a", "1")]),
-            page("10", "y", &[object("b", "2")]),
-            Answer::Text(padding),
-            page("10", "", &[object("c", "3")]),
+            list("10", &[object("a", "7")]),
+            Answer::Watch(vec![
+                event("MODIFIED", &odd("a", "11")),
+                event("DELETED", &object("a", "12")),
+                event("ADDED", &odd("b", "13")),
+                event("DELETED", &object("b", "14")),
+                Step::Hang,
+            ]),
         ],
     )
     .await;
-    assert_eq!(heard.len(), 3);
     assert_eq!(
-        limits(asked),
+        heard,
         [
-            "500",
-            "62",
-            "7",
-            "14&continue=x",
-            "28&continue=y",
-            "3&continue=y"
+            "+a:7 initial @10",
+            "*a:7>12 @12",
+            "-a:12 @12",
+            "+b:14 @14",
+            "-b:14 @14",
         ]
+    );
+}
+
+/// Notes every count of objects set aside.
+#[derive(Default)]
+struct Counts(Mutex<Vec<usize>>);
+
+impl InformerMetrics for Counts {
+    fn set_aside(&self, objects: usize) {
+        self.0.lock().unwrap().push(objects);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_set_aside_are_counted_and_logged_once_each() {
+    let api = ScriptedApi::new(vec![
+        list("10", &[odd("a", "1"), odd("b", "2"), object("c", "3")]),
+        Answer::Watch(vec![
+            event("MODIFIED", &odd("a", "11")),
+            event("MODIFIED", &odd("c", "12")),
+            event("MODIFIED", &object("c", "13")),
+            event("DELETED", &odd("b", "14")),
+            Step::Break,
+        ]),
+        Answer::Refuse(410, "Expired"),
+        list("20", &[odd("d", "19")]),
+        Answer::Watch(vec![event("DELETED", &object("d", "21")), Step::Hang]),
+    ]);
+    let log = CapturedLog::at(Level::INFO);
+    let counts = Arc::new(Counts::default());
+    let informer = Informer::<TestObject>::new(api.client(), PODS, &InformerConfig::default())
+        .with_metrics(Arc::clone(&counts) as Arc<dyn InformerMetrics>);
+    let ran = timeout(
+        Duration::from_secs(60),
+        informer.run(CancellationToken::new()),
+    );
+    assert!(ran.await.is_err());
+    let mut counts = counts.0.lock().unwrap().clone();
+    counts.dedup();
+    assert_eq!(counts, [2, 3, 2, 1, 0]);
+    let log = log.take();
+    let lines = log.iter().filter(|line| line.contains("object=ns/"));
+    let lines = lines.map(|line| {
+        let object = line.split("object=ns/").nth(1).unwrap();
+        let sign = if line.contains("cannot decode") {
+            '+'
+        } else {
+            '-'
+        };
+        format!("{sign}{}", &object[..1])
+    });
+    assert_eq!(
+        lines.collect::<Vec<_>>(),
+        ["+a", "+b", "+c", "-c", "-b", "-a", "+d", "-d"]
     );
 }

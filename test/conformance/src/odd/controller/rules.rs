@@ -106,7 +106,7 @@ pub(super) fn judge(
     let rule = Rule::of(case, record);
     match rule {
         Some(Rule::RecordCut) if is_endless => rule,
-        Some(_) if !is_endless && is_better(case, left, &recorded) => rule,
+        Some(by) if !is_endless && is_better(case, by, left, &recorded) => rule,
         _ => {
             differences.extend(found);
             None
@@ -115,8 +115,9 @@ pub(super) fn judge(
 }
 
 /// Whether an outcome is at least as good as one that fails for ever: nothing that was there is lost
-/// or on its way out, no less is done, and no failure is told beyond those of the record.
-fn is_better(case: &Case, left: &Left, recorded: &Left) -> bool {
+/// or on its way out, no less is done, and no failure is told beyond those of the record. Two
+/// rules have something done in vain: a revision that says nothing new, claims of a pod that can't be.
+fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
     let stored: BTreeSet<&str> = case
         .recorded()
         .filter_map(|object| object.path.rsplit('/').next())
@@ -130,6 +131,8 @@ fn is_better(case: &Case, left: &Left, recorded: &Left) -> bool {
     let is_failure = |reason: &&String| reason.starts_with("Failed");
     left.observed >= recorded.observed
         && left.pods.len() >= recorded.pods.len()
+        && (left.claims.len() >= recorded.claims.len() || rule == Rule::OrdinalPastInt32)
+        && (left.revisions.len() >= recorded.revisions.len() || rule == Rule::SpacingInRevisionData)
         && keeps(&recorded.pods, &left.pods)
         && keeps(&recorded.claims, &left.claims)
         && keeps(&recorded.revisions, &left.revisions)
@@ -246,17 +249,27 @@ mod tests {
         let recorded = Left {
             observed: Some(false),
             pods: names(&["web-0"]),
+            claims: names(&["data-web-0"]),
+            revisions: names(&["web-1", "web-2"]),
             event_reasons: names(&["FailedCreate"]),
             ..Left::default()
         };
         let better = Left {
             observed: Some(true),
             pods: names(&["web-0", "web-1"]),
-            ..Left::default()
+            claims: names(&["data-web-0", "data-web-1"]),
+            event_reasons: BTreeSet::new(),
+            ..recorded.clone()
         };
-        assert!(is_better(&case, &better, &recorded));
+        let is_better = |rule, left: &Left| is_better(&case, rule, left, &recorded);
+        let rule = Rule::EmptyPodPhase;
+        assert!(is_better(rule, &better));
         let lost_pod = Left {
             pods: names(&["web-1"]),
+            ..better.clone()
+        };
+        let fewer_claims = Left {
+            claims: BTreeSet::new(),
             ..better.clone()
         };
         let dooms_pod = Left {
@@ -269,10 +282,25 @@ mod tests {
         };
         let unobserved = Left {
             observed: None,
+            ..better.clone()
+        };
+        let fewer_revisions = Left {
+            revisions: names(&["web-1"]),
             ..better
         };
-        for worse in [lost_pod, dooms_pod, fails, unobserved] {
-            assert!(!is_better(&case, &worse, &recorded), "{worse:?}");
+        assert!(is_better(Rule::SpacingInRevisionData, &fewer_revisions));
+        assert!(!is_better(Rule::SpacingInRevisionData, &fewer_claims));
+        assert!(is_better(Rule::OrdinalPastInt32, &fewer_claims));
+        assert!(!is_better(Rule::OrdinalPastInt32, &fewer_revisions));
+        for worse in [
+            lost_pod,
+            fewer_claims,
+            dooms_pod,
+            fails,
+            unobserved,
+            fewer_revisions,
+        ] {
+            assert!(!is_better(rule, &worse), "{worse:?}");
         }
     }
 }
