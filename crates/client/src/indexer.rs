@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use kube_apimachinery::json::Document;
 
 pub use key::IndexKey;
-pub use set_aside::SetAside;
 use set_aside::SetAsides;
+pub use set_aside::{SetAside, SetAsideOwner};
 pub use shared_text::{SharedText, TextPool};
 use store::Store;
 

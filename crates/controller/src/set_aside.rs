@@ -1,10 +1,10 @@
 //! Syncs that must wait until an object of the set can be decoded again.
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::indexer::{CachedObject, Indexer, SetAside};
+use statefulset_client::indexer::{CachedObject, Indexer, SetAside, SetAsideOwner};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::pod::split_name;
-use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 
 use crate::error::Error;
 
@@ -17,7 +17,9 @@ use crate::error::Error;
 pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Error> {
     let set = key.name();
     let cached = caches.sets.get(key.namespace(), set);
-    let is_owner = |object: &SetAside| object.owners.iter().any(|owner| owner == set);
+    let is_this =
+        |owner: &SetAsideOwner| owner.name == set && (owner.kind == KIND || owner.kind.is_empty());
+    let is_owner = |object: &SetAside| object.owners.iter().any(is_this);
     let was_controlled = |object: &SetAside| {
         let pod = caches.pods.get(&object.namespace, &object.name);
         let controller = pod.as_ref().and_then(|pod| pod.controller.as_ref());
@@ -115,7 +117,10 @@ mod tests {
             namespace: "ns".to_owned(),
             name: name.to_owned(),
             resource_version: String::new(),
-            owners: vec![owner.to_owned()],
+            owners: vec![SetAsideOwner {
+                kind: KIND.to_owned(),
+                name: owner.to_owned(),
+            }],
             reason: "it is odd".to_owned(),
         }
     }
@@ -159,6 +164,9 @@ mod tests {
             caches.claims.set_aside(object("data-web", ""));
             caches.claims.set_aside(object("data-my-web-0", ""));
             caches.revisions.set_aside(object("web-x-6866c68977", ""));
+            let mut of_another_kind = object("x", "web");
+            of_another_kind.owners[0].kind = "DaemonSet".to_owned();
+            caches.revisions.set_aside(of_another_kind);
         }));
     }
 

@@ -20,10 +20,19 @@ pub struct SetAside {
     pub name: String,
     /// The version of the state that can't be decoded; empty where that can't be read either.
     pub resource_version: String,
-    /// Names of the owners, as far as they can be read.
-    pub owners: Vec<String>,
+    /// The owners, as far as they can be read.
+    pub owners: Vec<SetAsideOwner>,
     /// Why it can't be decoded, cut where it is long.
     pub reason: String,
+}
+
+/// An owner of an object that can't be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAsideOwner {
+    /// Kind; empty where it can't be read.
+    pub kind: String,
+    /// Name.
+    pub name: String,
 }
 
 impl SetAside {
@@ -31,12 +40,18 @@ impl SetAside {
     pub(crate) fn read(json: &str, reason: &serde_json::Error) -> Option<Self> {
         let metadata: RawObject = member(&RawObject::parse(json).ok()?, "metadata")?;
         let owners: Vec<Box<RawValue>> = member(&metadata, "ownerReferences").unwrap_or_default();
-        let owner_name = |owner: &RawValue| member(&RawObject::parse(owner.get()).ok()?, "name");
+        let owner = |owner: &RawValue| {
+            let owner = RawObject::parse(owner.get()).ok()?;
+            Some(SetAsideOwner {
+                kind: member(&owner, "kind").unwrap_or_default(),
+                name: member(&owner, "name")?,
+            })
+        };
         Some(Self {
             name: member(&metadata, "name").filter(|name: &String| !name.is_empty())?,
             namespace: member(&metadata, "namespace").unwrap_or_default(),
             resource_version: member(&metadata, "resourceVersion").unwrap_or_default(),
-            owners: owners.iter().filter_map(|it| owner_name(it)).collect(),
+            owners: owners.iter().filter_map(|it| owner(it)).collect(),
             reason: Self::reason(reason),
         })
     }
@@ -121,13 +136,17 @@ mod tests {
     fn what_can_be_read_is_kept() {
         let object = read(
             r#"{"spec":7,"metadata":{"namespace":"ns","name":"web-0","resourceVersion":7,
-                "ownerReferences":[{"name":"web"},{"name":1},null]}}"#,
+                "ownerReferences":[{"name":"web","kind":"DaemonSet"},{"name":"x","kind":7},{"name":1},null]}}"#,
         )
         .unwrap();
         assert_eq!(object.name, "web-0");
         assert_eq!(object.namespace, "ns");
         assert_eq!(object.resource_version, "");
-        assert_eq!(object.owners, ["web"]);
+        let owner = |kind: &str, name: &str| SetAsideOwner {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        };
+        assert_eq!(object.owners, [owner("DaemonSet", "web"), owner("", "x")]);
         assert!(object.reason.contains("expected u8"), "{}", object.reason);
     }
 
