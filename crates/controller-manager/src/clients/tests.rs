@@ -43,10 +43,13 @@ async fn a_closed_fence_stops_every_write_of_the_controller() {
 }
 
 #[test]
-fn every_client_has_the_rate_of_the_flags() {
+fn every_client_has_the_rate_of_the_flags_its_name_and_what_all_share() {
     let options = options(&["--kube-api-qps=3", "--kube-api-burst=4"]);
     with_clients(&options, |clients| {
         let client = clients.options_of("part");
         assert_eq!((client.qps, client.burst), (3.0, 4));
+        assert_eq!(client.user_agent, user_agent("part"));
+        assert!(Arc::ptr_eq(&client.metrics, &clients.metrics));
+        assert!(Arc::ptr_eq(&client.server_state, &clients.server_state));
     });
 }

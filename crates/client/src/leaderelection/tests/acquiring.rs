@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::support::{Candidate, Fault, Server};
 use crate::fake::CapturedLog;
+use crate::leaderelection::LeaderElectionConfig;
 
 /// A lease that somebody holds.
 fn held(holder: &str, seconds: u64) -> Value {
@@ -183,7 +184,7 @@ async fn after_a_crash_the_next_one_waits_for_the_end_of_the_lease() {
     let server = Server::new();
     let crash = Candidate::new(&server, "a").run_for(5.0);
     // An hour ahead, which matters to nobody.
-    let config = super::super::LeaderElectionConfig::default();
+    let config = LeaderElectionConfig::default();
     let next = Candidate::with(&server, "b", config, "2026-01-02T04:04:05.678901Z");
     tokio::join!(crash, async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -248,4 +249,26 @@ async fn refused_credentials_are_logged_by_the_server_state_alone() {
     );
     let ended = "INFO API server accepts the credentials again";
     assert!(lines.iter().any(|it| it.starts_with(ended)), "{lines:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_lease_bounds_calls_and_what_is_on_its_way() {
+    let server = Server::new();
+    server.fail_always(Fault::Hang);
+    let config = LeaderElectionConfig {
+        lease_duration: Duration::from_millis(1_900),
+        renew_deadline: Duration::from_millis(1_500),
+        retry_period: Duration::from_millis(300),
+        ..LeaderElectionConfig::default()
+    };
+    let (transit_max, call_timeout) = (config.transit_max(), config.request_timeout());
+    let candidate = Candidate::with(&server, "me", config, "2026-01-02T03:04:05Z");
+    assert_eq!(candidate.elector.fence().transit_max(), transit_max);
+    assert!(transit_max < Duration::from_secs(1));
+    candidate.run_for(3.0).await;
+    let next = (call_timeout + Duration::from_millis(300)).as_secs_f64();
+    assert_eq!(
+        server.log()[..2],
+        ["0 GET 0".to_owned(), format!("{next} GET 0")]
+    );
 }
