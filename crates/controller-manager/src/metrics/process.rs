@@ -262,6 +262,30 @@ mod tests {
     }
 
     #[test]
+    fn counters_and_gauges_have_the_values_that_were_read() {
+        let proc = proc();
+        let found = ProcessCollector::new(proc.path()).unwrap().collect();
+        let values = found.iter().map(|family| {
+            let metric = &family.get_metric()[0];
+            metric.get_counter().get_value() + metric.get_gauge().get_value()
+        });
+        let values: Vec<f64> = values.collect();
+        let (cpu, unlimited) = (29.0, UNLIMITED);
+        let expected = [
+            cpu,
+            1024.0,
+            30.0,
+            50.0,
+            4.0,
+            3072.0,
+            1_700_000_022.0,
+            20_480.0,
+            unlimited,
+        ];
+        assert_eq!(values, expected);
+    }
+
+    #[test]
     fn what_the_kernel_does_not_tell_is_left_out() {
         let nothing = tempfile::tempdir().unwrap();
         assert_eq!(Reading::of(nothing.path()), Reading::default());
