@@ -36,10 +36,10 @@ use crate::flags::secure_serving::SecureServingFlags;
 
 /// Requests a second and at once to the API server about users. As long as they wait, so do the
 /// users.
-///
-/// Upstream: `DelegatingAuthenticationOptions.getClient`.
 const QPS: f64 = 200.0;
 const BURST: u32 = 400;
+/// The longest that a user waits for the API server's word.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which the port waits for the first answer about the cluster's settings.
 const FIRST_LOOKUP_MAX: Duration = Duration::from_secs(2);
 
@@ -288,6 +288,23 @@ fn header_names(flags: &AuthenticationFlags) -> HeaderNames {
     }
 }
 
+/// Upstream: `DelegatingAuthenticationOptions.getClient`.
+fn review_options(
+    deps: &ServingDeps,
+    cluster_url: &Uri,
+    server_state: &Arc<ServerState>,
+) -> ClientOptions {
+    ClientOptions {
+        qps: QPS,
+        burst: BURST,
+        user_agent: deps.user_agent.clone(),
+        metrics: (deps.client_metrics)(cluster_url),
+        response_timeout: RESPONSE_TIMEOUT,
+        server_state: Arc::clone(server_state),
+        ..ClientOptions::default()
+    }
+}
+
 /// A client for questions about users: with a kubeconfig, or with the pod's service account; none
 /// outside of a cluster.
 async fn reviewing_client(
@@ -318,15 +335,44 @@ async fn reviewing_client(
         }
         Err(error) => return Err(error.into()),
     };
-    let options = ClientOptions {
-        qps: QPS,
-        burst: BURST,
-        user_agent: deps.user_agent.clone(),
-        metrics: (deps.client_metrics)(&config.cluster_url),
-        response_timeout: Duration::from_secs(10),
-        server_state: Arc::clone(&server_state),
-        ..ClientOptions::default()
-    };
+    let options = review_options(deps, &config.cluster_url, &server_state);
     let rest = config::client(&config, &options)?;
     Ok(Some(ReviewClient { rest, server_state }))
+}
+
+#[cfg(test)]
+mod tests {
+    use statefulset_client::backoff::NoJitter;
+    use statefulset_client::clock::FakeClock;
+    use statefulset_client::metrics::NoopClientMetrics;
+
+    use super::*;
+    use crate::serving::fixture::now;
+
+    #[test]
+    fn review_clients_have_limits_of_their_own() {
+        let metrics: Arc<dyn ClientMetrics> = Arc::new(NoopClientMetrics);
+        let (given, cluster_url) = (Arc::clone(&metrics), Uri::from_static("https://it"));
+        let url = cluster_url.clone();
+        let deps = ServingDeps {
+            user_agent: "it/1".to_owned(),
+            proxy: ProxyConfig::default(),
+            client_metrics: Box::new(move |asked| {
+                assert_eq!(*asked, url);
+                Arc::clone(&given)
+            }),
+            source: Source::default(),
+            server_state: Arc::default(),
+            clock: Arc::new(FakeClock::new(now())),
+            jitter: Arc::new(NoJitter),
+        };
+        let server_state = Arc::default();
+        let options = review_options(&deps, &cluster_url, &server_state);
+        assert_eq!((options.qps, options.burst), (200.0, 400));
+        assert_eq!(options.user_agent, "it/1");
+        assert_eq!(options.response_timeout, Duration::from_secs(10));
+        assert!(Arc::ptr_eq(&options.metrics, &metrics));
+        assert!(Arc::ptr_eq(&options.server_state, &server_state));
+        assert!(options.fence.is_none());
+    }
 }
