@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use kube_apimachinery::json::RawObject;
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::time::parse_saturating;
@@ -31,6 +32,21 @@ pub(crate) struct RawMeta {
     pub(crate) labels: Labels,
     #[serde(deserialize_with = "or_default")]
     pub(crate) owner_references: Box<[OwnerReference]>,
+}
+
+/// Takes `managedFields` out of an object's metadata; every other value keeps its bytes. A server
+/// keeps those that a PUT doesn't have, but would take altered ones.
+///
+/// # Errors
+///
+/// The metadata is no object.
+pub(crate) fn remove_managed_fields(object: &mut RawObject) -> Result<(), serde_json::Error> {
+    if let Some(metadata) = object.get("metadata") {
+        let mut metadata = RawObject::parse(metadata.get())?;
+        metadata.remove("managedFields");
+        object.set("metadata", metadata.to_raw());
+    }
+    Ok(())
 }
 
 /// Reads `null` as the default value.

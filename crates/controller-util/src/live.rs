@@ -5,6 +5,8 @@ use serde::de::Error as _;
 use serde_json::Value;
 use statefulset_client::indexer::CachedObject;
 
+use crate::decode::remove_managed_fields;
+
 /// A live object: the compact view that decisions read beside the complete JSON that edits change.
 ///
 /// It is the only form in which an existing object is ever PUT.
@@ -17,29 +19,20 @@ pub struct Live<K> {
 }
 
 impl<K: CachedObject> Live<K> {
-    /// Takes the text of a server's answer, without `managedFields`: a server keeps those that a PUT
-    /// doesn't have, but would take altered ones. They may nest to any depth, hold any number and
-    /// name a member twice, all of which a JSON value can't say.
+    /// Takes the text of a server's answer, without `managedFields`, which may nest to any depth,
+    /// hold any number and name a member twice: a JSON value can't say any of it.
     ///
     /// # Errors
     ///
     /// The text is no object of this kind.
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
+        let mut object = RawObject::parse(text)?;
+        remove_managed_fields(&mut object)?;
         Ok(Self {
             object: K::decode(text)?,
-            json: parse(&without_managed_fields(text)?).map_err(serde_json::Error::custom)?,
+            json: parse(&object.to_string()).map_err(serde_json::Error::custom)?,
         })
     }
-}
-
-fn without_managed_fields(text: &str) -> Result<String, serde_json::Error> {
-    let mut object = RawObject::parse(text)?;
-    if let Some(metadata) = object.get("metadata") {
-        let mut metadata = RawObject::parse(metadata.get())?;
-        metadata.remove("managedFields");
-        object.set("metadata", metadata.to_raw());
-    }
-    Ok(object.to_string())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
 use self::spec::RawSpec;
-use crate::decode::{RawMeta, or_default};
+use crate::decode::{RawMeta, or_default, remove_managed_fields};
 
 pub use selector::SetSelector;
 pub use spec::{
@@ -160,11 +160,7 @@ impl Text {
             Some(status) => serde_json::from_str(status.get())?,
             None => None,
         };
-        if let Some(metadata) = object.remove("metadata") {
-            let mut metadata = RawObject::parse(metadata.get())?;
-            metadata.remove("managedFields");
-            object.set("metadata", metadata.to_raw());
-        }
+        remove_managed_fields(&mut object)?;
         for (member, value) in [("apiVersion", API_VERSION), ("kind", KIND)] {
             object.set(member, to_raw(&Value::from(value)));
         }
