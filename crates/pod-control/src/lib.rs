@@ -38,7 +38,7 @@ mod upstream;
 
 pub use error::Error;
 pub use identity::Ordinal;
-pub use live_set_check::LiveSetCheck;
+pub use live_set_check::{LiveSetCheck, Turn};
 pub use new_pod::NewPod;
 #[cfg(any(test, feature = "testing"))]
 pub use object_manager::MockObjectManager;

@@ -308,14 +308,17 @@ impl StatefulPodControl for RealStatefulPodControl {
         pod: &Pod,
         live_set: &LiveSetCheck,
     ) -> Result<(), Error> {
-        if set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
+        let takes_claims =
+            set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
+        let _turn = if takes_claims {
             let passed = live_set.passes(&*self.objects, set).await;
-            let _turn = passed.map_err(|reason| Error::DeleteWithClaims {
+            Some(passed.map_err(|reason| Error::DeleteWithClaims {
                 pod: pod.name.to_string(),
                 reason,
-            })?;
-            return self.delete_stateful_pod(set, pod).await;
-        }
+            })?)
+        } else {
+            None
+        };
         self.delete_stateful_pod(set, pod).await
     }
 
