@@ -4,6 +4,7 @@ pub mod case;
 pub mod controller;
 pub mod fuzz;
 mod members;
+mod ordinary;
 mod program;
 pub mod server_side;
 pub mod stage;

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::case::{Case, Step};
+use super::ordinary::ordinary_set;
 use super::program::Program;
 use super::stage::Stage;
 use crate::report::Verdict;
@@ -17,10 +18,10 @@ use rules::Rule;
 
 /// How long ordinary sets may take, to get their pods and to be scaled.
 const PROBE_TIME: Duration = Duration::from_secs(1);
-/// How long that may take in real time, as computing takes none of the paused one. A debug build on
-/// a machine with other work only notices what is out of all proportion.
+/// How long that may take in real time: computing takes no paused time. In a debug build, and beside
+/// other work, only a gross delay is noticed.
 const PROBE_REAL_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
-/// A controller that is still creating pods is looked at after so many of them.
+/// The number of created pods after which a controller counts as endless and is looked at.
 const ENDLESS_PODS: usize = 1_500;
 
 /// How a controller comes to see the objects.
@@ -87,7 +88,7 @@ async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Optio
         () = stage.pods_created(&namespace, "", ENDLESS_PODS) => true,
     };
     let left = Left::read(&stage, &namespace).await?;
-    // What follows is after what is compared.
+    // The probe adds objects, so the case is read before it.
     let mut differences = probe(&stage, &[&elsewhere, &namespace]).await?;
     differences.extend(program.faults());
     let rule = rules::judge(case, record, &left, is_endless, &mut differences);
@@ -123,29 +124,11 @@ async fn put(case: &Case, stage: &Stage) -> anyhow::Result<()> {
 /// The name of the ordinary sets, which no recorded object has.
 const ORDINARY: &str = "ordinary-neighbour";
 
-/// Creates an ordinary set in each namespace, then scales them; tells what of it isn't done within a
-/// second.
+/// Creates an ordinary set in each namespace, then scales them. Returns one line for each step that
+/// isn't done within a second.
 async fn probe(stage: &Stage, namespaces: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut differences = Vec::new();
-    let labels = json!({"app": ORDINARY});
-    let set = json!({
-        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": ORDINARY},
-        "spec": {
-            "replicas": 1, "serviceName": "s", "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "c", "image": "i"}]},
-            },
-            "volumeClaimTemplates": [{
-                "metadata": {"name": "data"},
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "resources": {"requests": {"storage": "1Gi"}},
-                },
-            }],
-        },
-    });
+    let set = ordinary_set(ORDINARY, 1);
     let path = |namespace| format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
     for namespace in namespaces {
         stage.write("POST", &path(namespace), &set).await?;
@@ -160,7 +143,8 @@ async fn probe(stage: &Stage, namespaces: &[&str]) -> anyhow::Result<Vec<String>
     Ok(differences)
 }
 
-/// Waits until the ordinary set of each namespace has so many pods; tells which has not in time.
+/// Waits until the ordinary set of each namespace has this number of pods. Returns one line for each
+/// set that has fewer after a second.
 async fn pods_within(stage: &Stage, namespaces: &[&str], pods: usize) -> Vec<String> {
     let started = RealTime::now();
     let prefix = &format!("{ORDINARY}-");

@@ -152,8 +152,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until so many pods were created whose names begin so, in a namespace, or in all if
-    /// that is empty.
+    /// Waits until `pods` pods whose names begin with `prefix` were created in a namespace, or in
+    /// all namespaces if it is empty.
     pub async fn pods_created(&self, namespace: &str, prefix: &str, pods: usize) {
         let client = RestClient::new(self.plane.client());
         let options = WatchOptions {

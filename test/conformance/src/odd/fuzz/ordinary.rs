@@ -7,6 +7,7 @@ use anyhow::ensure;
 use bytes::Bytes;
 use serde_json::json;
 
+use crate::odd::ordinary::ordinary_set;
 use crate::odd::stage::Stage;
 
 /// How long it may take until a new or scaled set has its pods.
@@ -43,25 +44,7 @@ impl<'a> Ordinary<'a> {
     ///
     /// The pods don't come in time.
     pub(super) async fn create(&self, replicas: usize) -> anyhow::Result<()> {
-        let labels = json!({"app": self.name});
-        let set = json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": self.name},
-            "spec": {
-                "replicas": replicas, "serviceName": "s", "podManagementPolicy": "Parallel",
-                "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {"containers": [{"name": "c", "image": "i"}]},
-                },
-                "volumeClaimTemplates": [{
-                    "metadata": {"name": "data"},
-                    "spec": {
-                        "accessModes": ["ReadWriteOnce"],
-                        "resources": {"requests": {"storage": "1Gi"}},
-                    },
-                }],
-            },
-        });
+        let set = ordinary_set(self.name, replicas);
         self.stage.write("POST", &self.sets(), &set).await?;
         self.wait(replicas).await
     }
