@@ -18,6 +18,7 @@ pub mod mutants;
 pub mod panics;
 pub mod parity;
 pub mod paths;
+pub mod plain_english;
 pub mod reachable;
 pub mod repository;
 pub mod source;

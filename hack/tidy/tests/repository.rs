@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    mutants, panics, parity, paths, reachable,
+    mutants, panics, parity, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -123,6 +123,11 @@ fn pages_have_one_title_and_links_that_work() {
         &repository.with_extension("md"),
         &repository.paths,
     ));
+}
+
+#[test]
+fn prose_is_plain_english() {
+    assert_clean(&plain_english::check(&repository().files));
 }
 
 #[test]
