@@ -1,4 +1,4 @@
-# What one does with this repository. Needs a Rust toolchain and nothing else.
+# Development commands. Most targets need only a Rust toolchain.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -17,13 +17,13 @@ CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
 CRATES := $(wildcard crates/*)
 
-# A target whose content has not landed says so and fails.
+# Fails a target that is not implemented yet.
 empty = echo 'make $@: $(1)' >&2; exit 1
 
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
 	check-embedding deny install-deny sbom bench simulate fuzz fuzz-controller repeat mutants fmt
 
-help: ## Show what there is to make
+help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 run: build ## Start a control plane and the controller, apply MANIFEST=file, show the pods
@@ -35,7 +35,7 @@ build:
 		-p kube-test-control-plane --features kube-test-control-plane/cli
 
 # The end-to-end tests start the shipped binaries.
-test: build ## Run all tests; with cargo-nextest where it is installed
+test: build ## Run all tests, with cargo-nextest if installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --workspace --features kube-test-control-plane/cli --locked; \
 	else \
@@ -44,31 +44,31 @@ test: build ## Run all tests; with cargo-nextest where it is installed
 	fi
 	@$(CARGO) test --workspace --locked --doc
 
-test-integration: ## Run the whole controller, upstream's cases and ours, against the API server that the environment chooses
+test-integration: ## Test the whole controller against the API server selected by the environment
 	@CARGO='$(CARGO)' hack/test-integration.sh
 
-# The sessions need $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30. The Python client
-# needs the package kubernetes in $PYTHON, else in python3.
-test-e2e: build ## Run the end-to-end tests, with the shipped binaries, kubectl and the Python client
+# kubectl: $KUBECTL, else kubectl.1.32, else kubectl, at least 1.30. The Python client needs the package
+# kubernetes in $PYTHON, else in python3.
+test-e2e: build ## Run the end-to-end tests with the shipped binaries, kubectl and the Python client
 	@$(CARGO) test --locked -p e2e --features kubectl,python
 
-test-helm: ## Compare the chart as helm renders it, of HELM or on the path, with what the tests take
+test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, else helm)
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
 
-test-stand-ins: build ## Run test-integration as against a real API server, over programs in its place
+test-stand-ins: build ## Run test-integration against stand-ins for a real API server
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
-soak: build ## Kill, pause and restart the leader of two instances during roll-outs, for SOAK_SECONDS (300)
+soak: build ## Kill, pause and restart the leader of two instances during rollouts, for SOAK_SECONDS (300)
 	@$(CARGO) test --locked -p e2e --features soak --test binaries -- --nocapture \
 		leader_election::soak
 
-lint: ## Formatting, clippy, documentation, each crate alone, the embedding example
+lint: ## Check formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding
 
-# A crate that compiles in the workspace may still lack a feature that another one switches on.
+# Finds crates that rely on a dependency's feature enabled only by another crate.
 check-crates:
 	@for crate in $(CRATES); do \
 		$(CARGO) check --manifest-path $$crate/Cargo.toml --all-targets --locked --quiet; \
@@ -81,16 +81,16 @@ install-deny:
 	@$(CARGO) deny --version >/dev/null 2>&1 || \
 		$(CARGO) install --quiet --locked cargo-deny@$(DENY_VERSION) --no-default-features --root $(TOOLS)
 
-# The database of advisories is another repository's: a machine that can't have it says so.
+# Advisories need a database from another repository; without access they are skipped.
 deny: install-deny ## Check licences, sources and advisories of all dependencies with cargo-deny
 	@$(CARGO) deny --locked --config .deny.toml check --hide-inclusion-graph bans licenses sources
 	@if $(CARGO) deny --locked --config .deny.toml fetch db >/dev/null 2>&1; then \
 		$(CARGO) deny --locked --config .deny.toml check --disable-fetch advisories; \
 	else \
-		echo 'make deny: advisories are not checked, their database is not to be had here'; \
+		echo 'make deny: advisories skipped: cannot download their database'; \
 	fi
 
-# One file for the program, beside its manifest's name, with every crate that is built into it.
+# One file with every crate built into the program.
 sbom: ## Write the program's software bill of materials (CycloneDX) to target/sbom
 	@$(CARGO) cyclonedx --version >/dev/null 2>&1 || \
 		$(CARGO) install --quiet --locked cargo-cyclonedx@$(CYCLONEDX_VERSION) --root $(TOOLS)
@@ -118,13 +118,13 @@ else
 	@$(call empty,the simulation has not landed yet)
 endif
 
-fuzz: ## Send the test control plane what no client would, for FUZZ_SECONDS (600)
+fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
 
-fuzz-controller: ## Show the controller odd objects beside ordinary sets, for FUZZ_SECONDS (600)
+fuzz-controller: ## Serve odd objects beside ordinary sets to the controller, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p conformance --example fuzz_controller
 
-# Which tests depend on what ran before or beside them? Needs cargo-nextest.
+# Finds tests that depend on each other. Needs cargo-nextest.
 repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 threads each
 	@for threads in 1 2 8; do \
 		for run in $$(seq $(REPEATS)); do \
@@ -136,11 +136,11 @@ repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 thread
 	done
 
 # Takes hours: the sample needs cargo-mutants.
-mutants: ## Make mistakes on purpose and tell which ones the tests don't notice
+mutants: ## Inject bugs and list those that the tests do not catch
 	@CARGO='$(CARGO)' hack/mutants.sh made
 	@CARGO='$(CARGO)' hack/mutants.sh sample
 
-fmt: ## Format the code, rewrite the README's status line, the upstream map and the list of flags
+fmt: ## Format the code; rewrite the README's status line, the upstream map and the flags
 	@$(CARGO) fmt --all
 	@$(CARGO) run --locked --quiet -p tidy
 	@$(CARGO) run --locked --quiet -p statefulset-controller-manager -- --generate=markdown \

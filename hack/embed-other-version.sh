@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Checks what docs/embedding.md promises: in a package of its own, outside of the workspace, with
-# the page's dependencies and nothing else, but another version of Kubernetes, the page's code and
-# the embedding example compile.
+# Compiles the code of docs/embedding.md and the embedding example with another Kubernetes version,
+# in a package outside the workspace with only the page's dependencies.
 #
-#   hack/embed-other-version.sh [FEATURE]    FEATURE is v1_34 unless said otherwise
+#   hack/embed-other-version.sh [FEATURE]    default: v1_34
 #
-# The workspace's Cargo.lock is used, so nothing is fetched where the workspace has been built.
+# It uses the workspace's Cargo.lock, so it downloads nothing after a build of the workspace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,8 +15,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 package=$target/embed-other-version
 page=docs/embedding.md
 
-# The blocks of a language on the page; each Rust block is a module, without the lines that the
-# page doesn't show.
+# Prints the code blocks of a language; each Rust block becomes a module, without hidden lines.
 blocks() {
     awk -v language="$1" '
         $0 == "```" language { inside = 1; if (language == "rust") print "mod block" ++count " {"; next }
@@ -31,7 +29,7 @@ mkdir -p "$package/src"
 cp Cargo.lock "$package/Cargo.lock"
 cp crates/controller/examples/embed.rs "$package/src/main.rs"
 {
-    echo '//! The code of the page, of which nothing is called.'
+    echo '//! The code of the page, never called.'
     echo '#![allow(dead_code)]'
     blocks rust
 } >"$package/src/lib.rs"
@@ -48,19 +46,19 @@ resolver = "3"
 
 END
     blocks toml | sed "s|…/crates|$root/crates|; s|\"v1_[0-9]*\"|\"$version\"|"
-    echo 'anyhow = "1" # of the example alone'
+    echo 'anyhow = "1" # only for the example'
 } >"$package/Cargo.toml"
 
 for needed in "$version" "$root/crates/controller" prometheus; do
     grep -q "$needed" "$package/Cargo.toml" || {
-        echo "$page: its dependencies don't name $needed" >&2
+        echo "$page: its dependencies lack $needed" >&2
         exit 1
     }
 done
-grep -q '^mod block' "$package/src/lib.rs" || { echo "$page: no code" >&2; exit 1; }
+grep -q '^mod block' "$package/src/lib.rs" || { echo "$page: no Rust code blocks" >&2; exit 1; }
 
 cd "$package"
-# Cargo has to add the package to the lock, and looks for newer versions then unless it is offline.
+# Adding the package to the lock makes Cargo look for newer versions, unless it is offline.
 offline=--offline
 "$cargo" metadata --offline --format-version=1 >/dev/null 2>&1 || offline=
 "$cargo" check --quiet $offline --target-dir "$target"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes mistakes on purpose, one at a time, and tells which of them the tests notice.
+# Injects bugs, one at a time, and lists those that the tests catch.
 #
-#   hack/mutants.sh made [NAME…]   those kept in hack/mutants, all of them unless named
-#   hack/mutants.sh sample [SIZE]  a sample of what cargo-mutants thinks of, 150 unless said
-#                                  otherwise; SEED=n draws another one
+#   hack/mutants.sh made [NAME…]   the patches in hack/mutants, by default all of them
+#   hack/mutants.sh sample [SIZE]  a sample of the mutants of cargo-mutants, by default 150;
+#                                  SEED=n draws another sample
 #
-# A mistake is a patch, under what it stands for and the packages whose tests must notice it. The
-# work is done on a copy of what git tracks, in target/mutants; the results of builds are shared.
+# A patch begins with a description and the packages whose tests must catch it. The script works on
+# a copy of the tracked files in target/mutants, and shares the build results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ packages=(kube-apimachinery statefulset-client statefulset-controller-util state
 	statefulset-pod-control statefulset-set-control statefulset-controller
 	statefulset-controller-manager)
 
-# A mistake may keep a test from ending.
+# A mutant may make a test hang.
 timeout_seconds=300
 
 copy() {
@@ -29,12 +29,12 @@ copy() {
 	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory="$tree"
 }
 
-# The packages whose tests must notice the mistakes of these patches.
+# Prints the packages whose tests must catch these patches.
 packages_of() {
 	sed -n 's/^Tests: //p' "$@" | tr ' ' '\n' | sort -u
 }
 
-# In the copy: whether the tests of the packages build, and whether they pass.
+# Builds, and runs, the tests of the packages in the copy.
 builds() {
 	"$cargo" test --quiet --locked --offline --tests --no-run "${@/#/--package=}" >"$work/log" 2>&1
 }
@@ -57,7 +57,7 @@ made() {
 	cd "$tree"
 	if ! builds "${needed[@]}" || ! pass "${needed[@]}"; then
 		cat "$work/log"
-		echo 'the tests fail without any mistake: mend them first' >&2
+		echo 'the tests fail without a mutant: fix them first' >&2
 		exit 1
 	fi
 	for patch in "${patches[@]}"; do
@@ -65,12 +65,12 @@ made() {
 		name=$(basename "$patch" .patch)
 		mapfile -t needed < <(packages_of "$patch")
 		if ! patch --quiet --strip=1 --fuzz=0 --forward <"$patch"; then
-			echo "$name: the patch no longer fits the code: renew it" >&2
+			echo "$name: the patch no longer applies: regenerate it" >&2
 			exit 1
 		fi
 		if ! builds "${needed[@]}"; then
 			cat "$work/log"
-			echo "$name: the mistake doesn't build: renew the patch" >&2
+			echo "$name: the mutant does not build: regenerate the patch" >&2
 			exit 1
 		fi
 		if pass "${needed[@]}"; then
@@ -85,11 +85,11 @@ made() {
 	[ "$survivors" -eq 0 ]
 }
 
-# The order is that of a hash of each name under the seed, so that a mistake that comes or goes
-# leaves the others in the sample. (cargo-mutants adds all fields that it leaves out of structs.)
+# Orders the mutants by a hash of the name under the seed, so that a new or removed one leaves the
+# others in the sample. (cargo-mutants also adds one mutant per omitted struct field.)
 sample() {
 	local size=${1:-150} listed chosen=() options=("${packages[@]/#/--package=}")
-	# What is there for tests only.
+	# Test code.
 	for path in fake.rs 'fake/**' 'testing/**' 'upstream/**'; do
 		options+=(--exclude "**/$path")
 	done
@@ -97,8 +97,8 @@ sample() {
 	while read -r name; do
 		chosen+=(--re "^$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$name")\$")
 	done < <(sort --random-sort --random-source=<(yes "${SEED:-1}") <<<"$listed" | head -n "$size")
-	# The build's results can't be shared with a tree that another tool copies.
-	# Without its features a package lacks what a mistake is made in.
+	# cargo-mutants copies the tree elsewhere, so it cannot share the build results.
+	# Some mutants are in code behind a feature.
 	env -u CARGO_TARGET_DIR "$cargo" mutants "${options[@]}" "${chosen[@]}" --all-features \
 		--no-shuffle --output "$work" --timeout 120 -- --tests
 }

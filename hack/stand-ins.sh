@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the suites as they run against a real API server, with the test control plane in its place: as
-# the kube-apiserver of KUBEBUILDER_ASSETS, and as an existing cluster. They live in real time then,
-# so of upstream's tests these are all integration tests, but of the e2e tests a few. The tests that
-# need the embedded control plane must leave themselves out, all of them and no other.
+# Runs the suites with the test control plane as a stand-in for a real API server: once as the
+# kube-apiserver of KUBEBUILDER_ASSETS, once as an existing cluster. Both use real time, so only a few
+# of the e2e tests run, beside all integration tests. Exactly the tests that need the embedded control
+# plane must skip themselves.
 #
-#   hack/stand-ins.sh    BINARIES=folder holds the built programs, target/debug unless said otherwise
+#   hack/stand-ins.sh    BINARIES=folder with the built programs, default: target/debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,14 +28,14 @@ run_tests() {
 	local expected
 	expected=$(grep --recursive --no-filename 'embedded_only!(' test/integration/tests | wc -l)
 	if [ "$(tail -n 1 "$folder/output")" != "$expected tests were left out: they need the embedded control plane" ]; then
-		echo "$expected tests say that they need the embedded control plane; others were left out" >&2
+		echo "expected $expected skipped tests, those with embedded_only!" >&2
 		exit 1
 	fi
 }
 
 echo '== as kube-apiserver and etcd'
 mkdir "$folder/bin"
-# Hands on those flags of kube-apiserver that the program has too, and runs no actors.
+# Passes on the flags of kube-apiserver that the program has too, and runs no actors.
 cat >"$folder/bin/kube-apiserver" <<EOF
 #!/bin/sh
 for flag in "\$@"; do

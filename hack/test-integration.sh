@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the integration tests, and upstream's e2e tests, against the API server that the environment
-# chooses, and counts the tests that leave themselves out there.
+# Runs the integration tests and upstream's e2e tests against the API server selected by the
+# environment, and counts the tests that skip themselves there.
 #
-#   hack/test-integration.sh [FILTER…]   with filters only upstream's tests of these names run
+#   hack/test-integration.sh [FILTER…]   limits upstream's tests to these names
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ cargo=${CARGO:-cargo}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Each test that is left out says so in a line of its own on standard error.
+# Each skipped test prints one line to standard error.
 run() {
 	{ "$cargo" test --locked "$@" 2>&1 >&3 | tee -a "$log" >&2; } 3>&1
 }

@@ -1,11 +1,11 @@
-//! Files stay small enough to be read in one go.
+//! Limits on the length of Rust files.
 
 use crate::{Findings, repository::SourceFile};
 
-/// Most lines of a source file, tests aside. The aim is 400.
+/// Maximum lines of a source file without tests. The target is 400.
 const FILE_LINES_MAX: usize = 600;
 
-/// Most lines of a `lib.rs`, which says what the crate is and lists its modules.
+/// Maximum lines of a `lib.rs`, which describes the crate and lists its modules.
 const LIB_LINES_MAX: usize = 60;
 
 /// Checks the length of every Rust file.
@@ -25,13 +25,14 @@ fn check_file(file: &SourceFile) -> Option<String> {
     let lines = lines_without_tests(&file.text);
     (lines > max).then(|| {
         format!(
-            "{}: {lines} lines without its tests; split it, {max} is the most",
+            "{}: {lines} lines without its tests; split it, the limit is {max}",
             file.path
         )
     })
 }
 
-/// Whether a file holds nothing but tests: `tests.rs`, `x_tests.rs`, or anything in a `tests` folder.
+/// Returns true for a file with only tests: `tests.rs`, `x_tests.rs`, or anything in a `tests`
+/// folder.
 pub fn is_test_file(path: &str) -> bool {
     path.split('/').any(|part| part == "tests")
         || path.ends_with("/tests.rs")
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_file_is_found_and_its_tests_are_not_counted() {
+    fn long_files_are_found_without_counting_tests() {
         let code = "fn f() {}\n";
         let long = SourceFile::new("a/src/x.rs", &code.repeat(601));
         assert_eq!(check(&[long]).len(), 1);
@@ -72,11 +73,11 @@ mod tests {
     }
 
     #[test]
-    fn a_lib_rs_with_code_in_it_is_found() {
+    fn long_lib_rs_is_found() {
         let file = SourceFile::new("a/src/lib.rs", &"fn f() {}\n".repeat(61));
         assert_eq!(
             check(&[file]),
-            ["a/src/lib.rs: 61 lines without its tests; split it, 60 is the most"]
+            ["a/src/lib.rs: 61 lines without its tests; split it, the limit is 60"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Dependencies of the workspace's own packages point one way.
+//! Direction of the dependencies between the workspace's packages.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
     metadata::{Metadata, Package},
 };
 
-/// The crates from left to right: each may depend on those before it, never on one after it.
+/// The crates from left to right: each may depend only on crates before it.
 pub const ARROW: [&str; 8] = [
     "kube-apimachinery",
     "statefulset-client",
@@ -20,14 +20,14 @@ pub const ARROW: [&str; 8] = [
     "statefulset-controller-manager",
 ];
 
-/// Knows nothing of StatefulSet logic, and stands under `[dev-dependencies]` only.
+/// Contains no StatefulSet logic; allowed only in `[dev-dependencies]`.
 const TEST_CONTROL_PLANE: &str = "kube-test-control-plane";
 
-/// The public registry as lock files name it.
+/// The public registry's name in lock files.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Checks names and directions of the packages under `crates/`, and that every package from
-/// outside comes from the public registry.
+/// Checks names and dependencies of the packages under `crates/`, and the registry of every foreign
+/// package.
 pub fn check(metadata: &Metadata) -> Findings {
     let members = metadata.members();
     let mut findings = Findings::new();
@@ -45,10 +45,7 @@ pub fn check(metadata: &Metadata) -> Findings {
             .as_deref()
             .is_some_and(|source| source != REGISTRY)
         {
-            findings.push(format!(
-                "{}: comes from elsewhere than the public registry",
-                package.name
-            ));
+            findings.push(format!("{}: is not from the public registry", package.name));
         }
     }
     findings
@@ -114,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_may_use_those_to_its_left_and_the_control_plane_in_tests() {
+    fn crates_may_use_the_left_and_the_control_plane_in_tests() {
         let history = package(
             "statefulset-history",
             &[
@@ -127,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_must_not_use_one_to_its_right_not_even_in_tests() {
+    fn crates_must_not_use_the_right_even_in_tests() {
         let history = package(
             "statefulset-history",
             &[("statefulset-set-control", Some("dev"))],
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shipped_crate_must_not_use_the_control_plane_or_a_test_package() {
+    fn shipped_crates_must_not_use_test_packages() {
         let mut metadata = workspace(package(
             "statefulset-controller",
             &[(TEST_CONTROL_PLANE, None), ("conformance", Some("dev"))],
@@ -158,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_control_plane_must_not_use_stateful_set_logic() {
+    fn control_plane_must_not_use_stateful_set_logic() {
         let plane = package(
             TEST_CONTROL_PLANE,
             &[
@@ -173,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_crate_and_a_git_dependency_are_found() {
+    fn renamed_crates_and_git_dependencies_are_found() {
         let mut metadata = workspace(package("statefulset-history", &[]));
         metadata
             .packages
@@ -186,7 +183,7 @@ mod tests {
             check(&metadata),
             [
                 "crates/client: its package must be named statefulset-client",
-                "fork: comes from elsewhere than the public registry",
+                "fork: is not from the public registry",
             ]
         );
     }

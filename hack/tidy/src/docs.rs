@@ -1,4 +1,4 @@
-//! Markdown pages: one title each, links that lead somewhere, none that nobody links to.
+//! Markdown pages: one title each, no dead links, no page without a link to it.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
         for link in links(&file.text) {
             let target = resolve(&file.path, &link);
             if !known.contains(target.as_str()) {
-                findings.push(format!("{}: the link to {link} leads nowhere", file.path));
+                findings.push(format!("{}: dead link to {link}", file.path));
             }
             linked.insert(target);
         }
@@ -42,7 +42,7 @@ pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
     findings
 }
 
-/// The lines outside code fences.
+/// Lines outside code fences.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     text.lines().scan(false, |fenced, line| {
         let fence = line.trim_start().starts_with("```");
@@ -51,7 +51,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of links to files, without their fragments.
+/// Targets of links to files, without their fragments.
 fn links(text: &str) -> Vec<String> {
     prose(text)
         .flat_map(|line| line.split("](").skip(1))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_title_a_dead_link_and_a_lost_page_are_found() {
+    fn second_titles_dead_links_and_lost_pages_are_found() {
         let pages = [
             page("README.md", "# A\n# B\n[x](x.md)\n"),
             page("docs/b.md", "# B\n"),
@@ -113,7 +113,7 @@ mod tests {
             check_pages(&pages),
             [
                 "README.md: 2 titles; a page has one # line",
-                "README.md: the link to x.md leads nowhere",
+                "README.md: dead link to x.md",
                 "docs/b.md: no page links to it",
             ]
         );

@@ -1,8 +1,8 @@
-//! Test doubles are compiled for tests and for the `testing` feature only.
+//! Feature gates of test doubles.
 
 use crate::{Findings, repository::SourceFile};
 
-/// The one gate that fakes stand behind.
+/// The required gate of a fake.
 const GATE: &str = "#[cfg(any(test, feature = \"testing\"))]";
 
 /// Checks that the `mod` line of every `fake.rs` (or `fake_….rs`, `fakes.rs`) carries the gate.
@@ -25,7 +25,7 @@ pub fn check(files: &[SourceFile]) -> Findings {
     findings
 }
 
-/// The files that may declare the module at `path`.
+/// Files that may declare the module at `path`.
 fn parents(path: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     vec![
@@ -35,7 +35,7 @@ fn parents(path: &str) -> Vec<String> {
     ]
 }
 
-/// Whether `text`, if it declares `module`, does so under the gate; or stands under it altogether.
+/// Returns false if `text` declares `module` without the gate.
 fn gated(text: &str, module: &str) -> bool {
     let inner = GATE.replacen('#', "#!", 1);
     if text.contains(&inner) {
@@ -72,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gated_fake_passes() {
+    fn gated_fakes_pass() {
         let lib = format!("//! A.\n\n/// Doubles.\n{GATE}\npub mod fake;\nmod real;\n");
         assert_eq!(check(&crate_with(&lib)), Findings::new());
     }
 
     #[test]
-    fn a_fake_that_ships_is_found() {
+    fn shipped_fakes_are_found() {
         let lib = format!("//! A.\n{GATE}\nmod other;\npub mod fake;\n");
         assert_eq!(
             check(&crate_with(&lib)),

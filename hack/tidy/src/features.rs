@@ -1,4 +1,4 @@
-//! Features that must, and must not, be on: k8s-openapi's version, `serde_json`'s, test doubles.
+//! Required and forbidden features: k8s-openapi's version, `serde_json`'s, test doubles.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::{
 
 const K8S_OPENAPI: &str = "k8s-openapi";
 
-/// Libraries leave the API version to whoever links them, and pick one for their own tests;
-/// binaries and the packages under `test/` pick one.
+/// Checks that libraries name an API version only for their tests, and that binaries and the
+/// packages under `test/` name one.
 pub fn check_api_version(metadata: &Metadata, root: &Path) -> Findings {
     let mut findings = Findings::new();
     for (name, package) in metadata.members() {
@@ -50,8 +50,8 @@ fn picks_version(package: &Package, dev: bool) -> bool {
         .any(|feature| feature.starts_with("v1_") || feature == "latest" || feature == "earliest")
 }
 
-/// Revision bytes depend on sorted keys and plain numbers: nothing in the workspace may switch on
-/// `preserve_order` or `arbitrary_precision`, and raw values must be there.
+/// Checks that `preserve_order` and `arbitrary_precision` are off and `raw_value` is on. Revision
+/// bytes depend on sorted keys and plain numbers.
 pub fn check_serde_json(metadata: &Metadata) -> Findings {
     let mut findings = Findings::new();
     let ids: Vec<&str> = metadata
@@ -79,7 +79,8 @@ pub fn check_serde_json(metadata: &Metadata) -> Findings {
     findings
 }
 
-/// A shipped binary's normal graph (lines `name version features`) holds no test double.
+/// Checks that a shipped binary's normal graph (lines `name version features`) contains no test
+/// double.
 pub fn check_binary_graph(binary: &str, graph: &str) -> Findings {
     let mut findings = Findings::new();
     for line in graph.lines() {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_leaves_the_version_open_and_a_binary_picks_one() {
+    fn open_libraries_and_versioned_binaries_pass() {
         let root = Path::new("/r");
         let library = member(
             "crates/p",
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_picks_a_version_and_a_test_package_that_does_not_are_found() {
+    fn versioned_libraries_and_open_test_packages_are_found() {
         let root = Path::new("/r");
         let library = member("crates/p", "lib", &[(None, &["latest"])]);
         assert_eq!(check_api_version(&library, root).len(), 2);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn serde_json_with_preserved_order_or_without_raw_values_is_found() {
+    fn wrong_serde_json_features_are_found() {
         let metadata = Metadata {
             packages: vec![Package {
                 id: "j".to_owned(),
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn values_sort_their_keys_and_keep_no_number_text() {
+    fn values_sort_keys_and_drop_number_text() {
         let value: serde_json::Value =
             serde_json::from_str(r#"{"b":1,"a":1e1}"#).expect("the text is JSON");
         assert_eq!(value.to_string(), r#"{"a":10.0,"b":1}"#);
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_double_in_a_binary_is_found() {
+    fn test_doubles_in_binaries_are_found() {
         let graph = "statefulset-history v0.1.0 (crates/history) testing (*)\nmockall v0.15.0 \n\
                      serde v1.0.0 default,testing\n";
         assert_eq!(

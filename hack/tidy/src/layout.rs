@@ -1,11 +1,11 @@
-//! The folders are those of the design: nothing missing, nothing beside them.
+//! The fixed folders of the repository.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::Findings;
 
-/// Everything that the top level holds.
+/// Every entry of the top level.
 const TOP_LEVEL: [&str; 18] = [
     ".cargo",
     ".ci",
@@ -40,7 +40,7 @@ pub const CRATES: [(&str, &str); 9] = [
     ("test-control-plane", "kube-test-control-plane"),
 ];
 
-/// The folders of `test/`; `vectors` holds data, the others are packages.
+/// The folders of `test/`; `vectors` contains data, the others are packages.
 const TEST_FOLDERS: [&str; 5] = ["conformance", "e2e", "integration", "simulation", "vectors"];
 
 /// Compares the paths of all files with the fixed layout.
@@ -65,9 +65,9 @@ pub fn check(paths: &[String]) -> Findings {
         extension.is_some_and(|extension| extension == "orig" || extension == "rej")
     };
     for path in paths.iter().filter(left_behind) {
-        findings.push(format!("{path}: a patch left it behind"));
+        findings.push(format!("{path}: delete this leftover of a patch"));
     }
-    // In tests/ a module that several tests share must be a mod.rs, or it would be a test itself.
+    // In tests/ a shared module must be a mod.rs; otherwise Cargo takes it for a test.
     for path in paths
         .iter()
         .filter(|path| path.ends_with("/mod.rs") && !path.contains("/tests/"))
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_of_the_design_passes() {
+    fn fixed_layout_passes() {
         assert_eq!(check(&complete()), Findings::new());
     }
 
     #[test]
-    fn a_stray_top_level_file_a_missing_crate_and_a_mod_rs_are_found() {
+    fn stray_files_missing_crates_and_mod_rs_are_found() {
         let mut paths = complete();
         paths.retain(|path| !path.starts_with("crates/history/"));
         paths.extend(
@@ -146,7 +146,7 @@ mod tests {
             [
                 "the top level: notes.txt does not belong here",
                 "crates: history is missing",
-                "crates/client/src/lib.rs.orig: a patch left it behind",
+                "crates/client/src/lib.rs.orig: delete this leftover of a patch",
                 "crates/client/src/queue/mod.rs: name the file after its module and drop mod.rs",
             ]
         );

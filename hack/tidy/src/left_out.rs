@@ -1,13 +1,14 @@
-//! Integration tests that need the embedded control plane say so, so that they are left out where the
-//! environment chooses a real API server.
+//! Markers of integration tests that need the embedded control plane.
+//!
+//! Such tests skip themselves if the environment selects a real API server.
 
 use crate::{Findings, repository::SourceFile};
 
-/// Where these tests are.
+/// Folder of these tests.
 const FOLDER: &str = "test/integration/tests/";
-/// Tests of a folder that start an embedded control plane of their own wherever they run.
+/// Folder of tests that always start an embedded control plane.
 const ALWAYS_EMBEDDED: &str = "test/integration/tests/api_server/";
-/// What a real API server can't do.
+/// Calls that a real API server does not support.
 const NEEDS: [&str; 4] = [".faults()", ".mark()", ".plane()", ".audit()"];
 
 /// Finds tests that would fail on a real API server.
@@ -29,7 +30,7 @@ pub fn check(files: &[SourceFile]) -> Findings {
                     .nth(1)
                     .and_then(|rest| rest.split('(').next());
                 findings.push(format!(
-                    "{}: {} calls {need}, which a real API server can't do: begin it with embedded_only!",
+                    "{}: {} calls {need}, unsupported by a real API server: begin it with embedded_only!",
                     file.path,
                     name.unwrap_or("a test")
                 ));
@@ -50,14 +51,14 @@ mod tests {
     const TEST: &str = "#[tokio::test]\nasync fn a_b() {\n    stage.faults();\n}\n";
 
     #[test]
-    fn a_test_that_needs_faults_must_say_so() {
+    fn unmarked_tests_with_faults_are_found() {
         let found = check(&[SourceFile::new("test/integration/tests/x/a.rs", TEST)]);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("a_b calls .faults()"), "{found:?}");
     }
 
     #[test]
-    fn other_tests_and_other_folders_pass() {
+    fn marked_tests_and_other_folders_pass() {
         let said = TEST.replace(
             "    stage",
             "    integration::embedded_only!(\"x\");\n    stage",

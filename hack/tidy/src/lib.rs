@@ -2,8 +2,8 @@
 //!
 //! Every check is a pure function from collected inputs ([`repository`] reads the files,
 //! [`metadata`] asks Cargo) to a list of findings, one line each; an empty list is a pass.
-//! `tests/repository.rs` runs all of them over this repository, and each module shows in a test
-//! of its own that it notices what it is there for.
+//! `tests/repository.rs` runs all of them over this repository; each module's unit tests prove that
+//! it finds violations.
 
 pub mod budgets;
 pub mod dependencies;
@@ -18,6 +18,7 @@ pub mod mutants;
 pub mod panics;
 pub mod parity;
 pub mod paths;
+pub mod plain_english;
 pub mod reachable;
 pub mod repository;
 pub mod source;
@@ -27,5 +28,5 @@ pub mod test_functions;
 pub mod upstream_map;
 pub mod upstream_rows;
 
-/// What a check found: one line each, `where: what is wrong and what to do`.
+/// Violations, one line each: `place: violation and remedy`.
 pub type Findings = Vec<String>;

@@ -1,4 +1,4 @@
-//! Every package carries a permissive licence; the list stands in `.deny.toml`.
+//! Licences of all packages, against the list in `.deny.toml`.
 
 use std::collections::BTreeSet;
 
@@ -40,8 +40,8 @@ pub fn allow_list(deny_toml: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether an SPDX expression can be met with allowed licences alone. `AND` binds tighter than
-/// `OR`, `/` is an old spelling of `OR`, and `X WITH Y` is a licence of its own.
+/// Returns true if allowed licences satisfy an SPDX expression. `AND` binds tighter than `OR`, `/`
+/// is an old spelling of `OR`, and `X WITH Y` is a separate licence.
 fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression
         .replace('/', " OR ")
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_that_of_the_licenses_table() {
+    fn allow_list_comes_from_the_licenses_table() {
         assert_eq!(
             allowed().into_iter().collect::<Vec<_>>(),
             ["Apache-2.0", "Apache-2.0 WITH LLVM-exception", "ISC", "MIT"]
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_are_read_with_spdx_precedence() {
+    fn expressions_have_spdx_precedence() {
         let cases = [
             ("MIT", true),
             ("GPL-3.0", false),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_without_or_with_a_forbidden_licence_is_found() {
+    fn missing_and_forbidden_licences_are_found() {
         let package = |name: &str, license: Option<&str>| Package {
             name: name.to_owned(),
             license: license.map(str::to_owned),

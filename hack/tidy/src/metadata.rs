@@ -1,16 +1,16 @@
-//! Asks Cargo about the packages and their dependencies.
+//! Packages and dependencies, as reported by Cargo.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use anyhow::Context as _;
 use serde::Deserialize;
 
-/// What `cargo metadata` says, cut to what the checks read.
+/// The part of `cargo metadata` that the checks use.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Metadata {
-    /// Every package of the graph, the workspace's own ones included.
+    /// Every package of the graph, including the workspace's.
     pub packages: Vec<Package>,
-    /// Ids of the workspace's own packages.
+    /// Ids of the workspace's packages.
     pub workspace_members: Vec<String>,
     /// The resolved graph.
     pub resolve: Resolve,
@@ -23,22 +23,22 @@ pub struct Package {
     pub id: String,
     /// Name on the registry or in the workspace.
     pub name: String,
-    /// Where it comes from; none for the workspace's own packages.
+    /// Source; `None` for the workspace's packages.
     #[serde(default)]
     pub source: Option<String>,
-    /// SPDX expression, where one is declared.
+    /// Declared SPDX expression.
     #[serde(default)]
     pub license: Option<String>,
     /// Path of its manifest.
     #[serde(default)]
     pub manifest_path: String,
-    /// What it declares to depend on.
+    /// Declared dependencies.
     #[serde(default)]
     pub dependencies: Vec<Dependency>,
     /// Libraries, binaries, tests, examples.
     #[serde(default)]
     pub targets: Vec<Target>,
-    /// Declared features and what each switches on.
+    /// Declared features with the features that each enables.
     #[serde(default)]
     pub features: BTreeMap<String, Vec<String>>,
 }
@@ -54,7 +54,7 @@ impl Package {
             })
     }
 
-    /// Whether it has a library target.
+    /// Returns true for a package with a library target.
     pub fn is_library(&self) -> bool {
         self.targets
             .iter()
@@ -70,13 +70,13 @@ pub struct Dependency {
     /// `None` for `[dependencies]`, else `dev` or `build`.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Features asked for.
+    /// Requested features.
     #[serde(default)]
     pub features: Vec<String>,
 }
 
 impl Dependency {
-    /// Whether it stands under `[dev-dependencies]`.
+    /// Returns true for a dev-dependency.
     pub fn is_dev(&self) -> bool {
         self.kind.as_deref() == Some("dev")
     }
@@ -103,16 +103,16 @@ pub struct Resolve {
 pub struct Node {
     /// The package's id.
     pub id: String,
-    /// Features switched on by anybody in the workspace.
+    /// Features enabled by any member of the workspace.
     #[serde(default)]
     pub features: Vec<String>,
 }
 
 impl Metadata {
-    /// Runs `cargo metadata` for the machine's own platform, with the lock file as it is.
+    /// Runs `cargo metadata` for the host platform, with the lock file unchanged.
     ///
     /// # Errors
-    /// Cargo fails or answers something unreadable.
+    /// Cargo fails, or its output is malformed.
     pub fn collect(root: &Path) -> anyhow::Result<Self> {
         let host = host_triple(root)?;
         let arguments = [
@@ -126,7 +126,7 @@ impl Metadata {
         serde_json::from_str(&output).context("read the output of cargo metadata")
     }
 
-    /// The workspace's own packages, by name.
+    /// The workspace's packages, by name.
     pub fn members(&self) -> BTreeMap<&str, &Package> {
         self.packages
             .iter()
@@ -136,11 +136,11 @@ impl Metadata {
     }
 }
 
-/// The normal dependency graph of one package as `name version features` lines, resolved for it
-/// alone (`cargo metadata` mixes in what other members switch on).
+/// The normal dependency graph of one package as `name version features` lines, resolved only for
+/// that package (`cargo metadata` adds the features enabled by other members).
 ///
 /// # Errors
-/// Cargo fails, for instance because there is no such package.
+/// Cargo fails, for example because the package does not exist.
 pub fn normal_graph(root: &Path, package: &str, features: &str) -> anyhow::Result<String> {
     let mut arguments = vec![
         "tree", "--locked", "-e", "normal", "--prefix", "none", "--format", "{p} {f}",
@@ -171,5 +171,5 @@ fn cargo(root: &Path, arguments: &[&str]) -> anyhow::Result<String> {
         arguments.join(" "),
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    String::from_utf8(output.stdout).context("cargo wrote something that is not UTF-8")
+    String::from_utf8(output.stdout).context("read cargo's output as UTF-8")
 }

@@ -1,10 +1,10 @@
-//! The mistakes of `hack/mutants` fit the code that they are made in.
+//! Applicability of the patches in `hack/mutants`.
 
 use crate::{Findings, repository::Repository};
 
 const FOLDER: &str = "hack/mutants/";
 
-/// Checks that the lines which each patch takes stand in its file.
+/// Checks that each file contains the lines that its patch replaces.
 pub fn check(repository: &Repository) -> Findings {
     let patches = repository.with_extension("patch");
     let ours = patches
@@ -14,13 +14,13 @@ pub fn check(repository: &Repository) -> Findings {
         let stale = stale_hunks(&patch.text, |path| Some(&repository.file(path)?.text));
         stale.into_iter().map(|why| {
             let path = &patch.path;
-            format!("{path}: {why}; make the patch anew with the code")
+            format!("{path}: {why}; regenerate the patch")
         })
     })
     .collect()
 }
 
-/// What of a patch doesn't fit; `text` is the content of a file.
+/// Reasons why a patch does not apply; `text` returns the content of a file.
 fn stale_hunks<'a>(patch: &str, text: impl Fn(&str) -> Option<&'a String>) -> Vec<String> {
     let mut stale = Vec::new();
     let mut hunks = 0;
@@ -28,23 +28,23 @@ fn stale_hunks<'a>(patch: &str, text: impl Fn(&str) -> Option<&'a String>) -> Ve
     for file in files.split("\n--- a/") {
         let (path, body) = file.split_once('\n').unwrap_or_default();
         let Some(text) = text(path) else {
-            stale.push(format!("there is no {path:?}"));
+            stale.push(format!("{path:?} does not exist"));
             continue;
         };
         for hunk in body.split("\n@@ ").skip(1) {
             hunks += 1;
             if !text.contains(&lines_before(hunk)) {
-                stale.push(format!("the lines that it changes are not in {path}"));
+                stale.push(format!("{path} lacks the replaced lines"));
             }
         }
     }
     if hunks == 0 && stale.is_empty() {
-        stale.push("it changes nothing".to_owned());
+        stale.push("it has no hunks".to_owned());
     }
     stale
 }
 
-/// The lines that a hunk is for, as they were.
+/// Context and removed lines of a hunk.
 fn lines_before(hunk: &str) -> String {
     let lines = hunk.lines().skip(1);
     let before = lines.filter_map(|line| line.strip_prefix([' ', '-']));
@@ -55,7 +55,7 @@ fn lines_before(hunk: &str) -> String {
 mod tests {
     use super::*;
 
-    const PATCH: &str = "What for.\n\nTests: a\n\n--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@ fn\n \
+    const PATCH: &str = "A bug.\n\nTests: a\n\n--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@ fn\n \
                          keep\n-old\n+new\n@@ -9 +9 @@\n-last\n";
 
     fn stale(text: &str) -> Vec<String> {
@@ -64,16 +64,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_have_changed_since_are_found() {
+    fn changed_lines_are_found() {
         assert_eq!(stale("keep\nold\n…\nlast\n"), [""; 0]);
         let found = stale("keep\nnew\n…\nlast\n");
-        assert_eq!(found, ["the lines that it changes are not in x.rs"]);
+        assert_eq!(found, ["x.rs lacks the replaced lines"]);
         assert_eq!(stale("").len(), 2);
     }
 
     #[test]
-    fn a_patch_of_nothing_and_one_of_a_file_that_is_gone_are_found() {
-        assert_eq!(stale_hunks(PATCH, |_| None), ["there is no \"x.rs\""]);
-        assert_eq!(stale_hunks("What for.\n", |_| None).len(), 1);
+    fn empty_patches_and_missing_files_are_found() {
+        assert_eq!(stale_hunks(PATCH, |_| None), ["\"x.rs\" does not exist"]);
+        assert_eq!(stale_hunks("A bug.\n", |_| None).len(), 1);
     }
 }

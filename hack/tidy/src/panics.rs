@@ -1,8 +1,8 @@
-//! Every crate that reads what a server sends forbids itself what can panic.
+//! Lints against panics in every crate that reads server data.
 
 use crate::{Findings, layout::CRATES, repository::SourceFile};
 
-/// What the root of such a crate begins with; clippy runs with warnings denied.
+/// Required lints of a crate's root; clippy denies warnings.
 const LINTS: &str = "#![cfg_attr(
     not(test),
     warn(
@@ -14,10 +14,10 @@ const LINTS: &str = "#![cfg_attr(
     )
 )]";
 
-/// A bug of the control plane stops a test, not a cluster.
+/// Exempt crate: a panic there stops a test, not a cluster.
 const EXCEPTION: &str = "test-control-plane";
 
-/// Finds crates whose root doesn't have the lints.
+/// Finds crates without the lints in their root.
 pub fn check(files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     for (folder, _) in CRATES.iter().filter(|(folder, _)| *folder != EXCEPTION) {
@@ -26,7 +26,7 @@ pub fn check(files: &[SourceFile]) -> Findings {
             |file: &&SourceFile| roots.contains(&file.path) && file.text.contains(LINTS);
         if !files.iter().any(|file| has_lints(&file)) {
             findings.push(format!(
-                "crates/{folder}: its root lacks the lints against panics, copy them from another crate"
+                "crates/{folder}: its root lacks the lints against panics; copy them from another crate"
             ));
         }
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crate_without_the_lints_is_found() {
+    fn crates_without_the_lints_are_found() {
         let mut files: Vec<SourceFile> = CRATES
             .iter()
             .filter(|(folder, _)| *folder != EXCEPTION)

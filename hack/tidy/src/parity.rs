@@ -1,4 +1,4 @@
-//! Upstream's tests and this workspace's, row by row, in both directions.
+//! Comparison of upstream's tests with this workspace's, row by row.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use crate::{
     upstream_rows::Row,
 };
 
-/// How many rows there are, and what became of them.
+/// Number of rows by outcome.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally<'a> {
-    /// Rows in all.
+    /// All rows.
     pub rows: usize,
-    /// Those with a test.
+    /// Rows with a test.
     pub ported: usize,
-    /// Those that need real containers.
+    /// Rows that need real containers.
     pub not_run: usize,
-    /// Those that have no test yet, by home.
+    /// Rows without a test, by home.
     pub missing: BTreeMap<&'a str, usize>,
 }
 
-/// The tests of one home that are ports, by their path from the `test_…` or `bench_…` name on.
+/// Ported tests of one home, by their path from the `test_…` or `bench_…` name on.
 fn ports(home: &str, files: &[SourceFile]) -> Vec<(Vec<String>, TestFunction)> {
     tests_below(home, files)
         .filter_map(|test| {
@@ -44,22 +44,21 @@ fn is_ported_name(part: &str) -> bool {
     part.starts_with("test_") || part.starts_with("bench_")
 }
 
-/// What upstream's case is called where a row is a module that holds cases of this project's own
-/// beside it.
+/// Name of upstream's case in a row's module that also contains cases of this project.
 const AS_UPSTREAM: &str = "as_upstream";
 
-/// Whether the test at `path` is the row's port.
+/// Returns true for the path of the row's port.
 fn is_port_of(path: &[String], row: &Row<'_>) -> bool {
     path.strip_prefix(&*row.path)
         .is_some_and(|rest| rest.is_empty() || rest == [AS_UPSTREAM])
 }
 
-/// Whether the test at `path` is the row's port, or stands beside it in the row's module.
+/// Returns true for the path of the row's port, and of other cases in the row's module.
 fn belongs_to(path: &[String], row: &Row<'_>) -> bool {
     path.starts_with(&row.path)
 }
 
-/// Counts the rows of the table and the tests there are for them.
+/// Counts the rows of the table and their tests.
 pub fn tally<'a>(rows: &[Row<'a>], files: &[SourceFile]) -> Tally<'a> {
     let mut tally = Tally {
         rows: rows.len(),
@@ -81,7 +80,7 @@ pub fn tally<'a>(rows: &[Row<'a>], files: &[SourceFile]) -> Tally<'a> {
     tally
 }
 
-/// A test with sub-cases is ported when all of them are.
+/// Returns true if all sub-cases of a test are ported.
 fn is_ported(row: &Row<'_>, rows: &[Row<'_>], ports: &[(Vec<String>, TestFunction)]) -> bool {
     if row.has_sub_cases {
         let sub_cases = format!("{}.", row.id);
@@ -93,8 +92,8 @@ fn is_ported(row: &Row<'_>, rows: &[Row<'_>], ports: &[(Vec<String>, TestFunctio
     ports.iter().any(|(path, _)| is_port_of(path, row))
 }
 
-/// Rows without a test, tests without a row, tests that aren't always run, and tests that carry the
-/// same name in one home.
+/// Finds rows without a test, tests without a row, conditional tests, and duplicate names in one
+/// home.
 pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     let mut homes: Vec<&str> = rows.iter().map(|row| row.home).collect();
@@ -126,7 +125,7 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
                     test.file
                 )),
                 Some(row) if row.not_run.is_some() => findings.push(format!(
-                    "{}: {name} is run, but {} says it needs real containers",
+                    "{}: {name} is run, but {} needs real containers",
                     test.file, row.id
                 )),
                 Some(_) => {
@@ -137,7 +136,7 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
                         ));
                     }
                     if let Some(other) = seen.insert(path, &test.file) {
-                        findings.push(format!("{}: {name} stands in {other} as well", test.file));
+                        findings.push(format!("{}: {name} is in {other} as well", test.file));
                     }
                 }
             }
@@ -147,7 +146,7 @@ pub fn check(rows: &[Row<'_>], files: &[SourceFile]) -> Findings {
     findings
 }
 
-/// Tests that stand under a module `upstream` and carry no ported name.
+/// Finds tests in a module `upstream` without a ported name.
 fn strangers(home: &str, files: &[SourceFile]) -> Findings {
     let has = |test: &TestFunction, name: &str| test.path.iter().any(|part| part == name);
     tests_below(home, files)
@@ -155,7 +154,7 @@ fn strangers(home: &str, files: &[SourceFile]) -> Findings {
         .filter(|test| !test.path.iter().any(|part| is_ported_name(part)))
         .map(|test| {
             format!(
-                "{}: {} stands under `upstream` and is no row of upstream_tests.txt",
+                "{}: {} is in `upstream` but not a row of upstream_tests.txt",
                 test.file,
                 test.path.join("::")
             )
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_port_passes_and_is_counted() {
+    fn complete_ports_pass_and_are_counted() {
         assert_eq!(found(&whole()), Findings::new());
         let rows = parse(TABLE).expect("well formed");
         let expected = Tally {
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_sub_case_is_missing_and_has_no_row() {
+    fn renamed_sub_cases_are_missing_and_have_no_row() {
         let mut files = whole();
         files[0].text = files[0].text.replace("first_case", "another_case");
         assert_eq!(
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_port_doesnt_take_its_place() {
+    fn additional_cases_do_not_replace_a_port() {
         let mut files = whole();
         files[0].text = files[0].text.replace("as_upstream", "with_less");
         assert_eq!(
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_isnt_always_run_is_found() {
+    fn conditional_ports_are_found() {
         let mut files = whole();
         files[1].text = files[1]
             .text
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_under_upstream_without_a_row_and_one_that_cannot_be_run_are_found() {
+    fn tests_without_rows_and_tests_needing_containers_are_found() {
         let mut files = whole();
         files.push(SourceFile::new(
             "test/b/src/upstream.rs",
@@ -249,16 +248,16 @@ mod tests {
         assert_eq!(
             found(&files),
             [
-                "test/b/src/upstream.rs: test_should_exec is run, but B-02 says it needs real \
+                "test/b/src/upstream.rs: test_should_exec is run, but B-02 needs real \
                  containers",
-                "test/b/src/upstream.rs: upstream::something_else stands under `upstream` and is \
-                 no row of upstream_tests.txt",
+                "test/b/src/upstream.rs: upstream::something_else is in `upstream` but \
+                 not a row of upstream_tests.txt",
             ]
         );
     }
 
     #[test]
-    fn one_name_in_two_files_is_found_and_a_test_of_fixtures_is_let_be() {
+    fn duplicate_names_are_found_and_fixture_tests_pass() {
         let mut files = whole();
         files.push(SourceFile::new(
             "crates/a/src/upstream/fixtures.rs",
@@ -270,7 +269,7 @@ mod tests {
         ));
         assert_eq!(
             found(&files),
-            ["crates/a/src/y.rs: test_one stands in crates/a/src/upstream/x.rs as well"]
+            ["crates/a/src/y.rs: test_one is in crates/a/src/upstream/x.rs as well"]
         );
     }
 }

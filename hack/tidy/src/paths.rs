@@ -1,11 +1,10 @@
-//! No file names a place that only one machine has.
+//! Paths of a developer's machine, which no file may contain.
 
 use std::path::Path;
 
 use crate::{Findings, repository::SourceFile};
 
-/// Beginnings of absolute paths that belong to somebody's machine, each in two parts so that this
-/// file does not hold what it forbids.
+/// Prefixes of a machine's private paths, each in two parts so that this file passes the check.
 const HOMES: [(&str, &str); 4] = [
     ("/ho", "me/"),
     ("/ro", "ot/"),
@@ -23,8 +22,8 @@ pub fn private_folders(root: &Path, home: Option<&Path>) -> Vec<String> {
         .collect()
 }
 
-/// Checks every text file. Manifests may name homes (they are those of containers), and recorded
-/// reference data is taken as it is.
+/// Checks every text file. Manifests may name homes of containers, and recorded reference data is
+/// exempt.
 pub fn check(files: &[SourceFile], private: &[String]) -> Findings {
     let mut findings = Findings::new();
     for file in files
@@ -49,7 +48,7 @@ pub fn check(files: &[SourceFile], private: &[String]) -> Findings {
     findings
 }
 
-/// Whether `line` holds `prefix` at the beginning of a path.
+/// Returns true if a path in `line` begins with `prefix`.
 fn holds(line: &str, prefix: &str) -> bool {
     line.match_indices(prefix).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn homes_and_this_checkout_are_found() {
+    fn homes_and_the_checkout_are_found() {
         let private = private_folders(Path::new("/srv/checkout"), Some(Path::new("/r")));
         assert_eq!(private, ["/srv/checkout"]);
         for (head, tail) in HOMES {
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn container_paths_and_words_with_slashes_are_not_found() {
+    fn container_paths_and_slashed_words_pass() {
         let (head, tail) = HOMES[0];
         let manifest = SourceFile::new("docs/a.yaml", &format!("path: {head}{tail}postgres\n"));
         assert_eq!(check(&[manifest], &[]), Findings::new());

@@ -1,4 +1,4 @@
-//! Every Rust file is compiled: some target's root declares it, directly or through others.
+//! Reachability of every Rust file from the root of a target.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ pub fn roots(metadata: &Metadata, root: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Finds the Rust files that no root leads to.
+/// Finds the Rust files outside every target.
 pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
     let by_path: BTreeMap<&str, &SourceFile> = files
         .iter()
@@ -42,18 +42,18 @@ pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
     files
         .iter()
         .filter(|file| file.has_extension("rs") && !reached.contains(&file.path))
-        .map(|file| format!("{}: no mod line leads to it", file.path))
+        .map(|file| format!("{}: no mod line declares it", file.path))
         .collect()
 }
 
-/// A `mod x;` line: the inline modules around it, its name, and the file that `#[path]` gives.
+/// A `mod x;` line: the inline modules around it, its name, and the file of its `#[path]`.
 struct Declaration {
     around: Vec<String>,
     name: String,
     file: Option<String>,
 }
 
-/// The `mod x;` lines of formatted code, with the inline modules that stand around them.
+/// The `mod x;` lines of formatted code, with the inline modules around them.
 fn modules(text: &str) -> Vec<Declaration> {
     let mut found = Vec::new();
     let mut around: Vec<(usize, String)> = Vec::new();
@@ -91,7 +91,7 @@ fn modules(text: &str) -> Vec<Declaration> {
     found
 }
 
-/// What follows `mod ` in a line that starts a module, visibility aside.
+/// The part after `mod ` in a line that declares a module.
 fn module_name(code: &str) -> Option<&str> {
     let code = match code.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
@@ -101,7 +101,7 @@ fn module_name(code: &str) -> Option<&str> {
     code.strip_prefix("mod ")
 }
 
-/// The paths that a declaration in the file at `path` may stand for.
+/// Possible files of a module declared in the file at `path`.
 fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> {
     let beside = folder(path);
     if let Some(file) = &declared.file {
@@ -123,7 +123,7 @@ fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> 
     ]
 }
 
-/// Rust files that `include!` names.
+/// Rust files named by `include!`.
 fn included(text: &str) -> impl Iterator<Item = &str> {
     text.split("include!(\"")
         .skip(1)
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_followed_through_files_inline_modules_and_paths() {
+    fn files_inline_modules_and_paths_are_followed() {
         let files = [
             SourceFile::new(
                 "a/src/lib.rs",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_file_is_found() {
+    fn undeclared_files_are_found() {
         let files = [
             SourceFile::new("a/src/lib.rs", "//! A.\n// mod x;\n"),
             SourceFile::new("a/src/x.rs", "//! X.\n"),
@@ -184,7 +184,7 @@ mod tests {
         let roots = BTreeSet::from(["a/src/lib.rs".to_owned()]);
         assert_eq!(
             check(&files, &roots),
-            ["a/src/x.rs: no mod line leads to it"]
+            ["a/src/x.rs: no mod line declares it"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the files that belong to the repository.
+//! The files of the repository.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,7 +17,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Makes one, for tests mostly.
+    /// Creates a file, for tests.
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -25,12 +25,12 @@ impl SourceFile {
         }
     }
 
-    /// The last part of the path.
+    /// Last part of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether the path ends in `.extension`.
+    /// Returns true for a path that ends in `.extension`.
     pub fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path)
             .extension()
@@ -38,25 +38,25 @@ impl SourceFile {
     }
 }
 
-/// The repository as the checks see it.
+/// Root, paths and text files of the repository.
 #[derive(Debug)]
 pub struct Repository {
-    /// Where it lies.
+    /// Root folder.
     pub root: PathBuf,
-    /// Every path, sorted; text or not.
+    /// Every path, sorted, including binary files.
     pub paths: Vec<String>,
     /// Every UTF-8 file, sorted by path.
     pub files: Vec<SourceFile>,
 }
 
 impl Repository {
-    /// Reads the repository that this package stands in.
+    /// Reads the repository of this package.
     ///
-    /// Git says which files belong to it (tracked ones and new ones that are not ignored); in an
-    /// unpacked archive, where git has nothing to say, everything but `target` does.
+    /// In a git checkout these are the tracked files and the new files that are not ignored; in an
+    /// unpacked archive all files except `target`.
     ///
     /// # Errors
-    /// A folder or file that cannot be read.
+    /// A folder or file is unreadable.
     pub fn collect() -> anyhow::Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .ancestors()
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_knows_its_name_and_extension() {
+    fn files_have_names_and_extensions() {
         let file = SourceFile::new("docs/architecture.md", "");
         assert_eq!(file.name(), "architecture.md");
         assert!(file.has_extension("md"));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_walk_of_an_archive_finds_this_file_and_leaves_build_output_out() {
+    fn archive_walk_skips_build_output() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let found = walk(root, "").expect("the package's folder is readable");
         assert!(found.contains(&"src/repository.rs".to_owned()));

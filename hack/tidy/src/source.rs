@@ -2,12 +2,12 @@
 
 use crate::{Findings, repository::SourceFile};
 
-/// What must not stand in Rust code, and what to do instead. Each is written in two parts so that
-/// this file does not hold what it forbids.
+/// Forbidden texts in Rust code, with the remedy. Each is in two parts so that this file passes the
+/// check.
 const FORBIDDEN: [(&str, &str, &str); 8] = [
-    ("FIX", "ME", "finish it or leave it out"),
-    ("todo", "!(", "finish it or leave it out"),
-    ("unimplemented", "!(", "finish it or leave it out"),
+    ("FIX", "ME", "finish or delete it"),
+    ("todo", "!(", "finish or delete it"),
+    ("unimplemented", "!(", "finish or delete it"),
     ("dbg", "!(", "remove it"),
     ("#[ign", "ore", "a test that does not run proves nothing"),
     ("#[should", "_panic", "assert on the error instead"),
@@ -19,7 +19,7 @@ const FORBIDDEN: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Types whose `static` would be state that the whole process shares.
+/// Types that make a `static` process-wide mutable state.
 const MUTABLE: [&str; 8] = [
     "Mutex", "RwLock", "Atomic", "OnceLock", "OnceCell", "RefCell", "DashMap", "Cell<",
 ];
@@ -33,7 +33,7 @@ fn check_file(file: &SourceFile) -> Findings {
     let mut findings = Findings::new();
     if !file.text.starts_with("//!") {
         findings.push(format!(
-            "{}: begin with a //! line that says what the file is",
+            "{}: begin with a //! line that describes the file",
             file.path
         ));
     }
@@ -74,21 +74,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_a_header_is_found() {
+    fn files_without_headers_are_found() {
         assert_eq!(
-            check(&[SourceFile::new("x.rs", "//! What it is.\n")]),
+            check(&[SourceFile::new("x.rs", "//! A file.\n")]),
             Findings::new()
         );
         assert_eq!(
             check(&[SourceFile::new("x.rs", "use a::b;\n")]),
-            ["x.rs: begin with a //! line that says what the file is"]
+            ["x.rs: begin with a //! line that describes the file"]
         );
     }
 
     #[test]
-    fn every_forbidden_text_is_found_with_its_line() {
+    fn forbidden_texts_are_found_with_their_line() {
         for (head, tail, _) in FORBIDDEN {
-            let text = format!("//! What it is.\n    {head}{tail}\n");
+            let text = format!("//! A file.\n    {head}{tail}\n");
             let findings = check(&[SourceFile::new("x.rs", &text)]);
             assert_eq!(findings.len(), 1, "{head}{tail}");
             assert!(findings[0].starts_with("x.rs:2: "), "{findings:?}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_global_counter_is_found_and_a_global_table_is_not() {
+    fn global_counters_are_found_and_tables_pass() {
         let counter = "//! x\npub static COUNT: AtomicUsize = AtomicUsize::new(0);\n";
         assert_eq!(check(&[SourceFile::new("x.rs", counter)]).len(), 1);
         let table = "//! x\nstatic TABLE: LazyLock<BTreeMap<u8, u8>> = LazyLock::new(table);\n";

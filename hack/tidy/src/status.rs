@@ -1,4 +1,4 @@
-//! The status line of the README: which upstream is tracked and how much of its tests is ported.
+//! The README's status line: tracked upstream version and number of ported tests.
 
 use anyhow::Context as _;
 
@@ -9,10 +9,10 @@ pub const UPSTREAM_VERSION: &str = "v1.36.2";
 
 const BEGIN: &str = "<!-- status: written by `make fmt`, checked by hack/tidy -->";
 
-/// The status line for the Rust files of the repository.
+/// Returns the status line for the Rust files of the repository.
 ///
 /// # Errors
-/// A table that is not well formed.
+/// The table is malformed.
 pub fn line(table: &str, files: &[SourceFile]) -> anyhow::Result<String> {
     let rows = upstream_rows::parse(table)?;
     let tally = parity::tally(&rows, files);
@@ -33,10 +33,10 @@ pub fn line(table: &str, files: &[SourceFile]) -> anyhow::Result<String> {
     ))
 }
 
-/// The README with its status line replaced.
+/// Returns the README with a new status line.
 ///
 /// # Errors
-/// The README has no marker, or nothing after it.
+/// The README lacks the marker, or the line after it.
 pub fn rewrite(readme: &str, line: &str) -> anyhow::Result<String> {
     let (head, tail) = readme
         .split_once(BEGIN)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_how_many_rows_have_a_test_and_where_the_others_belong() {
+    fn line_counts_ported_rows_and_missing_ones_by_home() {
         let table = "home A crates/a\nhome B crates/b\nA-01 TestOne\nB-01 TestTwo\n\
                      B-02 TestThree | needs real containers: it does\n";
         let files = [SourceFile::new(
@@ -63,17 +63,17 @@ mod tests {
             "#[test]\nfn test_one() {}\n",
         )];
         assert_eq!(
-            line(table, &files).expect("the table is well formed"),
+            line(table, &files).expect("the table is valid"),
             "Tracks Kubernetes v1.36.2. Ported upstream rows: 1 of 3; 1 need real containers. \
              Still to port: 1 of `crates/b`."
         );
     }
 
     #[test]
-    fn the_line_after_the_marker_is_replaced_and_a_lost_marker_is_an_error() {
+    fn rewrite_replaces_the_line_after_the_marker() {
         let readme = format!("# A\n\n{BEGIN}\nold\n\nrest\n");
         assert_eq!(
-            rewrite(&readme, "new").expect("the marker is there"),
+            rewrite(&readme, "new").expect("the marker exists"),
             format!("# A\n\n{BEGIN}\nnew\n\nrest\n")
         );
         assert!(rewrite("# A\n", "new").is_err());

@@ -1,8 +1,8 @@
-//! Rust names in the documents exist: the tests and rules of the deviations.
+//! Rust names in the documents: the tests and rules of the deviations.
 
 use crate::{Findings, repository::SourceFile};
 
-/// Item keywords that may stand before a symbol's name.
+/// Keywords before a symbol's name.
 const ITEMS: [&str; 9] = [
     "fn ",
     "struct ",
@@ -15,25 +15,29 @@ const ITEMS: [&str; 9] = [
     "macro_rules! ",
 ];
 
-/// Where the rules are, as pairs of a name and what it switches.
+/// File with the rules, as pairs of a name and its effect.
 const RULES: &str = "test/conformance/src/deviations.rs";
 
-/// Checks column `column` (from 0) of every table row of a page: each name in backquotes there
-/// must be an item of the crate that it begins with, or of any crate; one with a dash must be a
-/// rule of the conformance runners.
+/// Checks column `column` (from 0) of every table row of a page. Each name in backquotes must be an
+/// item of its crate prefix, or without a prefix of any crate; a name with a dash must be a rule of
+/// the conformance runners.
 pub fn check(page: &SourceFile, column: usize, files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
     for (index, line) in page.text.lines().enumerate() {
         for symbol in symbols(line, column) {
             if !exists(symbol, files) {
-                findings.push(format!("{}:{}: there is no {symbol}", page.path, index + 1));
+                findings.push(format!(
+                    "{}:{}: {symbol} does not exist",
+                    page.path,
+                    index + 1
+                ));
             }
         }
     }
     findings
 }
 
-/// The backquoted names in one cell of a table row.
+/// Backquoted names in one cell of a table row.
 fn symbols(line: &str, column: usize) -> impl Iterator<Item = &str> {
     let cell = line
         .strip_prefix('|')
@@ -43,7 +47,7 @@ fn symbols(line: &str, column: usize) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Whether an item (or an enum's variant or a struct's field) of that name stands in the crate.
+/// Returns true if the crate has an item, variant or field of that name.
 fn exists(symbol: &str, files: &[SourceFile]) -> bool {
     if symbol.contains('-') {
         let rule = format!("({symbol:?}, ");
@@ -64,7 +68,8 @@ fn exists(symbol: &str, files: &[SourceFile]) -> bool {
         .any(|file| defines(&file.text, name))
 }
 
-/// Whether a path lies in the crate of that library name; any other first word fits every crate.
+/// Returns true for a path in the crate of that library name; any other first word matches every
+/// crate.
 fn in_crate(path: &str, first: &str) -> bool {
     let folder = first
         .strip_prefix("statefulset_")
@@ -74,6 +79,9 @@ fn in_crate(path: &str, first: &str) -> bool {
 }
 
 fn defines(text: &str, name: &str) -> bool {
+    if !text.contains(name) {
+        return false;
+    }
     text.lines().any(|line| {
         let code = line.trim_start();
         ITEMS.iter().any(|item| {
@@ -126,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_that_is_gone_or_lives_elsewhere_is_found() {
+    fn missing_and_moved_symbols_are_found() {
         let page = page(
             "| `A` | `ghost` |\n| `B` | `statefulset_client::hash_controller_revision` |\n\
              | `C` | `hash_controller` |\n| `D` | `no-rule` |\n",
@@ -134,10 +142,10 @@ mod tests {
         assert_eq!(
             check(&page, 1, &files()),
             [
-                "docs/deviations.md:3: there is no ghost",
-                "docs/deviations.md:4: there is no statefulset_client::hash_controller_revision",
-                "docs/deviations.md:5: there is no hash_controller",
-                "docs/deviations.md:6: there is no no-rule",
+                "docs/deviations.md:3: ghost does not exist",
+                "docs/deviations.md:4: statefulset_client::hash_controller_revision does not exist",
+                "docs/deviations.md:5: hash_controller does not exist",
+                "docs/deviations.md:6: no-rule does not exist",
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! The test functions of the workspace: where each stands and by which path it is run.
+//! The test functions of the workspace, with file and module path.
 
 use crate::repository::SourceFile;
 
@@ -7,15 +7,15 @@ use crate::repository::SourceFile;
 pub struct TestFunction {
     /// The file, from the repository's root.
     pub file: String,
-    /// Modules and function, `["upstream", "list", "test_x", "selects_all"]`: those of the file's
-    /// path below `src` or `tests`, then those written in the file.
+    /// Modules and function, `["upstream", "list", "test_x", "selects_all"]`: from the file's path
+    /// below `src` or `tests`, then from the file.
     pub path: Vec<String>,
-    /// The attribute of the function, of a module around it or of the file that may keep it from
-    /// being run, such as `#[cfg(unix)]`.
+    /// Attribute of the function, a module around it or the file that may skip it, for example
+    /// `#[cfg(unix)]`.
     pub hindrance: Option<String>,
 }
 
-/// A module that is open where a line stands.
+/// An inline module around the current line.
 struct Module<'a> {
     indent: usize,
     name: &'a str,
@@ -69,7 +69,7 @@ pub fn test_functions(file: &SourceFile) -> Vec<TestFunction> {
     found
 }
 
-/// The attribute that a line begins, on one line.
+/// Joins the attribute that begins on a line.
 fn whole_attribute<'a>(first: &str, rest: &mut impl Iterator<Item = &'a str>) -> String {
     let mut attribute = first.to_owned();
     while !attribute.ends_with(']') {
@@ -81,19 +81,19 @@ fn whole_attribute<'a>(first: &str, rest: &mut impl Iterator<Item = &'a str>) ->
     attribute
 }
 
-/// What an attribute is called: `tokio::test` of `#[tokio::test(start_paused = true)]`.
+/// Name of an attribute: `tokio::test` for `#[tokio::test(start_paused = true)]`.
 fn attribute_name(attribute: &str) -> &str {
     let inner = attribute.trim_start_matches(['#', '!', '[']);
     inner.split(['(', ']', ' ']).next().unwrap_or_default()
 }
 
-/// `#[test]`, `#[tokio::test]`, `#[tokio::test(start_paused = true)]`.
+/// Returns true for `#[test]`, `#[tokio::test]`, `#[tokio::test(start_paused = true)]`.
 fn is_test(attribute: &str) -> bool {
     let name = attribute_name(attribute);
     name == "test" || name.ends_with("::test")
 }
 
-/// The first of the attributes that may keep a test from being run, which `cfg(test)` doesn't.
+/// The first attribute that may skip a test; `cfg(test)` does not.
 fn hindrance(attributes: &[String]) -> Option<String> {
     let hinders = |attribute: &&String| {
         ["ignore", "cfg", "cfg_attr"].contains(&attribute_name(attribute))
@@ -102,7 +102,7 @@ fn hindrance(attributes: &[String]) -> Option<String> {
     attributes.iter().find(hinders).cloned()
 }
 
-/// The name that a line declares a function by.
+/// Name of the function declared by a line.
 fn function_name(code: &str) -> Option<&str> {
     let declaration = code.split_once("fn ").filter(|(before, _)| {
         before
@@ -112,14 +112,14 @@ fn function_name(code: &str) -> Option<&str> {
     declaration.and_then(|(_, rest)| rest.split(['(', '<']).next())
 }
 
-/// The name of the module that a line opens.
+/// Name of the module opened by a line.
 fn module_name(code: &str) -> Option<&str> {
     let code = code.strip_suffix(" {")?;
     let (before, name) = code.split_once("mod ")?;
     (before.is_empty() || before.starts_with("pub")).then_some(name)
 }
 
-/// The modules that a path stands for, `tests/binaries/main.rs` none but `binaries`.
+/// Modules of a path: for `tests/binaries/main.rs` only `binaries`.
 fn file_modules(path: &str) -> impl Iterator<Item = &str> {
     let below = path
         .split_once("/src/")
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_found_under_the_modules_of_file_and_text() {
+    fn paths_contain_modules_of_file_and_text() {
         let text = "\
 #[test]
 fn one() {
@@ -150,7 +150,7 @@ mod helpers {
 mod inner {
     use super::*;
 
-    /// Says why.
+    /// A comment.
     #[tokio::test(start_paused = true)]
     async fn two() {
         if true {
@@ -176,7 +176,7 @@ fn helper() {}
     }
 
     #[test]
-    fn what_may_keep_a_test_from_being_run_is_told() {
+    fn attributes_that_skip_tests_are_reported() {
         let text = "\
 #[cfg(test)]
 mod inner {
@@ -201,7 +201,7 @@ mod inner {
     fn four() {}
 }
 ";
-        // In two parts, as no source may hold it.
+        // In two parts, because no source may contain it.
         let text = text.replace("{IGNORE}", concat!("ign", "ore"));
         let hindrances = |text: &str| -> Vec<Option<String>> {
             let found = test_functions(&SourceFile::new("crates/a/src/x.rs", text));
@@ -222,7 +222,7 @@ mod inner {
     }
 
     #[test]
-    fn the_root_file_of_a_test_binary_is_no_module() {
+    fn roots_of_test_binaries_are_not_modules() {
         let file = SourceFile::new("test/a/tests/b/main.rs", "#[test]\nfn one() {}\n");
         assert_eq!(test_functions(&file)[0].path, ["b", "one"]);
     }

@@ -1,11 +1,12 @@
-//! The page that says which Rust item stands for which Go symbol, made from the items' own
-//! documentation: each ported item ends it with a line of the form ``Upstream: `goName`.``
+//! The page that maps Go symbols to Rust items.
+//!
+//! Its source is the documentation of the ported items, which ends with ``Upstream: `goName`.``
 
 use std::fmt::Write as _;
 
 use crate::{budgets::is_test_file, layout::CRATES, repository::SourceFile};
 
-/// Where the page lies.
+/// Path of the page.
 pub const PAGE: &str = "docs/upstream-map.md";
 
 const HEAD: &str = "\
@@ -16,7 +17,7 @@ Ported functions keep upstream's names in snake case, so this page is mostly for
 It is made from the `Upstream:` lines of the items' documentation by `make fmt`.
 ";
 
-/// How an item's documentation names its Go counterpart.
+/// Marker of the Go counterpart in an item's documentation.
 const MARKER: &str = "Upstream: ";
 
 /// One ported item.
@@ -27,7 +28,7 @@ struct Row {
     file: String,
 }
 
-/// The whole page for the Rust files of the repository.
+/// Returns the page for the Rust files of the repository.
 pub fn page(files: &[SourceFile]) -> String {
     let mut page = HEAD.to_owned();
     for (folder, name) in CRATES {
@@ -84,7 +85,7 @@ fn rows(file: &SourceFile) -> Vec<Row> {
     rows
 }
 
-/// What a whole file is called: its module, or the crate.
+/// Name of a file's module, or of the crate.
 fn module(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name.trim_end_matches(".rs") {
@@ -93,7 +94,7 @@ fn module(path: &str) -> String {
     }
 }
 
-/// The backquoted Go names of a documentation paragraph that begins with the marker.
+/// Backquoted Go names in a documentation paragraph that begins with the marker.
 fn upstream_names(lines: &[&str]) -> Option<String> {
     let text = documentation(lines.first()?)?;
     let first = text.split_once(MARKER)?.1;
@@ -109,7 +110,7 @@ fn upstream_names(lines: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The text of a documentation line.
+/// Text of a documentation line.
 fn documentation(line: &str) -> Option<&str> {
     let line = line.trim_start();
     line.strip_prefix("///")
@@ -117,7 +118,7 @@ fn documentation(line: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-/// The type that the methods below a line belong to.
+/// Type of the `impl` block that a line opens.
 fn owner(line: &str) -> Option<String> {
     let head = line.strip_suffix('{')?.trim_end();
     let head = ["pub ", "pub(crate) ", "pub(super) "]
@@ -154,7 +155,7 @@ fn skip_generics(text: &str) -> &str {
     text
 }
 
-/// The item that a documentation comment belongs to: a function, type, constant, variant or field.
+/// The documented item after a comment: a function, type, constant, variant or field.
 fn item_after(lines: &[&str]) -> Option<String> {
     let mut open = 0_i32;
     for line in lines {
@@ -194,7 +195,7 @@ fn balance(code: &str) -> i32 {
     count('[') - count(']') + count('(') - count(')')
 }
 
-/// The identifier that a text begins with, the last one of a path.
+/// The identifier at the start of a text; for a path its last part.
 fn name_in(text: &str) -> Option<String> {
     let end = text
         .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'))
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_item_is_named() {
+    fn items_of_every_kind_are_named() {
         let text = "\
 //! Upstream: `history`.
 
@@ -266,7 +267,7 @@ fn other() {}
     }
 
     #[test]
-    fn the_page_groups_items_by_crate_and_leaves_tests_out() {
+    fn page_groups_items_by_crate_without_tests() {
         let files = [
             SourceFile::new("crates/history/src/x.rs", "/// Upstream: `A`.\nfn a() {}\n"),
             SourceFile::new(
@@ -277,7 +278,7 @@ fn other() {}
         let page = page(&files);
         let table = page
             .strip_prefix(HEAD)
-            .expect("the page begins with its head");
+            .expect("the page begins with the header");
         assert_eq!(
             table,
             "\n## `statefulset-history`\n\n| Go | Rust | file |\n|---|---|---|\n\

@@ -1,40 +1,41 @@
-//! The table of upstream's tests and sub-cases, `upstream_tests.txt`, and what each is called here.
+//! The table of upstream's tests and sub-cases, `upstream_tests.txt`, with the names of their
+//! ports.
 
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 
-/// The table, see its head.
+/// The table; its header describes the format.
 pub const UPSTREAM_TESTS: &str = include_str!("../upstream_tests.txt");
 
-/// What stands between a name and the reason why the row is not run.
+/// Separator before the reason for not running a row.
 const NOT_RUN: &str = " | needs real containers: ";
-/// What stands behind the name of a case that a conformant cluster has to pass.
+/// Suffix of a case that a conformant cluster has to pass.
 const CONFORMANCE: &str = " | conformance";
 
-/// One test or sub-case of upstream's.
+/// One upstream test or sub-case.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// Its id, `SET-01.3`.
+    /// Id, `SET-01.3`.
     pub id: &'a str,
-    /// Folder of the package that it is ported to.
+    /// Folder of the package with the port.
     pub home: &'a str,
     /// Upstream's name.
     pub name: &'a str,
-    /// What its port is called: the test, and of a sub-case the function in the test's module.
+    /// Name of its port: the test, and for a sub-case the function in the test's module.
     pub path: Vec<String>,
-    /// Whether sub-cases follow, so that the row itself is a module.
+    /// True for a row with sub-cases, which is a module.
     pub has_sub_cases: bool,
-    /// Why it is not run, if it needs real containers.
+    /// Reason for not running a row that needs real containers.
     pub not_run: Option<&'a str>,
-    /// Whether a conformant cluster has to pass it.
+    /// True for a conformance test.
     pub is_conformance: bool,
 }
 
-/// Reads the table.
+/// Parses the table.
 ///
 /// # Errors
-/// A line that is neither a row nor a home, a row without a home, a sub-case without its test.
+/// A line is neither a row nor a home, a row lacks its home, or a sub-case lacks its test.
 pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
     let mut homes: BTreeMap<&str, &str> = BTreeMap::new();
     let mut rows: Vec<Row<'_>> = Vec::new();
@@ -65,7 +66,7 @@ pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
             let parent = rows
                 .iter_mut()
                 .find(|row| row.id == test)
-                .with_context(|| format!("upstream_tests.txt: {id} stands before {test}"))?;
+                .with_context(|| format!("upstream_tests.txt: {id} precedes {test}"))?;
             parent.has_sub_cases = true;
             vec![parent.path[0].clone(), sub_case_name(name)]
         } else {
@@ -107,9 +108,9 @@ fn sub_case_name(name: &str) -> String {
     }
 }
 
-/// An underscore between a small letter or digit and a capital and between an acronym, with its
-/// plural's `s`, and the next word; what is no letter or digit is one too, but for apostrophes,
-/// which fall away.
+/// Converts a name to snake case. An underscore separates a small letter or digit from a capital,
+/// and an acronym (with a plural `s`) from the next word. Other characters become an underscore,
+/// except apostrophes, which are dropped.
 fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().filter(|c| *c != '\'').collect();
     let mut words = String::new();
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_converted_as_the_ports_are_called() {
+    fn names_become_snake_case() {
         let tests = [
             (
                 "TestStatefulSetControl_getSetRevisions",
@@ -184,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds_430_rows_whose_names_differ() {
-        let rows = parse(UPSTREAM_TESTS).expect("the table is well formed");
+    fn table_has_430_rows_with_different_names() {
+        let rows = parse(UPSTREAM_TESTS).expect("the table is valid");
         assert_eq!(rows.len(), 430);
         let count = |prefix: &str| rows.iter().filter(|row| row.id.starts_with(prefix)).count();
         let counts = ["HIS", "POD", "SET", "CTL", "INT", "E2E"].map(count);
@@ -201,12 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_an_error_that_shows_it() {
+    fn malformed_rows_are_errors_with_their_text() {
         for (table, part) in [
             ("A-01\n", "A-01: expected ID NAME"),
             ("A-01 TestX\n", "A has no home"),
             ("home A\n", "expected a folder"),
-            ("home A x\nA-01.1 y\n", "A-01.1 stands before A-01"),
+            ("home A x\nA-01.1 y\n", "A-01.1 precedes A-01"),
         ] {
             let error = parse(table).expect_err(table).to_string();
             assert!(error.contains(part), "{error}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    mutants, panics, parity, paths, reachable,
+    mutants, panics, parity, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -19,7 +19,7 @@ fn rust_files() -> Vec<SourceFile> {
 }
 
 fn metadata(repository: &Repository) -> Metadata {
-    Metadata::collect(&repository.root).expect("cargo metadata answers")
+    Metadata::collect(&repository.root).expect("cargo metadata runs")
 }
 
 #[track_caller]
@@ -33,7 +33,7 @@ fn assert_clean(findings: &Findings) {
 }
 
 #[test]
-fn the_folders_are_those_of_the_design() {
+fn folders_match_the_fixed_layout() {
     assert_clean(&layout::check(&repository().paths));
 }
 
@@ -43,16 +43,14 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn mistakes_made_on_purpose_fit_the_code() {
+fn mutant_patches_apply() {
     assert_clean(&mutants::check(&repository()));
 }
 
 #[test]
-fn every_licence_is_allowed() {
+fn licences_are_allowed() {
     let repository = repository();
-    let deny = repository
-        .file(".deny.toml")
-        .expect(".deny.toml holds the list of licences");
+    let deny = repository.file(".deny.toml").expect(".deny.toml exists");
     let allowed = licenses::allow_list(&deny.text);
     assert_clean(&licenses::check(&metadata(&repository), &allowed));
 }
@@ -72,14 +70,14 @@ fn serde_json_sorts_keys_and_keeps_raw_values() {
 }
 
 #[test]
-fn the_shipped_binaries_hold_no_test_doubles() {
+fn shipped_binaries_contain_no_test_doubles() {
     let repository = repository();
     for (binary, features) in [
         ("statefulset-controller-manager", ""),
         ("kube-test-control-plane", "cli"),
     ] {
         let graph =
-            metadata::normal_graph(&repository.root, binary, features).expect("cargo tree answers");
+            metadata::normal_graph(&repository.root, binary, features).expect("cargo tree runs");
         assert_clean(&features::check_binary_graph(binary, &graph));
     }
 }
@@ -100,24 +98,24 @@ fn fakes_are_gated() {
 }
 
 #[test]
-fn no_library_may_panic() {
+fn libraries_have_lints_against_panics() {
     assert_clean(&panics::check(&rust_files()));
 }
 
 #[test]
-fn tests_of_the_embedded_control_plane_say_so() {
+fn tests_of_the_embedded_control_plane_are_marked() {
     assert_clean(&left_out::check(&rust_files()));
 }
 
 #[test]
-fn every_file_is_compiled() {
+fn rust_files_are_compiled() {
     let repository = repository();
     let roots = reachable::roots(&metadata(&repository), &repository.root);
     assert_clean(&reachable::check(&repository.with_extension("rs"), &roots));
 }
 
 #[test]
-fn pages_have_one_title_and_links_that_work() {
+fn pages_have_one_title_and_no_dead_links() {
     let repository = repository();
     assert_clean(&docs::check(
         &repository.with_extension("md"),
@@ -126,7 +124,12 @@ fn pages_have_one_title_and_links_that_work() {
 }
 
 #[test]
-fn no_file_names_a_path_of_a_machine() {
+fn prose_is_plain_english() {
+    assert_clean(&plain_english::check(&repository().files));
+}
+
+#[test]
+fn files_contain_no_private_paths() {
     let repository = repository();
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let private = paths::private_folders(&repository.root, home.as_deref());
@@ -134,17 +137,14 @@ fn no_file_names_a_path_of_a_machine() {
 }
 
 #[test]
-fn the_status_line_of_the_readme_is_current() {
+fn readme_status_line_is_current() {
     let repository = repository();
-    let readme = &repository
-        .file("README.md")
-        .expect("there is a README")
-        .text;
+    let readme = &repository.file("README.md").expect("README.md exists").text;
     let line = status::line(
         upstream_rows::UPSTREAM_TESTS,
         &repository.with_extension("rs"),
     )
-    .expect("the list of upstream tests is well formed");
+    .expect("the table of upstream tests is valid");
     let current = status::rewrite(readme, &line).expect("the README has a status marker");
     assert!(
         *readme == current,
@@ -153,14 +153,14 @@ fn the_status_line_of_the_readme_is_current() {
 }
 
 #[test]
-fn every_row_of_upstream_has_its_test_and_every_port_its_row() {
+fn upstream_rows_and_ported_tests_match() {
     let rows = upstream_rows::parse(upstream_rows::UPSTREAM_TESTS)
-        .expect("the table of upstream's tests is well formed");
+        .expect("the table of upstream tests is valid");
     assert_clean(&parity::check(&rows, &rust_files()));
 }
 
 #[test]
-fn the_upstream_map_is_current() {
+fn upstream_map_is_current() {
     let repository = repository();
     let page = repository
         .file(upstream_map::PAGE)
@@ -174,10 +174,10 @@ fn the_upstream_map_is_current() {
 }
 
 #[test]
-fn the_tests_of_the_deviations_exist() {
+fn tests_of_the_deviations_exist() {
     let repository = repository();
     let page = repository
         .file("docs/deviations.md")
-        .expect("there is a table of deviations");
+        .expect("docs/deviations.md exists");
     assert_clean(&symbols::check(page, 3, &repository.with_extension("rs")));
 }

@@ -1,7 +1,7 @@
-"""Drives a control plane with the Python client, as its users do.
+"""A session of the Python client against a control plane.
 
-Takes the path of a kubeconfig, and how many changes the server keeps. Every step checks what the client makes of the answers; the first
-that is wrong ends the program with its traceback.
+Arguments: the path of a kubeconfig, and the number of changes kept by the server. Each step asserts
+on the client's results; the first failure ends the program with its traceback.
 """
 
 import sys
@@ -13,7 +13,7 @@ from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 NAMESPACE = "default"
 
-# How long a watch may take, in seconds.
+# Time limit of a watch, in seconds.
 PATIENCE = 20
 
 
@@ -24,7 +24,7 @@ def config_map(name, **data):
 
 
 def refused(code, call, *args, **kwargs):
-    """Checks that the call is refused with the code; the error."""
+    """Checks that the call is rejected with the code; returns the error."""
     try:
         call(*args, **kwargs)
     except ApiException as error:
@@ -71,7 +71,7 @@ def pages(core):
 
 
 def watches(core, window):
-    """Follows a collection from a list on, and starts over where the past is forgotten."""
+    """Watches a collection after a list, and lists again after expiry."""
     listed = core.list_namespaced_config_map(NAMESPACE)
     version = listed.metadata.resource_version
 
@@ -105,10 +105,10 @@ def watches(core, window):
             resource_version=version,
             timeout_seconds=PATIENCE,
         ):
-            raise AssertionError(f"an event that was forgotten: {event}")
+            raise AssertionError(f"an event after its expiry: {event}")
     except ApiException as error:
         assert error.status == 410, error
-    # From nowhere in particular a watch begins with what is there.
+    # Without a version, a watch begins with the existing objects.
     core.create_namespaced_config_map(NAMESPACE, config_map("there"))
     stream = watch.Watch()
     for event in stream.stream(

@@ -1,0 +1,268 @@
+//! Wording rules for comments, documentation, messages and test names.
+//!
+//! The usual fault is a relative clause instead of a noun, with an unnamed actor. Text between
+//! backticks or double quotes is exempt: it quotes code, the wire or the reference.
+
+mod passages;
+
+use std::collections::BTreeMap;
+
+use crate::{Findings, repository::SourceFile};
+use passages::{Kind, passages};
+
+/// Folders with Rust files that still break the rules. The list only shrinks: the check fails for a
+/// folder without findings, so that its entry is removed.
+const NOT_YET_CLEAN: &[&str] = &[
+    "crates/apimachinery",
+    "crates/client",
+    "crates/controller",
+    "crates/controller-manager",
+    "crates/controller-util",
+    "crates/history",
+    "crates/pod-control",
+    "crates/set-control",
+    "crates/test-control-plane",
+    "hack/bench",
+    "hack/run",
+    "test/conformance",
+    "test/e2e",
+    "test/integration",
+];
+
+/// Forbidden phrases with the advice. `|` separates alternatives for one word, `.` is the end of a
+/// clause, `*` is up to five words.
+const PHRASES: &[(&str, &str)] = &[
+    ("anew", "write `again`"),
+    ("whoever|whomever|whosever", "name the actor"),
+    ("somebody|somebody's|nobody|nobody's", "name the actor"),
+    ("whatever|whichever", "name the thing, or write `any`"),
+    ("tells|told", "write log, report, return or show"),
+    ("so many|much", "give the number or name the limit"),
+    ("as many|much * as", "give the number or name the limit"),
+    (
+        "of its|their|our|your|one's own .|and|or|that|which|who|whose|to|in|with|for|from|is|are|has\
+         |have|by|on|as|at|than|but|beside|behind|under|before|after|where|when|while|below|until",
+        "write `separate`, or drop it",
+    ),
+    (
+        "is|are|was|were|isn't|aren't|be|not there .|and|or|but|already|when|while|until|for",
+        "write `exists`",
+    ),
+    ("what|that is|are|was|were there", "write `exists`"),
+    ("by feel", "give the reason"),
+    ("goes|go|going|went by", "write `uses` or `follows`"),
+    ("no|a word of|about", "write `not logged`"),
+    ("without|not a word", "write `silently`"),
+    ("in its|their place", "write `instead`"),
+    ("in the place of", "write `instead of`"),
+    ("for ever", "write `forever` or `indefinitely`"),
+    ("of|to|for|by|from|with|than who", "name the actor"),
+    (
+        "of|to|for|by|from|with|in|on|than|as|and|or what",
+        "use a noun",
+    ),
+    (
+        "what is|are|was|were|has|have|had|it|they|he|we|can|can't|must|may|should",
+        "use a noun",
+    ),
+    (
+        "that|which|what is|are|was|were to",
+        "name the obligation: must, needs, will",
+    ),
+    ("makes|make|made for", "use a verb"),
+    (
+        "stands|stood at|on|once|under|there|behind|beside|before|between|above|below|here|where|.",
+        "write `is`",
+    ),
+    (
+        "stands|stood in a|an|its|no|one|that|the|their|this",
+        "write `is`",
+    ),
+    ("looked at", "write `checked` or `read`"),
+    ("mend|mends|mended|mending", "write `fix` or `repair`"),
+    ("to be had", "write `available`"),
+    ("said|says otherwise", "name the default"),
+    ("comes|come along|about", "use a verb"),
+];
+
+/// First words of a clause where a noun phrase or a verb belongs.
+const CLAUSE_STARTS: &[&str] = &[
+    "how", "what", "whatever", "when", "where", "whether", "which", "who", "whoever", "whom",
+    "whose", "why",
+];
+
+/// First words of a sentence that has a clause as its subject.
+const CLAUSE_SUBJECTS: &[&str] = &["what", "whatever", "who", "whoever", "which"];
+
+/// Checks every file; `files` holds all text files of the repository.
+pub fn check(files: &[SourceFile]) -> Findings {
+    let rules = Rules::new();
+    let mut findings = Findings::new();
+    let mut pending: BTreeMap<&str, usize> =
+        NOT_YET_CLEAN.iter().map(|folder| (*folder, 0)).collect();
+    for file in files {
+        let found = rules.check(file);
+        match folder(&file.path).filter(|_| file.has_extension("rs")) {
+            Some(folder) => *pending.entry(folder).or_default() += found.len(),
+            None => findings.extend(found),
+        }
+    }
+    let clean = pending.iter().filter(|(_, count)| **count == 0);
+    findings.extend(clean.map(|(folder, _)| {
+        format!("{folder}: has no findings any more, remove it from NOT_YET_CLEAN")
+    }));
+    findings
+}
+
+/// Number of findings in each folder of the files, those not yet clean included.
+pub fn counts(files: &[SourceFile]) -> BTreeMap<String, usize> {
+    let rules = Rules::new();
+    let mut counts = BTreeMap::new();
+    for file in files {
+        let parts: Vec<&str> = file.path.split('/').collect();
+        let depth = if parts.len() > 2 { 2 } else { 1 };
+        let found = rules.check(file).len();
+        if found > 0 {
+            *counts.entry(parts[..depth].join("/")).or_default() += found;
+        }
+    }
+    counts
+}
+
+/// Findings in the files below a folder, those not yet clean included.
+pub fn below(files: &[SourceFile], prefix: &str) -> Findings {
+    let rules = Rules::new();
+    let inside = files.iter().filter(|file| file.path.starts_with(prefix));
+    inside.flat_map(|file| rules.check(file)).collect()
+}
+
+/// The entry of the list that covers a path.
+fn folder(path: &str) -> Option<&'static str> {
+    let covers = |folder: &&&str| {
+        let rest = path.strip_prefix(**folder);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    NOT_YET_CLEAN.iter().find(covers).copied()
+}
+
+/// The phrases by their first word.
+struct Rules(BTreeMap<&'static str, Vec<Phrase>>);
+
+/// Alternatives for each word after the first, and the advice.
+struct Phrase {
+    rest: Vec<Vec<&'static str>>,
+    advice: &'static str,
+}
+
+impl Rules {
+    fn new() -> Self {
+        let mut rules: BTreeMap<&str, Vec<Phrase>> = BTreeMap::new();
+        for (phrase, advice) in PHRASES {
+            let mut parts = phrase.split_whitespace();
+            let first = parts.next().unwrap_or_default();
+            let rest: Vec<Vec<&str>> = parts.map(|part| part.split('|').collect()).collect();
+            for word in first.split('|') {
+                let rest = rest.clone();
+                rules.entry(word).or_default().push(Phrase { rest, advice });
+            }
+        }
+        Self(rules)
+    }
+
+    fn check(&self, file: &SourceFile) -> Findings {
+        let mut findings = Findings::new();
+        for passage in passages(file) {
+            let words = passage.words();
+            let mut start = 0;
+            while let Some(word) = words.get(start) {
+                let Some((length, advice)) = self.fault(passage.kind, &words, start) else {
+                    start += 1;
+                    continue;
+                };
+                let found = &words[start..start + length];
+                let found: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
+                let (line, found) = (passage.line_of(word.at), found.join(" "));
+                findings.push(format!("{}:{line}: \"{found}\": {advice}", file.path));
+                start += length;
+            }
+        }
+        findings
+    }
+
+    /// The number of words of a fault that begins at a word, and the advice for it.
+    fn fault(&self, kind: Kind, words: &[Word], start: usize) -> Option<(usize, &'static str)> {
+        if begins_with_clause(kind, words, start) {
+            return Some((1, "begin with a noun or a verb"));
+        }
+        let mut phrases = self.0.get(words[start].text.as_str())?.iter();
+        phrases.find_map(|phrase| {
+            let length = phrase.length(&words[start + 1..])?;
+            Some((length + 1, phrase.advice))
+        })
+    }
+}
+
+impl Phrase {
+    /// The number of words that the rest of the phrase covers at the start of `words`.
+    fn length(&self, words: &[Word]) -> Option<usize> {
+        let mut length = 0;
+        let mut gap = 0;
+        for options in &self.rest {
+            if options == &["*"] {
+                gap = 5;
+                continue;
+            }
+            let mut places = length..=length + gap;
+            let place = places.find(|place| {
+                let word = words.get(*place);
+                options.iter().any(|option| match word {
+                    Some(word) if *option == "." => word.is_mark(),
+                    Some(word) => word.text == *option,
+                    None => *option == ".",
+                })
+            })?;
+            if words.get(length..place)?.iter().any(Word::is_mark) {
+                return None;
+            }
+            length = place + 1;
+            gap = 0;
+        }
+        Some(length.min(words.len()))
+    }
+}
+
+/// A word or a mark of punctuation, in lower case, with its place in the passage.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    text: String,
+    at: usize,
+}
+
+impl Word {
+    fn is_mark(&self) -> bool {
+        !self.text.starts_with(char::is_alphanumeric)
+    }
+
+    fn ends_sentence(&self) -> bool {
+        [".", "!", "?", "|", "-", "*", "#"].contains(&self.text.as_str())
+    }
+}
+
+/// Reports a clause at the start of a header, or as the subject of a sentence that is no question.
+fn begins_with_clause(kind: Kind, words: &[Word], at: usize) -> bool {
+    let word = words[at].text.as_str();
+    if !CLAUSE_STARTS.contains(&word) {
+        return false;
+    }
+    let first = words[..at].iter().all(Word::is_mark);
+    if first && kind != Kind::Plain {
+        return true;
+    }
+    let starts = first || words[at - 1].ends_sentence();
+    let mut ends = words[at..].iter().map(|word| word.text.as_str());
+    let end = ends.find(|text| [".", "!", "?", "|"].contains(text));
+    starts && CLAUSE_SUBJECTS.contains(&word) && end != Some("?")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Tests of the wording rules.
+
+use super::*;
+
+fn found(path: &str, text: &str) -> Vec<String> {
+    let findings = Rules::new().check(&SourceFile::new(path, text));
+    let quoted = findings
+        .iter()
+        .filter_map(|finding| finding.split('"').nth(1));
+    quoted.map(str::to_owned).collect()
+}
+
+#[test]
+fn headers_and_headings_reject_clauses() {
+    for first in CLAUSE_STARTS {
+        let header = format!("//! {first} it does.\n");
+        assert_eq!(found("x.rs", &header), [*first], "{header}");
+        let heading = format!("# A\n\n## {first} it does\n");
+        assert_eq!(found("x.md", &heading), [*first], "{heading}");
+    }
+    assert_eq!(found("x.rs", "//! Repairs a pod needs.\n"), [""; 0]);
+}
+
+#[test]
+fn sentences_reject_clauses_as_subjects() {
+    let text = "A pod.\nWhat fails is retried.\nWho asks? What now?\n";
+    assert_eq!(found("x.md", text), ["what"]);
+}
+
+#[test]
+fn every_phrase_is_rejected() {
+    for (phrase, _) in PHRASES {
+        let words = phrase.split_whitespace().map(|part| match part {
+            "*" => "ready",
+            part => part.split('|').next().unwrap_or_default(),
+        });
+        let words: Vec<&str> = words.collect();
+        let text = format!("The pod {}", words.join(" "));
+        assert!(!found("x.md", &text).is_empty(), "{phrase}: {text}");
+    }
+}
+
+#[test]
+fn examples_of_the_fault_are_rejected() {
+    for (text, expected) in [
+        ("Fails, for what is\nwrong.", "for what"),
+        ("It lists anew.", "anew"),
+        ("A client of its own: its budget.", "of its own :"),
+        ("The names that are there.", "that are there"),
+        ("As many pods as wanted.", "as many pods as"),
+        ("The reference goes by its condition.", "goes by"),
+        ("The row stands in the table.", "stands in the"),
+        ("Logged for whoever asks.", "whoever"),
+    ] {
+        assert_eq!(found("x.md", text), [expected], "{text}");
+        let comment = text.replace('\n', "\n# ");
+        assert_eq!(found("x.sh", &format!("# {comment}\nrun\n")), [expected]);
+    }
+}
+
+#[test]
+fn plain_sentences_and_quotes_pass() {
+    for text in [
+        "Uses its own namespace. There is no leader. It stands in for the server.",
+        "The log says `API server told anew`, and \"whoever asks\".",
+        "Is there a leader? See [the list](whatever/anew.md).",
+    ] {
+        assert_eq!(found("x.md", text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn rust_comments_and_messages_are_read() {
+    let text = "//! A file.\n\n/// Some item, of\n/// its own.\nfn f<'a>() -> char {\n    \
+                let x = \"anew\"; // told\n    bail!(\"no {x} for ever\", '\"', r#\"so many\"#);\n    \
+                call(\"whoever\").context(format!(\"nobody\"))\n}\n";
+    let expected = ["of its own .", "told", "for ever", "so many", "nobody"];
+    assert_eq!(found("x.rs", text), expected);
+    let finding = &Rules::new().check(&SourceFile::new("x.rs", text))[0];
+    assert!(finding.starts_with("x.rs:3: "), "{finding}");
+}
+
+#[test]
+fn code_blocks_and_strings_of_code_pass() {
+    let text = "//! A file.\n\n/// Text.\n///\n/// ```\n/// let anew = told;\n/// ```\nconst A: &str = \
+                \"whoever\";\n";
+    assert_eq!(found("x.rs", text), [""; 0]);
+    assert_eq!(found("x.md", "```text\nanew\n```\n"), [""; 0]);
+}
+
+#[test]
+fn test_names_are_read_unless_ported() {
+    let text = "//! Tests.\n\n#[test]\nfn what_is_no_set_is_refused() {}\n\n#[test]\nfn \
+                test_what() {}\n";
+    assert_eq!(found("x/src/x.rs", text), ["what"]);
+    assert_eq!(found("x/src/upstream/x.rs", text), [""; 0]);
+}
+
+#[test]
+fn headers_of_patches_and_comments_of_manifests_are_read() {
+    let patch = "It is told.\n\nTests: a\n\n--- a/x.rs\n+++ b/x.rs\n+// anew\n";
+    assert_eq!(found("a.patch", patch), ["told"]);
+    let yaml = "#!/bin/sh\nkey: \"a # anew\" # told\nsummary: For ever.\n";
+    assert_eq!(found("a.yaml", yaml), ["told", "for ever"]);
+}
+
+#[test]
+fn pending_folders_must_have_findings() {
+    let pending = |text: &str| -> Vec<SourceFile> {
+        let file = |folder: &&str| SourceFile::new(&format!("{folder}/src/x.rs"), text);
+        NOT_YET_CLEAN.iter().map(file).collect()
+    };
+    assert_eq!(check(&pending("//! What it is.\n")), Findings::new());
+    let clean = check(&pending("//! A file.\n"));
+    assert_eq!(clean.len(), NOT_YET_CLEAN.len());
+    let mut files = pending("//! What it is.\n");
+    files.push(SourceFile::new("elsewhere/x.rs", "//! What it is.\n"));
+    files.push(SourceFile::new("crates/client/README.md", "# Whoever\n"));
+    assert_eq!(check(&files).len(), 2);
+    assert_eq!(counts(&files)["elsewhere"], 1);
+}
