@@ -1,7 +1,6 @@
-//! Flags of kube-controller-manager that this program doesn't have, so that whoever brings a
-//! manifest along is told why.
+//! Flags of kube-controller-manager that this program doesn't have, with the reason for each.
 
-/// Flags by the controller that they belong to. A `*` at the end stands for anything.
+/// Flags by the controller they belong to. A trailing `*` matches any suffix.
 const OF_CONTROLLERS: [(&str, &[&str]); 28] = [
     (
         "certificatesigningrequest-signing-controller",
@@ -143,11 +142,11 @@ const OF_CONTROLLERS: [(&str, &[&str]); 28] = [
     ),
 ];
 
-/// Flags that concern no controller, by their subject and what is to be said of them.
+/// Flags of no controller, by subject, with the reason why they are rejected.
 const OTHERS: [(&str, &str, &[&str]); 4] = [
     (
         "cloud providers",
-        "concerns cloud providers, with which this program has nothing to do; remove the flag",
+        "concerns cloud providers, which this program does not support; remove the flag",
         &[
             "allow-untagged-cloud",
             "cloud-config",
@@ -180,12 +179,12 @@ const OTHERS: [(&str, &str, &[&str]); 4] = [
     ),
     (
         "values of labels in a file",
-        "is not there; name the values with --allow-metric-labels",
+        "is not supported; list the values with --allow-metric-labels",
         &["allow-metric-labels-manifest"],
     ),
     (
         "serving without TLS",
-        "was for serving without TLS, which is gone; see --bind-address and --secure-port",
+        "was for serving without TLS, which was removed; see --bind-address and --secure-port",
         &["address", "port"],
     ),
 ];
@@ -196,7 +195,7 @@ pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static [&'static st
     OF_CONTROLLERS.iter().copied().chain(others)
 }
 
-/// Why there is no such flag, if it is one of kube-controller-manager.
+/// Reason why a flag of kube-controller-manager doesn't exist here; `None` for unknown names.
 pub(super) fn why_not(name: &str) -> Option<String> {
     let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, name));
     if let Some((controller, _)) = OF_CONTROLLERS.iter().find(|(_, flags)| among(flags)) {
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flag_of_this_program_counts_as_one_of_another() {
+    fn own_flags_are_not_listed_as_foreign() {
         for flag in command().get_arguments() {
             let name = flag.get_long().unwrap();
             assert_eq!(why_not(name), None, "--{name}");
