@@ -11,8 +11,8 @@ use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
+use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_client::rest::{ListOptions, RestClient};
-use statefulset_client::server_state::ServerState;
 use statefulset_client::transport::ServiceAccountName;
 use tokio::time::{Instant, sleep};
 
@@ -65,10 +65,10 @@ pub(crate) struct Needs<'a> {
 /// Waits until the lists that fill the caches are allowed, the lease can be read and, with a
 /// service account, tokens of it may be had. The state hears of outages and refused credentials; missing rights are logged here, in one
 /// line that names the role.
-pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, needs: Needs<'_>) {
+pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, needs: Needs<'_>) {
     let client = client
         .clone()
-        .with_server_state(Arc::new(state.without_rights()));
+        .with_api_health(Arc::new(state.without_rights()));
     let begin = Instant::now();
     let mut told = None;
     let mut pause = PAUSE_MIN;
@@ -91,7 +91,7 @@ pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, ne
 
 impl Obstacle {
     fn of(error: &Error, action: &str) -> Self {
-        if error.is_told_by_server_state() {
+        if error.is_server_wide() {
             Self::AlreadyLogged
         } else {
             Self::Request(format!("cannot {action}: {error}, trying again"))

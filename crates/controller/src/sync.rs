@@ -10,9 +10,9 @@ use kube_apimachinery::json::on_large_stack;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
 use statefulset_client::backoff::Jitter;
+use statefulset_client::cache::indexer::IndexKey;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::indexer::IndexKey;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kube_apimachinery::selector::Selector;
-use statefulset_client::indexer::{IndexKey, Indexer};
+use statefulset_client::cache::indexer::{IndexKey, Indexer};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::index::controller_index_key;
 use statefulset_controller_util::stateful_set::StatefulSet;

@@ -16,7 +16,7 @@ async fn waited(
     let log = CapturedLog::at(Level::INFO);
     let start = Instant::now();
     let client = client(move |path| script(start.elapsed().as_secs(), path));
-    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
+    wait_for_access(&client, &ApiHealthLog::default(), Needs::default()).await;
     (start.elapsed(), log.take())
 }
 
@@ -97,7 +97,7 @@ async fn each_change_of_missing_rights_is_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_logged_by_the_server_state() {
+async fn the_api_health_log_reports_an_outage() {
     let (after, log) = waited(|seconds, _| match seconds {
         0..20 => Err("connection refused"),
         20..40 => Ok(failure(401, "Unauthorized", "Unauthorized")),
@@ -159,7 +159,7 @@ async fn a_forbidden_lease_is_logged_once_and_waited_for() {
         lease: Some(&lease),
         ..Needs::default()
     };
-    wait_for_access(&client, &ServerState::default(), needs).await;
+    wait_for_access(&client, &ApiHealthLog::default(), needs).await;
     assert_eq!(begin.elapsed().as_secs(), 25);
     let log = log.take();
     assert_eq!(log.len(), 2, "{log:#?}");
@@ -179,7 +179,7 @@ async fn a_server_that_takes_its_time_is_logged_and_waited_for() {
         Ok::<_, tower::BoxError>(http::Response::new(body))
     });
     let client = RestClient::from_service(slow);
-    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
+    wait_for_access(&client, &ApiHealthLog::default(), Needs::default()).await;
     assert_eq!(begin.elapsed().as_secs(), 120);
     assert_eq!(
         log.take(),

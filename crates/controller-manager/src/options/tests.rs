@@ -1,6 +1,6 @@
 //! Flags and what the program makes of them.
 
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
 use crate::flags::{Invocation, parse};

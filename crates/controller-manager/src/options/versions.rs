@@ -1,7 +1,7 @@
 //! Which Kubernetes version is emulated.
 
 use anyhow::{bail, ensure};
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 use crate::flags::features::FeatureFlags;
 

@@ -92,7 +92,7 @@ impl Reviewer {
                 tracing::info!("the API server answers about users again");
             }
             // The rest is told by the state of the API server.
-            Err(error) if !error.is_told_by_server_state() => self.tell(error),
+            Err(error) if !error.is_server_wide() => self.tell(error),
             _ => {}
         }
         answer

@@ -51,7 +51,7 @@ impl LookupError {
 
     /// Whether the state of the server has logged it.
     fn is_told(&self) -> bool {
-        matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_told_by_server_state())
+        matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_server_wide())
     }
 }
 

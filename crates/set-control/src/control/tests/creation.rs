@@ -1,6 +1,6 @@
 //! Pods come up: in order or in batches, after their claims, and whole.
 
-use statefulset_client::indexer::Indexer;
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_history::fake::FakeHistory;
 use statefulset_pod_control::MockStatefulPodControl;
 
