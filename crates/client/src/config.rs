@@ -13,13 +13,13 @@ use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt as _, service_fn};
 
 use crate::error::Error;
-use crate::flowcontrol::RateLimitLayer;
-use crate::leaderelection::Fence;
-use crate::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
+use crate::fence::Fence;
+use crate::rest::api_health::ApiHealthLog;
+use crate::rest::flowcontrol::RateLimitLayer;
+use crate::rest::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
+use crate::rest::retry::RetryLayer;
+use crate::rest::timeout::TimeoutLayer;
 use crate::rest::{RestClient, service_of};
-use crate::retry::RetryLayer;
-use crate::server_state::ServerState;
-use crate::timeout::TimeoutLayer;
 use crate::transport::{ServiceAccountToken, Transport};
 
 pub use proxy::ProxyConfig;
@@ -59,7 +59,7 @@ pub struct ClientOptions {
     pub fence: Option<Fence>,
     /// Who tells when the server can't be reached; one for all clients of a process, so that it is
     /// told once.
-    pub server_state: Arc<ServerState>,
+    pub api_health: Arc<ApiHealthLog>,
 }
 
 impl Default for ClientOptions {
@@ -72,7 +72,7 @@ impl Default for ClientOptions {
             response_timeout: RESPONSE_TIMEOUT_DEFAULT,
             metrics: Arc::new(NoopClientMetrics),
             fence: None,
-            server_state: Arc::default(),
+            api_health: Arc::default(),
         }
     }
 }
@@ -311,7 +311,7 @@ where
         kube::Client::new(whole.layer(retry.layer(timed)), "default")
     };
     RestClient::new(client)
-        .with_server_state(Arc::clone(&options.server_state))
+        .with_api_health(Arc::clone(&options.api_health))
         .with_fence(options.fence.clone())
 }
 

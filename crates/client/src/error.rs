@@ -3,9 +3,11 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+pub use no_token::NoToken;
 pub use status::Status;
 
 mod generic;
+mod no_token;
 mod status;
 
 /// A failed API request.
@@ -52,7 +54,7 @@ pub enum Error {
         bytes_max: usize,
     },
     /// A write that was not sent, for this process doesn't lead (any more).
-    #[error("{action}: {}", crate::leaderelection::NotLeading)]
+    #[error("{action}: {}", crate::fence::NotLeading)]
     NotLeading {
         /// What was to be asked.
         action: String,
@@ -140,10 +142,10 @@ impl Error {
     }
 
     /// True if this is no matter of the one request, so that
-    /// [`ServerState`](crate::server_state::ServerState), or who gets the credentials, tells of it
+    /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or who gets the credentials, tells of it
     /// and nobody else needs to: the server can't be reached, doesn't accept the credentials, or has
     /// not granted the right.
-    pub fn is_told_by_server_state(&self) -> bool {
+    pub fn is_server_wide(&self) -> bool {
         self.is_transport()
             || self.is_unauthorized()
             || self.is_missing_right()

@@ -1,12 +1,13 @@
 //! The feature gates that concern this controller, as a plain value.
 
 mod known;
+mod version;
 
 use std::collections::BTreeMap;
 
-use crate::version::KubeVersion;
 pub use known::known_gates;
 use known::{ATOMIC_FIFO, GATES, STALE_CONSISTENCY, Stage};
+pub use version::{IllegalVersion, KubeVersion};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 //! from machine to machine do no harm.
 //!
 //! A [`LeaderElector`] runs a future while it leads and drops it when it doesn't any more. Its
-//! [`Fence`] keeps writes from starting once the time for which the lease was last renewed is over,
+//! [`Fence`](crate::fence::Fence) keeps writes from starting once the time for which the lease was last renewed is over,
 //! even in a process that was suspended and doesn't know yet; its [`LeaderHealth`] tells whether a
 //! leader still renews its lease.
 //!
@@ -18,7 +18,6 @@ pub use config::{
     RENEW_DEADLINE_DEFAULT, RETRY_PERIOD_DEFAULT,
 };
 pub use elector::{ElectorParts, LeaderElector};
-pub use fence::{Fence, Fenced, NotLeading};
 pub use health::LeaderHealth;
 pub use lock::{LeaseLock, LeaseName};
 pub use metrics::{LeaderElectionMetrics, NoopLeaderElectionMetrics};
@@ -27,7 +26,6 @@ pub use run::{Ended, Lost};
 
 mod config;
 mod elector;
-mod fence;
 mod health;
 mod lock;
 mod metrics;

@@ -18,34 +18,33 @@
     )
 )]
 
-pub mod error;
+// From here on, each module uses only those above it.
+pub mod backoff;
+pub mod clock;
+pub mod feature_gates;
 pub mod resource;
+pub mod token_bucket;
 
-pub mod config;
-pub mod flowcontrol;
-pub mod metrics;
+pub mod fence;
+
+pub mod error;
+
 pub mod rest;
-pub mod retry;
-pub mod server_state;
-pub mod timeout;
 pub mod transport;
 
-pub mod clock;
+pub mod config;
 
-pub mod indexer;
-pub mod informer;
+pub mod cache;
+pub mod workqueue;
 
 pub mod recorder;
 
-pub mod workqueue;
-
 pub mod leaderelection;
 
-pub mod backoff;
 pub mod lru;
 
-pub mod feature_gates;
-pub mod version;
+#[cfg(feature = "prometheus")]
+pub mod metrics;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;

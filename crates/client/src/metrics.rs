@@ -1,59 +1,53 @@
-//! What a process can count about its requests.
+//! Everything that this crate counts, in a [`prometheus::Registry`] of the caller's: names, help,
+//! labels and buckets are those of a kube-controller-manager.
+//!
+//! There is no global registry. Each `register` adds its families to the registry that it is given,
+//! once; the values that it returns hand out what the clients, queues and informers take.
+//! [`text`] writes a registry's families as Go's exporters do.
 
-use std::time::Duration;
+use prometheus::core::Collector;
+use prometheus::{Error, Registry};
 
-use http::{Method, Uri};
+pub use informer::InformerFamilies;
+pub use leader_election::LeaderElectionFamilies;
+pub use rest_client::RestClientFamilies;
+pub use workqueue::WorkqueueFamilies;
 
-pub use layer::{RequestMetrics, RequestMetricsLayer};
+mod in_step;
+mod informer;
+mod leader_election;
+mod rest_client;
+pub mod text;
+mod workqueue;
 
-mod layer;
-#[cfg(feature = "prometheus")]
-pub mod prometheus;
+#[cfg(test)]
+mod tests;
 
-/// Takes the measurements of one client's requests. Every method does nothing unless implemented.
+/// Adds a family to a registry, if it could be made.
 ///
-/// Called on the way of every request, so an implementation must be quick and must not block.
-/// Upstream: `rest_client_*` in `component-base/metrics/prometheus/restclient`.
-pub trait ClientMetrics: Send + Sync {
-    /// A request was sent, once, and answered with this code, or failed without an answer (no
-    /// code). Of watches this alone is told.
-    fn requested(&self, method: &Method, code: Option<u16>) {
-        let _ = (method, code);
-    }
-
-    /// A request was sent, once, with a body of so many bytes.
-    fn sent(&self, method: &Method, bytes: u64) {
-        let _ = (method, bytes);
-    }
-
-    /// A request has to wait this long for the rate limit; often zero.
-    fn rate_limited(&self, method: &Method, wait: Duration) {
-        let _ = (method, wait);
-    }
-
-    /// A request was sent again, and answered with this code or failed without an answer.
-    fn retried(&self, method: &Method, code: Option<u16>) {
-        let _ = (method, code);
-    }
-
-    /// A request is over, with all its waits and re-sends: so many bytes of the answer's body were
-    /// read, or there was no answer (none).
-    fn finished(&self, method: &Method, elapsed: Duration, received: Option<u64>) {
-        let _ = (method, elapsed, received);
-    }
+/// # Errors
+///
+/// It could not be made, or the registry has a family of its name; the error says which.
+pub fn register<C>(registry: &Registry, collector: Result<C, Error>) -> Result<C, Error>
+where
+    C: Collector + Clone + 'static,
+{
+    let collector = collector?;
+    registry
+        .register(Box::new(collector.clone()))
+        .map_err(|error| named(&collector, error))?;
+    Ok(collector)
 }
 
-/// Counts nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoopClientMetrics;
-
-impl ClientMetrics for NoopClientMetrics {}
-
-/// True for a request that opens a watch.
-pub(crate) fn is_watch(uri: &Uri) -> bool {
-    uri.query().is_some_and(|query| {
-        query
-            .split('&')
-            .any(|pair| matches!(pair, "watch=true" | "watch=1"))
-    })
+/// The error of a registry that has a family of the name, which by itself doesn't say which.
+fn named(collector: &impl Collector, error: Error) -> Error {
+    if !matches!(error, Error::AlreadyReg | Error::Msg(_)) {
+        return error;
+    }
+    let descriptions = collector.desc();
+    let names: Vec<&str> = descriptions.iter().map(|desc| &*desc.fq_name).collect();
+    Error::Msg(format!(
+        "cannot register {}: the registry has a family of this name already",
+        names.join(" and ")
+    ))
 }

@@ -3,57 +3,49 @@
 //! Decoding is left to the callers, so that no field which the types of this project don't know is
 //! ever lost on the way.
 
-use std::error::Error as StdError;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, header};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::client::Body;
 use kube_apimachinery::json::Document;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
-use crate::error::causes;
-use crate::leaderelection::{Fence, NotLeading};
-use crate::server_state::{Right, ServerState};
-use crate::transport::NoToken;
-use crate::{error::Error, resource::Resource, timeout::ResponseTimeout};
+use crate::error::Error;
+use crate::fence::Fence;
+use crate::resource::Resource;
+use api_health::{ApiHealthLog, Right};
+use call::{Call, object_target, transport_error};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
 pub use watch::{WatchEvent, WatchObject, WatchStream};
 
+pub mod api_health;
+mod call;
+pub mod flowcontrol;
+pub mod metrics;
 mod options;
+pub mod retry;
+pub mod timeout;
 mod watch;
 
 /// How long an answer may take from its first byte to its last, unless told otherwise. How long it
-/// may take to begin is the business of [`crate::timeout`]; watches have their own limit.
+/// may take to begin is the business of [`crate::rest::timeout`]; watches have their own limit.
 pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// Sends requests for [`Resource`]s through a [`kube::Client`].
 ///
-/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::retry`]). What
-/// concerns more than one request is told once, by a [`ServerState`].
+/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::rest::retry`]). What
+/// concerns more than one request is logged once, by an [`ApiHealthLog`].
 #[derive(Clone)]
 pub struct RestClient {
     service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
     body_timeout: Duration,
-    state: Arc<ServerState>,
+    health: Arc<ApiHealthLog>,
     fence: Option<Fence>,
-}
-
-/// One request before it is sent.
-struct Call<'a> {
-    method: Method,
-    resource: &'a Resource,
-    name: &'a str,
-    /// Path and query.
-    target: String,
-    body: Vec<u8>,
-    content_type: &'static str,
-    /// The longest answer that is read, in bytes.
-    answer_bytes_max: usize,
 }
 
 impl RestClient {
@@ -75,16 +67,16 @@ impl RestClient {
         Self {
             service: BoxCloneSyncService::new(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
-            state: Arc::default(),
+            health: Arc::default(),
             fence: None,
         }
     }
 
-    /// The same client, which tells this state how its requests end. By default a client and its
-    /// clones have a state of their own.
+    /// The same client with this log of how its requests end. By default a client shares one with
+    /// its clones alone.
     #[must_use]
-    pub fn with_server_state(mut self, state: Arc<ServerState>) -> Self {
-        self.state = state;
+    pub fn with_api_health(mut self, health: Arc<ApiHealthLog>) -> Self {
+        self.health = health;
         self
     }
 
@@ -297,7 +289,7 @@ impl RestClient {
                 action: action.to_owned(),
                 bytes_max,
             }),
-            Ok(Err(err)) => Err(transport(action, err)),
+            Ok(Err(err)) => Err(transport_error(action, err)),
             Err(_) => Err(Error::Timeout {
                 action: action.to_owned(),
                 after: self.body_timeout,
@@ -313,11 +305,11 @@ impl RestClient {
         let sent = if let Ok(sent) = answered {
             sent
         } else {
-            self.state.unanswered(&right, UNANSWERED_MAX);
+            self.health.unanswered(&right, UNANSWERED_MAX);
             sending.await
         };
         match &sent {
-            Ok(_) => self.state.succeeded(&right),
+            Ok(_) => self.health.succeeded(&right),
             Err(err) => self.failed(&right, err),
         }
         sent
@@ -329,7 +321,7 @@ impl RestClient {
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
         let is_too_long = matches!(err, Error::AnswerTooLong { .. });
         if !(is_too_long || is_closed && err.is_transport()) {
-            self.state.failed(right, err);
+            self.health.failed(right, err);
         }
     }
 
@@ -338,7 +330,7 @@ impl RestClient {
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let request = call.into_request()?;
         let sent = self.service.clone().oneshot(request).await;
-        let response = sent.map_err(|err| transport(&action, err))?;
+        let response = sent.map_err(|err| transport_error(&action, err))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -352,44 +344,6 @@ impl RestClient {
             group_resource,
             name,
         ))
-    }
-}
-
-impl<'a> Call<'a> {
-    fn new(method: Method, resource: &'a Resource, name: &'a str, target: String) -> Self {
-        Self {
-            method,
-            resource,
-            name,
-            target,
-            body: Vec::new(),
-            content_type: JSON,
-            answer_bytes_max: usize::MAX,
-        }
-    }
-
-    /// What is being asked, for errors: method and path without the query.
-    fn action(&self) -> String {
-        let path = self.target.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.method)
-    }
-
-    fn right(&self) -> Right {
-        Right::of(&self.method, &self.resource.group_resource(), &self.target)
-    }
-
-    fn into_request(self) -> Result<Request<Body>, Error> {
-        let action = self.action();
-        let mut builder = Request::builder()
-            .method(self.method)
-            .uri(self.target)
-            .header(header::ACCEPT, JSON);
-        if !self.body.is_empty() {
-            builder = builder.header(header::CONTENT_TYPE, self.content_type);
-        }
-        builder
-            .body(Body::from(self.body))
-            .map_err(|err| Error::InvalidRequest(format!("{action}: {err}")))
     }
 }
 
@@ -413,48 +367,6 @@ pub(crate) fn service_of(
             })
         }
     })
-}
-
-/// The media type of every body but a patch.
-const JSON: &str = "application/json";
-
-fn transport(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
-    let action = action.to_owned();
-    let first: &(dyn StdError + 'static) = source.as_ref();
-    if causes(first).any(<dyn StdError>::is::<NotLeading>) {
-        return Error::NotLeading { action };
-    }
-    if causes(first).any(<dyn StdError>::is::<NoToken>) {
-        return Error::NoCredentials { action, source };
-    }
-    let timeout = causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>());
-    match timeout.map(|timeout| timeout.after) {
-        Some(after) => Error::Timeout { action, after },
-        None => Error::Transport { action, source },
-    }
-}
-
-/// The path of one object, refusing names that would name another path.
-///
-/// Upstream: `Request.Name`, `rest.IsValidPathSegmentName`.
-fn object_target(
-    resource: &Resource,
-    namespace: &str,
-    name: &str,
-    suffix: &str,
-) -> Result<String, Error> {
-    if name.is_empty() {
-        return Err(Error::InvalidRequest(
-            "resource name may not be empty".to_owned(),
-        ));
-    }
-    for segment in [namespace, name] {
-        if segment == "." || segment == ".." || segment.contains(['/', '%', '?', '#']) {
-            let text = format!("invalid resource name {segment:?}: not a path segment");
-            return Err(Error::InvalidRequest(text));
-        }
-    }
-    Ok(resource.object_path(namespace, name) + suffix)
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use crate::error::causes;
-use crate::leaderelection::Fence;
+use crate::fence::Fence;
 use connect::connect;
 use exec_plugin::ExecPlugin;
 use token_file::TokenFile;
 use token_source::TokenSource;
 
-pub use service_account_token::{NoToken, ServiceAccountName, ServiceAccountToken};
+pub use service_account_token::{ServiceAccountName, ServiceAccountToken};
 
 mod connect;
 mod exec_plugin;

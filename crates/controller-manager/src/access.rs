@@ -11,8 +11,8 @@ use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
+use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_client::rest::{ListOptions, RestClient};
-use statefulset_client::server_state::ServerState;
 use statefulset_client::transport::ServiceAccountName;
 use tokio::time::{Instant, sleep};
 
@@ -63,12 +63,12 @@ pub(crate) struct Needs<'a> {
 }
 
 /// Waits until the lists that fill the caches are allowed, the lease is readable and, with a
-/// service account, its tokens can be requested. [`ServerState`] logs outages and rejected
+/// service account, its tokens can be requested. [`ApiHealthLog`] logs outages and rejected
 /// credentials; this function logs missing rights, in one line that names the role.
-pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, needs: Needs<'_>) {
+pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, needs: Needs<'_>) {
     let client = client
         .clone()
-        .with_server_state(Arc::new(state.without_rights()));
+        .with_api_health(Arc::new(state.without_rights()));
     let begin = Instant::now();
     let mut logged = None;
     let mut pause = PAUSE_MIN;
@@ -91,7 +91,7 @@ pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, ne
 
 impl Obstacle {
     fn of(error: &Error, action: &str) -> Self {
-        if error.is_told_by_server_state() {
+        if error.is_server_wide() {
             Self::AlreadyLogged
         } else {
             Self::Request(format!("cannot {action}: {error}, trying again"))
@@ -168,7 +168,7 @@ async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstac
                 }
                 forbidden.push(name);
             }
-            // [`ServerState`] logs these too for lists.
+            // [`ApiHealthLog`] logs these too for lists.
             Err(error) if error.is_server_failure() => return Err(Obstacle::AlreadyLogged),
             Err(error) => return Err(Obstacle::of(&error, &format!("list {name}"))),
         }

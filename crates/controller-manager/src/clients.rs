@@ -6,10 +6,10 @@ use statefulset_client::clock::Clock;
 use statefulset_client::config::{
     ClientOptions, Config, ConfigError, client, client_of_service_account,
 };
-use statefulset_client::leaderelection::Fence;
-use statefulset_client::metrics::ClientMetrics;
+use statefulset_client::fence::Fence;
 use statefulset_client::rest::RestClient;
-use statefulset_client::server_state::ServerState;
+use statefulset_client::rest::api_health::ApiHealthLog;
+use statefulset_client::rest::metrics::ClientMetrics;
 use statefulset_client::transport::{ServiceAccountName, ServiceAccountToken};
 
 use crate::PROGRAM;
@@ -27,7 +27,7 @@ pub(crate) struct Clients<'a> {
     config: &'a Config,
     options: &'a Options,
     metrics: Arc<dyn ClientMetrics>,
-    server_state: Arc<ServerState>,
+    api_health: Arc<ApiHealthLog>,
 }
 
 impl<'a> Clients<'a> {
@@ -36,13 +36,13 @@ impl<'a> Clients<'a> {
         config: &'a Config,
         options: &'a Options,
         metrics: Arc<dyn ClientMetrics>,
-        server_state: Arc<ServerState>,
+        api_health: Arc<ApiHealthLog>,
     ) -> Self {
         Self {
             config,
             options,
             metrics,
-            server_state,
+            api_health,
         }
     }
 
@@ -86,7 +86,7 @@ impl<'a> Clients<'a> {
             burst: self.options.burst,
             user_agent: user_agent(part),
             metrics: Arc::clone(&self.metrics),
-            server_state: Arc::clone(&self.server_state),
+            api_health: Arc::clone(&self.api_health),
             ..ClientOptions::default()
         }
     }

@@ -30,8 +30,8 @@ use std::ffi::OsString;
 use anyhow::{anyhow, bail};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
+use statefulset_client::feature_gates::KubeVersion;
 use statefulset_client::feature_gates::known_gates;
-use statefulset_client::version::KubeVersion;
 
 use crate::PROGRAM;
 pub(crate) use generate::{Text, generate};

@@ -7,9 +7,10 @@ use anyhow::{Context as _, anyhow};
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::{BootClock, Clock, SystemClock};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
-    ElectorParts, Ended, Fence, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector,
-    LeaderHealth, LeaseLock, LeaseName,
+    ElectorParts, Ended, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector, LeaderHealth,
+    LeaseLock, LeaseName,
 };
 use statefulset_client::recorder::{BroadcastRecorder, EventSink};
 use statefulset_client::rest::RestClient;

@@ -7,8 +7,8 @@ use http::Uri;
 use http::uri::Authority;
 use prometheus::{Error, Registry};
 use statefulset_client::leaderelection::LeaderElectionMetrics;
-use statefulset_client::metrics::ClientMetrics;
-use statefulset_client::metrics::prometheus::{LeaderElectionFamilies, RestClientFamilies, text};
+use statefulset_client::metrics::{LeaderElectionFamilies, RestClientFamilies, text};
+use statefulset_client::rest::metrics::ClientMetrics;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::metrics::prometheus::Options;
 

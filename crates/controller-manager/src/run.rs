@@ -9,7 +9,7 @@ use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
-use statefulset_client::server_state::ServerState;
+use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::{ControllerConfig, StatefulSetController};
 use tokio::task::JoinSet;
@@ -77,9 +77,9 @@ pub(crate) async fn run(
     let features = options.feature_gates.features();
     let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
     let metrics = Arc::new(metrics);
-    let server_state = Arc::new(ServerState::default());
+    let api_health = Arc::new(ApiHealthLog::default());
     let counts = metrics.client(&server);
-    let clients = Clients::new(&config, &options, counts, Arc::clone(&server_state));
+    let clients = Clients::new(&config, &options, counts, Arc::clone(&api_health));
     let election = if options.leader_election.leader_elect {
         Some(Election::new(
             &options.leader_election,
@@ -100,7 +100,7 @@ pub(crate) async fn run(
             user_agent("authentication"),
             seeds.reviews,
             Arc::clone(&metrics),
-            Arc::clone(&server_state),
+            Arc::clone(&api_health),
         )
         .await?;
     let account = service_account(&options);
@@ -109,7 +109,7 @@ pub(crate) async fn run(
         account: account.as_ref(),
         lease: lease.as_ref(),
     };
-    let access = wait_for_access(&informer_client, &server_state, needs);
+    let access = wait_for_access(&informer_client, &api_health, needs);
     if stop.run_until_cancelled(access).await.is_none() {
         port.close().await;
         return Ok(());

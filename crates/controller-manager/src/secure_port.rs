@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::leaderelection::LeaderHealth;
-use statefulset_client::server_state::ServerState;
+use statefulset_client::rest::api_health::ApiHealthLog;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +109,7 @@ impl SecurePort {
         user_agent: String,
         seed: u64,
         metrics: Arc<Metrics>,
-        server_state: Arc<ServerState>,
+        api_health: Arc<ApiHealthLog>,
     ) -> anyhow::Result<Served> {
         let mut served = Served {
             checks: self.checks.clone(),
@@ -146,7 +146,7 @@ impl SecurePort {
             proxy: options.source.proxy.clone(),
             client_metrics: Box::new(move |server| metrics.client(server)),
             source: options.source.clone(),
-            server_state,
+            api_health,
             clock: self.clock,
             jitter: Arc::new(SeededJitter::new(seed)),
         };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
-use statefulset_client::indexer::{CachedObject, IndexKey};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
 use crate::decode::RawMeta;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::resource_version::compare;
-use statefulset_client::indexer::Indexer;
+use statefulset_client::cache::indexer::Indexer;
 
 use crate::claim::Claim;
 use crate::controller_revision::ControllerRevision;

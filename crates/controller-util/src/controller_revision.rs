@@ -8,7 +8,7 @@ use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 
 use crate::decode::{RawMeta, or_default};
 use crate::index::controller_index_key;

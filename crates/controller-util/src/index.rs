@@ -1,7 +1,7 @@
 //! Index keys of the caches.
 
 use kube_apimachinery::owner_reference::OwnerReference;
-use statefulset_client::indexer::IndexKey;
+use statefulset_client::cache::indexer::IndexKey;
 
 use crate::pod::split_name;
 
@@ -36,7 +36,7 @@ pub fn controller_index_key(namespace: &str, controller: Option<&OwnerReference>
 #[cfg(test)]
 mod tests {
     use kube_apimachinery::object_key::ObjectKey;
-    use statefulset_client::indexer::CachedObject;
+    use statefulset_client::cache::indexer::CachedObject;
 
     use super::*;
     use crate::testing::builders;

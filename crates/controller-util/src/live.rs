@@ -3,7 +3,7 @@
 use kube_apimachinery::json::{RawObject, parse};
 use serde::de::Error as _;
 use serde_json::Value;
-use statefulset_client::indexer::CachedObject;
+use statefulset_client::cache::indexer::CachedObject;
 
 use crate::decode::remove_managed_fields;
 

@@ -6,7 +6,7 @@ use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use kube_apimachinery::pod::{PodPhase, Readiness};
 use serde::Deserialize;
-use statefulset_client::indexer::{CachedObject, IndexKey};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
 use crate::decode::{RawMeta, or_default, time};
 use crate::index::pod_index_key;

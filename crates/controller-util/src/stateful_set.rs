@@ -17,7 +17,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
 use self::spec::RawSpec;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use statefulset_client::indexer::TextPool;
-use statefulset_client::informer::{Informer, InformerConfig, Relister};
+use statefulset_client::cache::indexer::TextPool;
+use statefulset_client::cache::informer::{Informer, InformerConfig, Relister};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::informer::{InformerMetricsProvider, NoopInformerMetricsProvider};
+use statefulset_client::cache::informer::{InformerMetricsProvider, NoopInformerMetricsProvider};
 use statefulset_client::workqueue::{NoopQueueMetrics, QueueMetrics};
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::stateful_set::PodManagementPolicy;

@@ -1,7 +1,7 @@
 //! Syncs that must wait until an object of the set can be decoded again.
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::indexer::{CachedObject, Indexer, SetAside, SetAsideOwner};
+use statefulset_client::cache::indexer::{CachedObject, Indexer, SetAside, SetAsideOwner};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::pod::split_name;
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::backoff::SeededJitter;
+use statefulset_client::cache::informer::Relister;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::informer::Relister;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};

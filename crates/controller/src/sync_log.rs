@@ -67,7 +67,7 @@ impl SyncLog {
     pub(crate) fn failed(&self, key: &ObjectKey, error: &Error) {
         let is_told = error
             .api_error()
-            .is_some_and(statefulset_client::error::Error::is_told_by_server_state);
+            .is_some_and(statefulset_client::error::Error::is_server_wide);
         if is_told {
             tracing::debug!(%error, "error syncing StatefulSet, requeuing");
             return;

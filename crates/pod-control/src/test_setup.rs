@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::{CachedObject as _, Indexer};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
-use statefulset_client::indexer::{CachedObject as _, Indexer};
 use statefulset_client::recorder::{EventRecorder, FakeRecorder};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS};
 use statefulset_controller_util::claim::Claim;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
-use statefulset_client::indexer::Indexer;
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_controller_util::testing::RequestTracker;
 

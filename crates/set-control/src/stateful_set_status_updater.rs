@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error;
-use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::FakeClientset;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,

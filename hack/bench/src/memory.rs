@@ -11,7 +11,7 @@ use rand::distr::Alphanumeric;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
-use statefulset_client::indexer::{CachedObject, Indexer, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, Indexer, TextPool};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1 as core;
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::indexer::CachedObject as _;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::resource::PODS;
 use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
 use statefulset_controller_util::index::controller_index_key;

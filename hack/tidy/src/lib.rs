@@ -14,6 +14,8 @@ pub mod layout;
 pub mod left_out;
 pub mod licenses;
 pub mod metadata;
+pub mod module_cycles;
+pub mod module_graph;
 pub mod mutants;
 pub mod panics;
 pub mod parity;

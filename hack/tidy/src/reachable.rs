@@ -9,10 +9,20 @@ use crate::{Findings, metadata::Metadata, repository::SourceFile};
 
 /// Root files of every target of the workspace, as paths from `root`.
 pub fn roots(metadata: &Metadata, root: &Path) -> BTreeSet<String> {
+    roots_of(metadata, root, |_| true)
+}
+
+/// Root files of the workspace's libraries and binaries.
+pub fn crate_roots(metadata: &Metadata, root: &Path) -> BTreeSet<String> {
+    roots_of(metadata, root, |kind| kind == "lib" || kind == "bin")
+}
+
+fn roots_of(metadata: &Metadata, root: &Path, chosen: fn(&str) -> bool) -> BTreeSet<String> {
     metadata
         .members()
         .values()
         .flat_map(|package| &package.targets)
+        .filter(|target| target.kind.iter().any(|kind| chosen(kind)))
         .filter_map(|target| Path::new(&target.src_path).strip_prefix(root).ok())
         .map(|path| path.to_string_lossy().replace('\\', "/"))
         .collect()
@@ -35,7 +45,7 @@ pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
         }
         let modules = modules(&file.text)
             .into_iter()
-            .flat_map(|found| candidates(&path, is_root, &found));
+            .flat_map(|found| module_files(&path, is_root, &found.module, found.file.as_deref()));
         let included = included(&file.text).map(|name| join(folder(&path), name));
         open.extend(modules.chain(included).map(|path| (path, false)));
     }
@@ -46,10 +56,10 @@ pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
         .collect()
 }
 
-/// A `mod x;` line: the inline modules around it, its name, and the file of its `#[path]`.
+/// A `mod x;` line: its name after those of the inline modules around it, and the file that
+/// `#[path]` gives.
 struct Declaration {
-    around: Vec<String>,
-    name: String,
+    module: Vec<String>,
     file: Option<String>,
 }
 
@@ -78,10 +88,9 @@ fn modules(text: &str) -> Vec<Declaration> {
             continue;
         };
         if let Some(name) = name.strip_suffix(';') {
-            let around = around.iter().map(|(_, name)| name.clone()).collect();
+            let around = around.iter().map(|(_, name)| name.clone());
             found.push(Declaration {
-                around,
-                name: name.to_owned(),
+                module: around.chain([name.to_owned()]).collect(),
                 file: file.take(),
             });
         } else if let Some(name) = name.strip_suffix(" {") {
@@ -101,10 +110,16 @@ fn module_name(code: &str) -> Option<&str> {
     code.strip_prefix("mod ")
 }
 
-/// Possible files of a module declared in the file at `path`.
-fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> {
+/// Possible files of a module declared in the file at `path`: the file of its attribute, or its name
+/// after those of the inline modules around it.
+pub fn module_files(
+    path: &str,
+    is_root: bool,
+    module: &[String],
+    file: Option<&str>,
+) -> Vec<String> {
     let beside = folder(path);
-    if let Some(file) = &declared.file {
+    if let Some(file) = file {
         return vec![join(beside, file)];
     }
     let own = if is_root || path.ends_with("/mod.rs") {
@@ -112,15 +127,8 @@ fn candidates(path: &str, is_root: bool, declared: &Declaration) -> Vec<String> 
     } else {
         path.trim_end_matches(".rs").to_owned()
     };
-    let mut folder = own;
-    for module in &declared.around {
-        folder = join(&folder, module);
-    }
-    let name = &declared.name;
-    vec![
-        join(&folder, &format!("{name}.rs")),
-        join(&folder, &format!("{name}/mod.rs")),
-    ]
+    let module = join(&own, &module.join("/"));
+    vec![format!("{module}.rs"), format!("{module}/mod.rs")]
 }
 
 /// Rust files named by `include!`.

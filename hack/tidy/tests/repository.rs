@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    mutants, panics, parity, paths, plain_english, reachable,
+    module_cycles, mutants, panics, parity, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -112,6 +112,16 @@ fn rust_files_are_compiled() {
     let repository = repository();
     let roots = reachable::roots(&metadata(&repository), &repository.root);
     assert_clean(&reachable::check(&repository.with_extension("rs"), &roots));
+}
+
+#[test]
+fn modules_depend_on_each_other_one_way() {
+    let repository = repository();
+    let roots = reachable::crate_roots(&metadata(&repository), &repository.root);
+    assert_clean(&module_cycles::check(
+        &repository.with_extension("rs"),
+        &roots,
+    ));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use statefulset_client::indexer::CachedObject;
+use statefulset_client::cache::indexer::CachedObject;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::{
     NewRevision, RevisionData, controller_revision_name, hash_controller_revision,

@@ -10,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,

@@ -9,7 +9,7 @@ use conformance::{revisions, settled, sync};
 use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 fn run(file: &str, runner: fn(&str) -> anyhow::Result<Verdict>) -> Report {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))

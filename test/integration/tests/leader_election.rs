@@ -15,8 +15,9 @@ use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::TokioClock;
 use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
-    ElectorParts, Ended, Fence, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName, Lost,
+    ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName, Lost,
     NoopLeaderElectionMetrics,
 };
 use statefulset_client::recorder::NoopRecorder;

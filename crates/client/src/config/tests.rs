@@ -391,7 +391,7 @@ async fn every_send_takes_a_token_and_is_counted() {
 #[tokio::test]
 async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
     let service = service_fn(|request: Request<Body>| async move {
-        if crate::metrics::is_watch(request.uri()) {
+        if crate::rest::metrics::is_watch(request.uri()) {
             Response::builder()
                 .body(Body::from(b"{}".to_vec()))
                 .map_err(BoxError::from)

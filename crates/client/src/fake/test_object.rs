@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::indexer::{CachedObject, IndexKey};
+use crate::cache::indexer::{CachedObject, IndexKey};
 
 /// An object with a name, a version, and the uid of an owner.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

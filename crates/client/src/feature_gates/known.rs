@@ -1,7 +1,7 @@
 //! The gates there are, version by version.
 
 use super::FeatureGates;
-use crate::version::KubeVersion;
+use super::KubeVersion;
 
 /// How mature a gate is; `AllAlpha` and `AllBeta` go by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::config::{ConfigError, LeaderElectionConfig};
-use super::fence::Fence;
 use super::health::LeaderHealth;
 use super::lock::LeaseLock;
 use super::metrics::LeaderElectionMetrics;
@@ -12,6 +11,7 @@ use super::record::{LeaderElectionRecord, whole_micros};
 use crate::backoff::Jitter;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::Error;
+use crate::fence::Fence;
 
 /// What an elector is given.
 pub struct ElectorParts {
@@ -260,7 +260,7 @@ impl LeaderElector {
     fn report(&mut self, what: &str, error: &Error) {
         let text = format!("{what}: {error}");
         // The limit of a call is the election's own.
-        let is_told = error.is_told_by_server_state() && !matches!(error, Error::Timeout { .. });
+        let is_told = error.is_server_wide() && !matches!(error, Error::Timeout { .. });
         // Conflicts are how rivals notice each other.
         if error.is_conflict() || is_told || self.failure.as_ref() == Some(&text) {
             tracing::debug!(lock = %self.lock.at(), "{text}");

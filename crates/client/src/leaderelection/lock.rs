@@ -51,7 +51,7 @@ pub struct LeaseLock {
 
 impl LeaseLock {
     /// A lock for a candidate of this identity. The client should have a budget of its own, and no
-    /// [`Fence`](super::Fence); its calls are given up after
+    /// [`Fence`](crate::fence::Fence); its calls are given up after
     /// [`LeaderElectionConfig::request_timeout`], whatever it allows. Events go to the recorder.
     pub fn new(
         client: RestClient,

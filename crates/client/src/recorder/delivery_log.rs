@@ -42,7 +42,7 @@ impl DeliveryLog {
         let status = err.status();
         let expected = err.is_already_exists()
             || status.is_some_and(|status| status.has_cause("NamespaceTerminating"))
-            || err.is_told_by_server_state();
+            || err.is_server_wide();
         let refusal = status.map(|status| (status.code, status.reason.clone()));
         if expected || (refusal.is_some() && self.refusal == refusal) {
             tracing::debug!(event = %event.name, error = %err, "the server refused an event");

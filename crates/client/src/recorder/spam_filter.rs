@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{EventType, ObjectReference, event::Event};
-use crate::flowcontrol::TokenBucket;
 use crate::lru::LruCache;
+use crate::token_bucket::TokenBucket;
 
 /// Events about one object that pass at once.
 const BURST: u32 = 25;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use http::header;
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tower::service_fn;

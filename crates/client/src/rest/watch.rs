@@ -14,7 +14,7 @@ use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::transport;
+use super::call::transport_error;
 use crate::error::{Error, Status};
 
 /// The longest event that is accepted, in bytes. API servers store objects of up to 1.5 MiB by
@@ -125,7 +125,7 @@ impl WatchStream {
             }
             other => {
                 let text = format!("unknown type of watch event {other:?}");
-                return Err(transport(&self.action, text.into()));
+                return Err(transport_error(&self.action, text.into()));
             }
         };
         let object = line.range_of(frame.object.get()).unwrap_or_default();
@@ -159,12 +159,12 @@ impl Stream for WatchStream {
                     if this.buffer.len() > EVENT_BYTES_MAX {
                         this.ended = true;
                         let text = format!("a watch event is longer than {EVENT_BYTES_MAX} bytes");
-                        return Poll::Ready(Some(Err(transport(&this.action, text.into()))));
+                        return Poll::Ready(Some(Err(transport_error(&this.action, text.into()))));
                     }
                 }
                 Some(Err(err)) => {
                     this.ended = true;
-                    return Poll::Ready(Some(Err(transport(&this.action, Box::new(err)))));
+                    return Poll::Ready(Some(Err(transport_error(&this.action, Box::new(err)))));
                 }
                 None => this.ended = true,
             }

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 
 use super::fenced_io::FencedIo;
-use crate::leaderelection::Fence;
+use crate::fence::Fence;
 
 /// How long a connection may take to be made, with everything that belongs to it.
 /// Upstream: the dialer of `rest.TransportFor`.

@@ -25,8 +25,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
-use super::service_account_token::NoToken;
 use crate::clock::{Clock, SystemClock};
+use crate::error::NoToken;
 use process_group::ProcessGroup;
 
 mod process_group;

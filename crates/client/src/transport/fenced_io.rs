@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-use crate::leaderelection::{Fence, NotLeading};
+use crate::fence::{Fence, NotLeading};
 
 /// A connection that breaks when it is to send something while its fence is closed. A request may
 /// have waited for its connection, its encryption, or its turn among others, and the process may

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::backoff::{Backoff, NoJitter};
 use crate::clock::Clock;
-use crate::error::Error;
-use crate::leaderelection::NotLeading;
+use crate::error::{Error, NoToken};
+use crate::fence::NotLeading;
 use crate::rest::RestClient;
 use request::{Token, request_token};
 
@@ -61,25 +61,6 @@ impl fmt::Display for ServiceAccountName {
     }
 }
 
-/// Why there are no credentials to send with a request.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum NoToken {
-    /// Asking for one is a write, which this process must not make now.
-    #[error("{0}")]
-    NotLeading(#[source] NotLeading),
-    /// The server gave none.
-    #[error("cannot get a token of the service account {account}: {reason}")]
-    Failed {
-        /// The account.
-        account: ServiceAccountName,
-        /// What the last try ended with.
-        reason: String,
-    },
-    /// The credential plugin gave none.
-    #[error("{0}")]
-    Plugin(String),
-}
-
 /// A token of a service account, kept until it is due and made anew then. The account is created if
 /// it doesn't exist, and so is its namespace.
 ///
@@ -116,7 +97,7 @@ struct Kept {
 impl ServiceAccountToken {
     /// The token of an account, which the client asks for: it needs the rights to get and create
     /// `serviceaccounts` and to create `serviceaccounts/token`. Asking is a write: where writes
-    /// need a lease, the client has the [`Fence`](crate::leaderelection::Fence) that they have.
+    /// need a lease, the client has the [`Fence`](crate::fence::Fence) that they have.
     pub fn new(client: RestClient, account: ServiceAccountName, clock: Arc<dyn Clock>) -> Self {
         Self {
             client,
@@ -225,7 +206,7 @@ impl ServiceAccountToken {
             Err(error) => error,
         };
         // The rest is told elsewhere.
-        if !error.is_told_by_server_state() && !matches!(error, Error::NotLeading { .. }) {
+        if !error.is_server_wide() && !matches!(error, Error::NotLeading { .. }) {
             self.tell(&mut state, &error);
         }
         if let Some(kept) = &mut state.kept {
@@ -235,7 +216,7 @@ impl ServiceAccountToken {
         let failure = match error {
             Error::NotLeading { .. } => NoToken::NotLeading(NotLeading),
             error => NoToken::Failed {
-                account: self.account.clone(),
+                account: self.account.to_string(),
                 reason: error.to_string(),
             },
         };

@@ -167,7 +167,7 @@ async fn a_request_without_a_token_is_not_sent_and_was_certainly_not_applied() {
     let client = RestClient::new(kube::Client::new(service, "default"));
     let error = client.get(&PODS, "ns", "web-0").await.unwrap_err();
     assert!(matches!(error, Error::NoCredentials { .. }), "{error:?}");
-    assert!(error.is_told_by_server_state() && !error.is_transport());
+    assert!(error.is_server_wide() && !error.is_transport());
     let text = error.to_string();
     let start = "GET /api/v1/namespaces/ns/pods/web-0: cannot get a token of the service account \
                  ns/web: ";

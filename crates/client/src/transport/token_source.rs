@@ -2,8 +2,9 @@
 
 use http::HeaderValue;
 
-use super::service_account_token::{NoToken, ServiceAccountToken};
+use super::service_account_token::ServiceAccountToken;
 use super::token_file::TokenFile;
+use crate::error::NoToken;
 
 /// A source of tokens that change.
 pub(super) enum TokenSource {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::flowcontrol::TokenBucket;
+use crate::token_bucket::TokenBucket;
 
 /// The delay after the first failure of a key.
 const FIRST_DELAY: Duration = Duration::from_millis(5);

@@ -16,7 +16,7 @@ async fn waited(
     let log = CapturedLog::at(Level::INFO);
     let start = Instant::now();
     let client = client(move |path| script(start.elapsed().as_secs(), path));
-    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
+    wait_for_access(&client, &ApiHealthLog::default(), Needs::default()).await;
     (start.elapsed(), log.take())
 }
 
@@ -159,7 +159,7 @@ async fn forbidden_lease_is_logged_once_until_granted() {
         lease: Some(&lease),
         ..Needs::default()
     };
-    wait_for_access(&client, &ServerState::default(), needs).await;
+    wait_for_access(&client, &ApiHealthLog::default(), needs).await;
     assert_eq!(begin.elapsed().as_secs(), 25);
     let log = log.take();
     assert_eq!(log.len(), 2, "{log:#?}");
@@ -179,7 +179,7 @@ async fn slow_server_is_logged_once_until_it_answers() {
         Ok::<_, tower::BoxError>(http::Response::new(body))
     });
     let client = RestClient::from_service(slow);
-    wait_for_access(&client, &ServerState::default(), Needs::default()).await;
+    wait_for_access(&client, &ApiHealthLog::default(), Needs::default()).await;
     assert_eq!(begin.elapsed().as_secs(), 120);
     assert_eq!(
         log.take(),

@@ -2,8 +2,8 @@
 
 use statefulset_client::clock::{SystemClock, TokioClock};
 use statefulset_client::error::Error;
-use statefulset_client::metrics::NoopClientMetrics;
 use statefulset_client::resource::PODS;
+use statefulset_client::rest::metrics::NoopClientMetrics;
 
 use super::*;
 use crate::flags::{Invocation, parse};
@@ -50,6 +50,6 @@ fn clients_take_rate_and_user_agent_from_the_flags() {
         assert_eq!((client.qps, client.burst), (3.0, 4));
         assert_eq!(client.user_agent, user_agent("part"));
         assert!(Arc::ptr_eq(&client.metrics, &clients.metrics));
-        assert!(Arc::ptr_eq(&client.server_state, &clients.server_state));
+        assert!(Arc::ptr_eq(&client.api_health, &clients.api_health));
     });
 }

@@ -100,7 +100,7 @@ fn add(sum: &mut Metric, metric: &Metric, kind: MetricType) {
 #[cfg(test)]
 mod tests {
     use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry};
-    use statefulset_client::metrics::prometheus::text;
+    use statefulset_client::metrics::text;
 
     use super::*;
 

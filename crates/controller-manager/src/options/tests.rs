@@ -1,6 +1,6 @@
 //! Tests of flag validation and conversion.
 
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
 use crate::flags::{Invocation, parse};

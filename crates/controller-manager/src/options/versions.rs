@@ -1,7 +1,7 @@
 //! The emulated Kubernetes version.
 
 use anyhow::{bail, ensure};
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 use crate::flags::features::FeatureFlags;
 

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{Method, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
-use statefulset_client::metrics::prometheus::text;
+use statefulset_client::metrics::text;
 use tokio::time::timeout;
 
 use super::answer::{self, Answer, JSON};

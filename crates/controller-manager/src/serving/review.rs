@@ -90,8 +90,8 @@ impl Reviewer {
             Ok(_) if self.is_logged.swap(false, Ordering::Relaxed) => {
                 tracing::info!("the API server answers about users again");
             }
-            // `ServerState` logs the other failures.
-            Err(error) if !error.is_told_by_server_state() => self.log_once(error),
+            // `ApiHealthLog` logs the other failures.
+            Err(error) if !error.is_server_wide() => self.log_once(error),
             _ => {}
         }
         answer

@@ -11,9 +11,9 @@ use rustls::crypto::CryptoProvider;
 use statefulset_client::backoff::Jitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::config::{self, ClientOptions, ConfigError, ProxyConfig, Source};
-use statefulset_client::metrics::ClientMetrics;
 use statefulset_client::rest::RestClient;
-use statefulset_client::server_state::ServerState;
+use statefulset_client::rest::api_health::ApiHealthLog;
+use statefulset_client::rest::metrics::ClientMetrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -62,7 +62,7 @@ pub(crate) struct ServingDeps {
     pub(crate) client_metrics: Box<MetricsOf>,
     /// API server and credentials of the rest of the program, with the log of its failures.
     pub(crate) source: Source,
-    pub(crate) server_state: Arc<ServerState>,
+    pub(crate) api_health: Arc<ApiHealthLog>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Arc<dyn Jitter>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Opened {
 /// Client for reviews, with the log of its failures.
 struct ReviewClient {
     rest: RestClient,
-    server_state: Arc<ServerState>,
+    api_health: Arc<ApiHealthLog>,
 }
 
 /// The port, ready to serve.
@@ -191,9 +191,9 @@ impl Opened {
         let missing = client_ca.is_none() || request_header.is_none();
         let mut lookup = None;
         if let (Some(client), true) = (&asking, missing && !authn.authentication_skip_lookup) {
-            let state = Arc::new(client.server_state.without_rights());
+            let state = Arc::new(client.api_health.without_rights());
             let mut looking = Lookup::new(
-                client.rest.clone().with_server_state(state),
+                client.rest.clone().with_api_health(state),
                 Arc::clone(&self.provider),
                 client_ca.is_none(),
                 request_header.is_none(),
@@ -291,7 +291,7 @@ fn header_names(flags: &AuthenticationFlags) -> HeaderNames {
 fn review_options(
     deps: &ServingDeps,
     cluster_url: &Uri,
-    server_state: &Arc<ServerState>,
+    api_health: &Arc<ApiHealthLog>,
 ) -> ClientOptions {
     ClientOptions {
         qps: QPS,
@@ -299,7 +299,7 @@ fn review_options(
         user_agent: deps.user_agent.clone(),
         metrics: (deps.client_metrics)(cluster_url),
         response_timeout: RESPONSE_TIMEOUT,
-        server_state: Arc::clone(server_state),
+        api_health: Arc::clone(api_health),
         ..ClientOptions::default()
     }
 }
@@ -312,8 +312,8 @@ async fn reviewing_client(
 ) -> anyhow::Result<Option<ReviewClient>> {
     let given = kubeconfig.cloned();
     // Failures of other credentials are logged separately.
-    let server_state = if given == deps.source.kubeconfig {
-        Arc::clone(&deps.server_state)
+    let api_health = if given == deps.source.kubeconfig {
+        Arc::clone(&deps.api_health)
     } else {
         Arc::default()
     };
@@ -334,16 +334,16 @@ async fn reviewing_client(
         }
         Err(error) => return Err(error.into()),
     };
-    let options = review_options(deps, &config.cluster_url, &server_state);
+    let options = review_options(deps, &config.cluster_url, &api_health);
     let rest = config::client(&config, &options)?;
-    Ok(Some(ReviewClient { rest, server_state }))
+    Ok(Some(ReviewClient { rest, api_health }))
 }
 
 #[cfg(test)]
 mod tests {
     use statefulset_client::backoff::NoJitter;
     use statefulset_client::clock::FakeClock;
-    use statefulset_client::metrics::NoopClientMetrics;
+    use statefulset_client::rest::metrics::NoopClientMetrics;
 
     use super::*;
     use crate::serving::fixture::now;
@@ -361,17 +361,17 @@ mod tests {
                 Arc::clone(&given)
             }),
             source: Source::default(),
-            server_state: Arc::default(),
+            api_health: Arc::default(),
             clock: Arc::new(FakeClock::new(now())),
             jitter: Arc::new(NoJitter),
         };
-        let server_state = Arc::default();
-        let options = review_options(&deps, &cluster_url, &server_state);
+        let api_health = Arc::default();
+        let options = review_options(&deps, &cluster_url, &api_health);
         assert_eq!((options.qps, options.burst), (200.0, 400));
         assert_eq!(options.user_agent, "it/1");
         assert_eq!(options.response_timeout, Duration::from_secs(10));
         assert!(Arc::ptr_eq(&options.metrics, &metrics));
-        assert!(Arc::ptr_eq(&options.server_state, &server_state));
+        assert!(Arc::ptr_eq(&options.api_health, &api_health));
         assert!(options.fence.is_none());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use statefulset_client::indexer::CachedObject;
+use statefulset_client::cache::indexer::CachedObject;
 
 use crate::claim::Claim;
 use crate::controller_revision::ControllerRevision;

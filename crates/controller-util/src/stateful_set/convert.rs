@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1 as apps;
 use kube_apimachinery::schema::{UnknownMembers, normalize};
 use serde_json::Value;
-use statefulset_client::indexer::CachedObject;
+use statefulset_client::cache::indexer::CachedObject;
 
 use super::StatefulSet;
 

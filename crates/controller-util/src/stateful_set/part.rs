@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
-use statefulset_client::indexer::SharedText;
+use statefulset_client::cache::indexer::SharedText;
 
 /// A JSON value within a larger text.
 #[derive(Clone, Debug)]

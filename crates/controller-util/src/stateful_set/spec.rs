@@ -7,7 +7,7 @@ use kube_apimachinery::int_or_string::IntOrString;
 use kube_apimachinery::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::SharedText;
+use statefulset_client::cache::indexer::SharedText;
 
 use super::selector::SetSelector;
 use super::template::{ClaimTemplate, PodTemplate};

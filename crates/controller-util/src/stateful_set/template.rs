@@ -6,7 +6,7 @@ use kube_apimachinery::json::{ParseError, parse};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::indexer::SharedText;
+use statefulset_client::cache::indexer::SharedText;
 
 use super::part::Part;
 use crate::decode::or_default;

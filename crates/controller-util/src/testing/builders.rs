@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use statefulset_client::indexer::CachedObject;
+use statefulset_client::cache::indexer::CachedObject;
 
 use kube_apimachinery::json::RawObject;
 

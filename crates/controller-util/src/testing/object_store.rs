@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::object_key::ObjectKey;
 use serde_json::Value;
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error;
-use statefulset_client::indexer::{CachedObject, Indexer};
 
 use crate::live::Live;
 

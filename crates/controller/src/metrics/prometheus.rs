@@ -7,7 +7,7 @@ use kube_apimachinery::object_key::ObjectKey;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Error, IntCounter, IntCounterVec, Opts, Registry};
-use statefulset_client::metrics::prometheus::{InformerFamilies, WorkqueueFamilies, register};
+use statefulset_client::metrics::{InformerFamilies, WorkqueueFamilies, register};
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
-use statefulset_client::indexer::Indexer;
-use statefulset_client::informer::EventHandler;
+use statefulset_client::cache::indexer::Indexer;
+use statefulset_client::cache::informer::EventHandler;
 use statefulset_client::workqueue::WorkQueue;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;

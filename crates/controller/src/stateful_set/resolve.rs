@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_apimachinery::owner_reference::OwnerReference;
-use statefulset_client::indexer::{IndexKey, Indexer};
+use statefulset_client::cache::indexer::{IndexKey, Indexer};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 

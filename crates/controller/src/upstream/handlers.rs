@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use statefulset_client::informer::EventHandler as _;
+use statefulset_client::cache::informer::EventHandler as _;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;

@@ -4,7 +4,7 @@ use http::Method;
 use prometheus::Registry;
 use serde_json::json;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::metrics::prometheus::text;
+use statefulset_client::metrics::text;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::metrics::prometheus::Options;
 

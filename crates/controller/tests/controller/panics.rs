@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Method;
 use serde_json::json;
+use statefulset_client::cache::informer::EventHandler;
 use statefulset_client::fake::CapturedLog;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::informer::EventHandler;
 use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
 use statefulset_controller::{Informers, StatefulSetController};

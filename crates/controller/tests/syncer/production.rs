@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use statefulset_client::backoff::SeededJitter;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::fake::{Action, FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::indexer::CachedObject as _;
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_controller::{SetSyncer, SyncerParts};

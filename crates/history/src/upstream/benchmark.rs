@@ -4,7 +4,7 @@
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::selector::Selector;
-use statefulset_client::indexer::Indexer;
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders;

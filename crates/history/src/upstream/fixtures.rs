@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::{CachedObject as _, Indexer};
 use statefulset_client::fake::FakeClientset;
-use statefulset_client::indexer::{CachedObject as _, Indexer};
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;

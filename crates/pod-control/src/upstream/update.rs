@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::fake::{FaultError, Verb};
-use statefulset_client::indexer::CachedObject as _;
 use statefulset_client::resource::PODS;
 use statefulset_controller_util::pod::{POD_NAME_LABEL, Pod};
 use statefulset_controller_util::stateful_set::StatefulSet;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use statefulset_client::indexer::CachedObject as _;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;

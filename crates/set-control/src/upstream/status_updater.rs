@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
 use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
-use statefulset_client::indexer::Indexer;
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_controller_util::consistency::{
     ConsistencyStore, RealConsistencyStore, TrackedResource,

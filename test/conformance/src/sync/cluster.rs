@@ -9,10 +9,10 @@ use kube_apimachinery::object_key::ObjectKey;
 use serde::Deserialize;
 use serde_json::Value;
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error;
 use statefulset_client::fake::{FakeClientset, Verb};
-use statefulset_client::indexer::{CachedObject, Indexer};
 use statefulset_client::recorder::FakeRecorder;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,

@@ -20,7 +20,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::resource::{Resource, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
-use statefulset_client::server_state::ServerState;
+use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_controller::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
 };
@@ -73,7 +73,7 @@ impl Outfit {
             ..ActorsConfig::all()
         };
         let plane = TestControlPlane::builder().actors(actors).start().await;
-        let state = Arc::new(ServerState::default());
+        let state = Arc::new(ApiHealthLog::default());
         let client = || {
             let identity = Identity::service_account("kube-system", "statefulset-controller");
             let client = plane.client_as(identity);
@@ -85,7 +85,7 @@ impl Outfit {
                 }
             });
             let options = ClientOptions {
-                server_state: Arc::clone(&state),
+                api_health: Arc::clone(&state),
                 ..ClientOptions::default()
             };
             layered(service, &options)

@@ -231,7 +231,7 @@ async fn a_short_wait_that_the_server_asks_for_is_waited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_credentials_are_logged_by_the_server_state_alone() {
+async fn only_the_api_health_log_reports_refused_credentials() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let server = Server::new();
     server.fail(&[Fault::Refuse(401), Fault::Refuse(401), Fault::Refuse(500)]);

@@ -9,10 +9,11 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use super::super::{ConfigError, Ended, LeaderElectionConfig, LeaderElector, Lost, NotLeading};
+use super::super::{ConfigError, Ended, LeaderElectionConfig, LeaderElector, Lost};
 use super::support::{Candidate, Fault, Server, never};
 use crate::config::{ClientOptions, layered};
 use crate::fake::CapturedLog;
+use crate::fence::NotLeading;
 use crate::resource::PODS;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use crate::clock::MonotonicClock as _;
 use crate::config::{ClientOptions, layered};
 use crate::error::Error;
 use crate::fake::CapturedLog;
-use crate::leaderelection::Fence;
+use crate::fence::Fence;
 use crate::resource::PODS;
 use crate::rest::RestClient;
 

@@ -7,7 +7,7 @@ use tower::Layer as _;
 use super::*;
 use crate::clock::{FakeClock, MonotonicClock as _, TokioClock};
 use crate::fake::{Action, CapturedLog, FakeClientset, Verb};
-use crate::leaderelection::Fence;
+use crate::fence::Fence;
 
 fn set() -> ObjectReference {
     ObjectReference {

@@ -11,7 +11,7 @@ use tracing::Level;
 use super::*;
 use crate::clock::{FakeClock, TokioClock};
 use crate::fake::CapturedLog;
-use crate::leaderelection::Fence;
+use crate::fence::Fence;
 
 const ACCOUNT: &str = "/api/v1/namespaces/kube-system/serviceaccounts/web";
 const TOKEN: &str = "/api/v1/namespaces/kube-system/serviceaccounts/web/token";

@@ -49,9 +49,9 @@ impl LookupError {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }
 
-    /// Whether [`ServerState`] has logged it.
+    /// Whether [`ApiHealthLog`] has logged it.
     fn is_logged(&self) -> bool {
-        matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_told_by_server_state())
+        matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_server_wide())
     }
 }
 

@@ -386,7 +386,7 @@ async fn recovered_settings_are_logged_and_applied() {
     stop.cancel();
     following.await.unwrap();
     let log = log.take();
-    // `ServerState` logs the outage.
+    // `ApiHealthLog` logs the outage.
     let is_failure = |line: &&String| line.contains("cannot read the cluster's authentication");
     let lines: Vec<_> = log.iter().filter(is_failure).collect();
     assert_eq!(lines.len(), 1, "{log:#?}");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::metrics::prometheus::text;
+use statefulset_client::metrics::text;
 use statefulset_controller_util::consistency::{Caches, NoopConsistencyStore};
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::pod_control::MockPodControl;

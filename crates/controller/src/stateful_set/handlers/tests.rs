@@ -1,7 +1,7 @@
 //! Which events enqueue which sets.
 
 use serde_json::{Value, json};
-use statefulset_client::indexer::CachedObject as _;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter};
 use statefulset_controller_util::stateful_set::KIND;
 use tokio::time::{Instant, advance};

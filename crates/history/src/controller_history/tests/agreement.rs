@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::fake::FakeClientset;
-use statefulset_client::indexer::CachedObject as _;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::controller_revision::HASH_LABEL;
 use statefulset_controller_util::testing::WriteLog;

@@ -1,6 +1,6 @@
 //! What becomes of status and error when something fails, and of a set that is going away.
 
-use statefulset_client::indexer::CachedObject as _;
+use statefulset_client::cache::indexer::CachedObject as _;
 
 use super::*;
 

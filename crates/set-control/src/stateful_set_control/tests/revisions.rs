@@ -1,6 +1,6 @@
 //! The history that a sync leaves, and adoption.
 
-use statefulset_client::version::KubeVersion;
+use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
 

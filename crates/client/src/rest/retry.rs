@@ -13,7 +13,7 @@ use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::error::causes;
-use crate::metrics::ClientMetrics;
+use crate::rest::metrics::ClientMetrics;
 
 /// How often a request is sent again at most.
 pub const RESENDS_MAX: u32 = 10;

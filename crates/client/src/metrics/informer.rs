@@ -9,7 +9,7 @@ use prometheus::{
 
 use super::in_step::SinceInStep;
 use super::register;
-use crate::informer::{InformerMetrics, InformerMetricsProvider};
+use crate::cache::informer::{InformerMetrics, InformerMetricsProvider};
 use crate::resource::Resource;
 
 /// Buckets of the time that an event takes, in seconds.

@@ -10,7 +10,7 @@ use http_body::Body as _;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-use crate::metrics::{ClientMetrics, is_watch};
+use crate::rest::metrics::{ClientMetrics, is_watch};
 
 /// The server did not begin its answer in time. The request may or may not have been applied.
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,13 @@
 //! One clear line when a cache cannot be kept, and one when it can again.
 //!
 //! What is wrong with the server or the rights is told by
-//! [`ServerState`](crate::server_state::ServerState), once for all caches.
+//! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), once for all caches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::cache::indexer::SetAside;
 use crate::error::Error;
-use crate::indexer::SetAside;
 use crate::resource::GroupResource;
 
 /// So many objects that can't be decoded are logged by name at a time.
@@ -33,7 +33,7 @@ impl Reporter {
 
     /// Logs a failure to list or watch, unless it is the one logged last.
     pub(super) fn failed(&mut self, verb: &str, err: &Error) {
-        if err.is_told_by_server_state() || err.is_server_failure() {
+        if err.is_server_wide() || err.is_server_failure() {
             tracing::debug!(resource = %self.resource, error = %err, verb, "trying again");
             return;
         }

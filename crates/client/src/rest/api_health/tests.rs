@@ -49,7 +49,7 @@ async fn pass(seconds: u64) {
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_told_once_and_its_end_with_its_length() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     for _ in 0..100 {
         state.failed(&lists(&PODS), &refused());
         state.failed(&creates("ns"), &refused());
@@ -71,7 +71,7 @@ async fn an_outage_is_told_once_and_its_end_with_its_length() {
 #[tokio::test(start_paused = true)]
 async fn an_outage_that_changes_its_kind_is_told_again() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     let unauthorized = Error::api(401, "Unauthorized", "Unauthorized");
     for err in [refused(), expired(), unauthorized] {
         state.failed(&lists(&PODS), &err);
@@ -96,7 +96,7 @@ async fn an_outage_that_changes_its_kind_is_told_again() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_right_is_told_with_the_rule_that_grants_it() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     for _ in 0..10 {
         state.failed(&creates("ns"), &denied("ns"));
         state.succeeded(&creates("other"));
@@ -122,7 +122,7 @@ async fn a_missing_right_is_told_with_the_rule_that_grants_it() {
 #[tokio::test(start_paused = true)]
 async fn what_a_quota_forbids_is_no_missing_right() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     let quota = Error::api(
         403,
         "Forbidden",
@@ -135,7 +135,7 @@ async fn what_a_quota_forbids_is_no_missing_right() {
 #[tokio::test(start_paused = true)]
 async fn reads_that_fail_are_told_until_the_last_of_them_works() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     let broken = Error::api(500, "InternalError", "etcd is gone");
     state.failed(&creates("ns"), &broken);
     state.failed(&lists(&PODS), &broken);
@@ -157,7 +157,7 @@ async fn reads_that_fail_are_told_until_the_last_of_them_works() {
 #[tokio::test(start_paused = true)]
 async fn what_comes_and_goes_for_ever_is_told_now_and_then() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     for _ in 0..3600 {
         state.failed(&lists(&PODS), &refused());
         state.succeeded(&lists(&PODS));
@@ -174,7 +174,7 @@ async fn what_comes_and_goes_for_ever_is_told_now_and_then() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_not_sent_says_nothing_of_the_server() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     state.failed(&lists(&PODS), &refused());
     log.take();
     state.failed(&creates("ns"), &Error::InvalidRequest("no name".to_owned()));
@@ -184,7 +184,7 @@ async fn a_request_that_was_not_sent_says_nothing_of_the_server() {
 #[tokio::test(start_paused = true)]
 async fn a_handle_without_rights_logs_outages_alone() {
     let log = CapturedLog::at(Level::INFO);
-    let state = ServerState::default();
+    let state = ApiHealthLog::default();
     let handle = state.without_rights();
     handle.failed(&creates("ns"), &denied("ns"));
     assert_eq!(log.take(), [""; 0]);

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, TextPool};
 use crate::error::Error;
-use crate::indexer::{CachedObject, Indexer, SetAside, TextPool};
 use crate::resource::Resource;
 use crate::rest::{RestClient, WatchEvent, WatchObject, WatchOptions, WatchStream};
 

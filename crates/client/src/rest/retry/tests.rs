@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tower::service_fn;
 
 use super::*;
-use crate::metrics::NoopClientMetrics;
+use crate::rest::metrics::NoopClientMetrics;
 
 /// One answer of a script.
 #[derive(Clone, Copy)]

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::flowcontrol::TokenBucket;
 use crate::resource::GroupResource;
+use crate::token_bucket::TokenBucket;
 
 pub(crate) use right::Right;
 
@@ -30,7 +30,7 @@ const MISSING_RIGHTS_MAX: usize = 1000;
 /// Every change is logged once: that the server can't be reached or accepts no credentials, that
 /// lists and watches fail, that a right is missing, and the end of each.
 #[derive(Debug, Default)]
-pub struct ServerState {
+pub struct ApiHealthLog {
     state: Arc<Mutex<State>>,
     skips_rights: bool,
 }
@@ -68,7 +68,7 @@ struct Lines {
     withheld: u64,
 }
 
-impl ServerState {
+impl ApiHealthLog {
     /// The same state for a client that logs missing rights itself: this handle records faults of
     /// the server and the credentials alone.
     #[must_use]

@@ -6,7 +6,7 @@ use http::Method;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
 use super::*;
-use crate::informer::InformerMetricsProvider as _;
+use crate::cache::informer::InformerMetricsProvider as _;
 use crate::leaderelection::LeaderElectionMetrics as _;
 use crate::resource::PODS;
 use crate::workqueue::Unfinished;

@@ -33,7 +33,7 @@ pub struct NotLeading;
 /// [`Transport`] look once more, when they hand bytes to the system. They break with
 /// [`Fence::close`], and the system drops what it has not delivered.
 ///
-/// [`LeaderElector`]: super::LeaderElector
+/// [`LeaderElector`]: crate::leaderelection::LeaderElector
 /// [`Transport`]: crate::transport::Transport
 #[derive(Clone)]
 pub struct Fence {

@@ -6,8 +6,8 @@ use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::cache::indexer::{CachedObject, SetAside, TextPool};
 use crate::error::Error;
-use crate::indexer::{CachedObject, SetAside, TextPool};
 use crate::resource::Resource;
 use crate::rest::{ListOptions, RestClient};
 

@@ -9,7 +9,7 @@ use prometheus::{
 };
 
 use super::register;
-use crate::metrics::ClientMetrics;
+use crate::rest::metrics::ClientMetrics;
 
 /// Buckets of durations, in seconds.
 const SECONDS: [f64; 12] = [

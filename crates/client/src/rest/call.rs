@@ -1,0 +1,111 @@
+//! One request: where it goes, what it carries, and the error of one without an answer.
+
+use std::error::Error as StdError;
+
+use http::{Method, Request, header};
+use kube::client::Body;
+
+use super::api_health::Right;
+use super::timeout::ResponseTimeout;
+use crate::error::{Error, NoToken, causes};
+use crate::fence::NotLeading;
+use crate::resource::Resource;
+
+/// The media type of every body but a patch.
+const JSON: &str = "application/json";
+
+/// One request before it is sent.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) resource: &'a Resource,
+    pub(super) name: &'a str,
+    /// Path and query.
+    pub(super) target: String,
+    pub(super) body: Vec<u8>,
+    pub(super) content_type: &'static str,
+    /// The longest answer that is read, in bytes.
+    pub(super) answer_bytes_max: usize,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        method: Method,
+        resource: &'a Resource,
+        name: &'a str,
+        target: String,
+    ) -> Self {
+        Self {
+            method,
+            resource,
+            name,
+            target,
+            body: Vec::new(),
+            content_type: JSON,
+            answer_bytes_max: usize::MAX,
+        }
+    }
+
+    /// What is being asked, for errors: method and path without the query.
+    pub(super) fn action(&self) -> String {
+        let path = self.target.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.method)
+    }
+
+    pub(super) fn right(&self) -> Right {
+        Right::of(&self.method, &self.resource.group_resource(), &self.target)
+    }
+
+    pub(super) fn into_request(self) -> Result<Request<Body>, Error> {
+        let action = self.action();
+        let mut builder = Request::builder()
+            .method(self.method)
+            .uri(self.target)
+            .header(header::ACCEPT, JSON);
+        if !self.body.is_empty() {
+            builder = builder.header(header::CONTENT_TYPE, self.content_type);
+        }
+        builder
+            .body(Body::from(self.body))
+            .map_err(|err| Error::InvalidRequest(format!("{action}: {err}")))
+    }
+}
+
+/// The error of a request without an answer.
+pub(super) fn transport_error(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
+    let action = action.to_owned();
+    let first: &(dyn StdError + 'static) = source.as_ref();
+    if causes(first).any(<dyn StdError>::is::<NotLeading>) {
+        return Error::NotLeading { action };
+    }
+    if causes(first).any(<dyn StdError>::is::<NoToken>) {
+        return Error::NoCredentials { action, source };
+    }
+    let timeout = causes(first).find_map(|err| err.downcast_ref::<ResponseTimeout>());
+    match timeout.map(|timeout| timeout.after) {
+        Some(after) => Error::Timeout { action, after },
+        None => Error::Transport { action, source },
+    }
+}
+
+/// The path of one object, refusing names that would name another path.
+///
+/// Upstream: `Request.Name`, `rest.IsValidPathSegmentName`.
+pub(super) fn object_target(
+    resource: &Resource,
+    namespace: &str,
+    name: &str,
+    suffix: &str,
+) -> Result<String, Error> {
+    if name.is_empty() {
+        return Err(Error::InvalidRequest(
+            "resource name may not be empty".to_owned(),
+        ));
+    }
+    for segment in [namespace, name] {
+        if segment == "." || segment == ".." || segment.contains(['/', '%', '?', '#']) {
+            let text = format!("invalid resource name {segment:?}: not a path segment");
+            return Err(Error::InvalidRequest(text));
+        }
+    }
+    Ok(resource.object_path(namespace, name) + suffix)
+}
