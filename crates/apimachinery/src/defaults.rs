@@ -1,11 +1,11 @@
-//! Defaults that the API server gives to pods, claims and stateful sets.
+//! Defaults that the API server sets in pods, claims and stateful sets.
 //!
-//! Each function works on the JSON of an object, whether Go encoded it or a person wrote it: absent
-//! and null are the same, and so are zero values where Go's types cannot tell them from absent.
-//! What has the wrong type is left as it is. Applying a function twice changes nothing more.
+//! Each function works on the JSON of an object, from Go's encoder or hand-written: null counts as
+//! absent, and so does a zero value where Go's types can't distinguish the two. Values of the wrong
+//! type stay unchanged. The functions are idempotent.
 //!
-//! Defaulting does not add what Go's encoder always writes (`resources: {}` of a container), and
-//! does not canonicalise what has no default: [`crate::schema::normalize`] does.
+//! Defaulting doesn't add what Go's encoder always writes (`resources: {}` of a container), and
+//! doesn't canonicalise values without a default: [`crate::schema::normalize`] does.
 
 mod claim;
 mod container;

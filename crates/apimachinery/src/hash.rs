@@ -1,18 +1,17 @@
-//! FNV-1 hashing and the alphabet in which hashes stand in names.
+//! FNV-1 hashing, and the alphabet for hashes in names.
 
-/// The value with which a 32-bit FNV-1 hash begins.
+/// Initial value of a 32-bit FNV-1 hash.
 pub const FNV1_32_OFFSET: u32 = 2_166_136_261;
 
-/// The multiplier of the 32-bit FNV-1 hash.
+/// Multiplier of the 32-bit FNV-1 hash.
 const FNV1_32_PRIME: u32 = 16_777_619;
 
-/// The characters that a safe name may consist of: no vowels, so no words, and nothing that is
-/// easily mistaken for something else.
+/// Characters of a safe name: no vowels, so no words, and no easily confused characters.
 const SAFE_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Continues the 32-bit FNV-1 hash `seed` over `bytes`; [`FNV1_32_OFFSET`] begins one.
+/// Continues the 32-bit FNV-1 hash `seed` over `bytes`. Start with [`FNV1_32_OFFSET`].
 ///
-/// FNV-1 multiplies before it mixes the byte in. It is not FNV-1a.
+/// FNV-1 multiplies before it mixes in the byte; FNV-1a does the opposite.
 ///
 /// Upstream: `fnv.New32`.
 pub fn fnv1_32(bytes: &[u8], seed: u32) -> u32 {
@@ -21,7 +20,7 @@ pub fn fnv1_32(bytes: &[u8], seed: u32) -> u32 {
     })
 }
 
-/// Replaces each character of `text` by one of the safe alphabet.
+/// Replaces each character of `text` with one of the safe alphabet.
 ///
 /// Upstream: `rand.SafeEncodeString`.
 pub fn safe_encode_string(text: &str) -> String {

@@ -1,41 +1,39 @@
-//! Container image references, as far as the default pull policy depends on them.
+//! Container image references, to the extent that the default pull policy needs.
 
-/// The longest name of a repository, domain included.
+/// Maximum length of a repository name, domain included.
 const NAME_LENGTH_MAX: usize = 255;
 
-/// The longest tag.
+/// Maximum length of a tag.
 const TAG_LENGTH_MAX: usize = 128;
 
-/// What an image reference says about its version.
+/// Version part of an image reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageVersion<'a> {
-    /// What stands behind the colon; `latest` where there is neither tag nor digest, empty where
-    /// there is a digest alone.
+    /// Tag: the text after the colon; `latest` without tag and digest, empty with a digest alone.
     pub tag: &'a str,
-    /// What stands behind the `@`, empty where there is nothing.
+    /// Digest: the text after the `@`; empty without one.
     pub digest: &'a str,
 }
 
-/// Why a text is not an image reference.
+/// Reason why a text is not an image reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// The text is an image's bare identifier.
+    /// The text is a bare image ID.
     #[error("an image reference must not be 64 hexadecimal characters alone")]
     Identifier,
-    /// The repository's name is empty, too long, or holds a character that it must not.
+    /// The repository name is empty, too long, or contains an invalid character.
     #[error("the repository name of the image reference is invalid")]
     Name,
     /// The tag is malformed.
     #[error("the tag of the image reference is invalid")]
     Tag,
-    /// The digest is malformed, or of an unknown algorithm.
+    /// The digest is malformed, or its algorithm is unknown.
     #[error("the digest of the image reference is invalid")]
     Digest,
 }
 
-/// Returns the pull policy that the API server gives to a container with this image: `Always` if
-/// its tag is `latest` or it has neither tag nor digest, else `IfNotPresent`, also if the reference
-/// is invalid.
+/// Returns the pull policy that the API server sets for this image: `Always` for the tag `latest`
+/// or no version at all, else `IfNotPresent`, also for an invalid reference.
 ///
 /// Upstream: `SetDefaults_Container`.
 pub fn default_pull_policy(image: &str) -> &'static str {
@@ -45,7 +43,7 @@ pub fn default_pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// Reads the tag and the digest of an image reference.
+/// Parses the tag and the digest of an image reference.
 ///
 /// # Errors
 /// The reference is invalid.
@@ -75,8 +73,8 @@ pub fn parse_image_version(image: &str) -> Result<ImageVersion<'_>, ImageError> 
     Ok(ImageVersion { tag, digest })
 }
 
-/// Splits off what is taken for a registry's domain: the part before the first slash if it has a
-/// point, a colon or a capital letter, or is `localhost`.
+/// Splits off the registry domain: the part before the first slash if it contains a dot, a colon or
+/// a capital letter, or is `localhost`.
 fn split_domain(named: &str) -> (&str, &str) {
     match named.split_once('/') {
         Some((first, rest))
@@ -90,8 +88,8 @@ fn split_domain(named: &str) -> (&str, &str) {
     }
 }
 
-/// Tells whether domain and path make up a repository's name. What was taken for a domain may also
-/// be an ordinary part of the path.
+/// Whether domain and path form a valid repository name. An apparent domain may also be an ordinary
+/// part of the path.
 fn is_name(domain: &str, path: &str) -> bool {
     let (default_domain, library) = ("docker.io/", "library/");
     let length = match domain {
@@ -106,8 +104,8 @@ fn is_name(domain: &str, path: &str) -> bool {
         && (domain.is_empty() || is_domain(domain) || is_path_component(domain))
 }
 
-/// Tells whether `text` is a host name, an IPv4 address or a bracketed IPv6 address, with or
-/// without port.
+/// Whether `text` is a host name, an IPv4 address or a bracketed IPv6 address, with or without a
+/// port.
 fn is_domain(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
@@ -134,8 +132,8 @@ fn is_domain(text: &str) -> bool {
     host_is_valid && port.is_none_or(is_port)
 }
 
-/// Tells whether `text` consists of lower-case letters and digits, with single points, one or two
-/// underscores, or hyphens between them.
+/// Whether `text` consists of lower-case letters and digits, separated by single dots, one or two
+/// underscores, or hyphens.
 fn is_path_component(text: &str) -> bool {
     let is_plain = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     let separators = text
@@ -149,8 +147,8 @@ fn is_path_component(text: &str) -> bool {
         && separators.into_iter().all(is_separator)
 }
 
-/// Tells whether `text` is a tag: up to 128 letters, digits, underscores, points and hyphens, the
-/// first of them neither a point nor a hyphen.
+/// Whether `text` is a tag: up to 128 letters, digits, underscores, dots and hyphens, not starting
+/// with a dot or a hyphen.
 fn is_tag(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.len() <= TAG_LENGTH_MAX
@@ -160,8 +158,8 @@ fn is_tag(text: &str) -> bool {
             .all(|byte| is_word(byte) || byte == b'.' || byte == b'-')
 }
 
-/// Tells whether `text` is a digest of a known algorithm: its name, a colon, and as many lower-case
-/// hexadecimal digits as it has.
+/// Whether `text` is a digest: the name of a known algorithm, a colon, and its number of lower-case
+/// hexadecimal digits.
 fn is_digest(text: &str) -> bool {
     let Some((algorithm, digits)) = text.split_once(':') else {
         return false;

@@ -1,4 +1,4 @@
-//! Values that are an absolute number or a percentage of a total.
+//! Absolute numbers or percentages of a total.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -10,24 +10,24 @@ use serde::Serialize;
 use serde::Serializer;
 use serde::de;
 
-/// A number, or a text that may hold a percentage such as `25%`.
+/// A number, or a string that may hold a percentage such as `25%`.
 ///
 /// Upstream: `intstr.IntOrString`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IntOrString {
     /// An absolute number.
     Int(i32),
-    /// A text: a percentage, or the name of something.
+    /// A string: a percentage, or a name.
     String(String),
 }
 
-/// Why a value has no number. The texts are Go's.
+/// Reason why a value has no number. The texts are Go's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntOrStringError {
     /// The text does not end with `%`.
     #[error("invalid value for IntOrString: invalid type: string is not a percentage")]
     NotAPercentage,
-    /// What stands before the `%` is not a decimal number.
+    /// The text before the `%` is not a decimal number.
     #[error(
         "invalid value for IntOrString: invalid value {}: strconv.Atoi: parsing {}: invalid syntax",
         go_quote(.value),
@@ -37,7 +37,7 @@ pub enum IntOrStringError {
         /// The whole text.
         value: String,
     },
-    /// What stands before the `%` does not fit into 64 bits.
+    /// The number before the `%` doesn't fit into 64 bits.
     #[error(
         "invalid value for IntOrString: invalid value {}: strconv.Atoi: parsing {}: \
          value out of range",
@@ -52,7 +52,7 @@ pub enum IntOrStringError {
 
 impl IntOrString {
     /// Returns the number, or the percentage of `total`, rounded up or down; a negative percentage
-    /// gives a negative number. A result that does not fit becomes the nearest that does.
+    /// gives a negative number. Saturates at the bounds of `i32`.
     ///
     /// # Errors
     /// The text is not a percentage.
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for IntOrString {
     }
 }
 
-/// Reads a number, a text, or null, which is the number 0 as for Go.
+/// Deserializes a number, a string, or null, which is 0 as in Go.
 struct Visitor;
 
 impl de::Visitor<'_> for Visitor {
@@ -168,7 +168,7 @@ impl de::Visitor<'_> for Visitor {
     }
 }
 
-/// Returns what stands before the percent sign.
+/// Returns the text before the percent sign.
 fn number_of(value: &str) -> &str {
     value.strip_suffix('%').unwrap_or(value)
 }
@@ -179,7 +179,7 @@ fn number_of(value: &str) -> &str {
 pub fn go_quote(text: &str) -> String {
     let escape = |out: &mut String, code: fmt::Arguments<'_>| {
         out.push('\\');
-        // A String takes any text.
+        // Writing to a string can't fail.
         let _ = out.write_fmt(code);
     };
     let mut out = String::from("\"");
@@ -205,9 +205,9 @@ pub fn go_quote(text: &str) -> String {
     out
 }
 
-/// Tells whether Go prints a character outside of ASCII's control range as it is. Spaces other than
-/// the ASCII one and control characters are not printed; the standard library's own escapes decide
-/// about the rest.
+/// Whether Go prints a character unescaped, outside of ASCII's control range. Go escapes control
+/// characters and all spaces but the ASCII one; the standard library's escapes decide about the
+/// rest.
 fn is_printable(character: char) -> bool {
     character == '\''
         || character == ' '

@@ -1,8 +1,8 @@
 //! Go-compatible JSON: encoding, the number rule of recorded revisions, and raw objects.
 //!
-//! Names and hashes of revisions depend on the bytes that Go's `encoding/json` writes. This module
-//! writes the same bytes from a [`serde_json::Value`], whose objects are sorted by key as long as
-//! the `preserve_order` feature of `serde_json` stays off.
+//! Names and hashes of revisions depend on the bytes of Go's `encoding/json`. This module writes
+//! the same bytes from a [`serde_json::Value`], whose objects are sorted by key as long as the
+//! `preserve_order` feature of `serde_json` is off.
 
 mod deep;
 mod document;

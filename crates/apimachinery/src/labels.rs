@@ -1,33 +1,33 @@
-//! Label maps: a compact one for cached objects, and what selectors need of any.
+//! Label maps: a compact one for cached objects, and the interface for selectors.
 
 use std::collections::BTreeMap;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Anything that has labels to select by.
+/// A collection of labels that selectors can match.
 pub trait LabelSet {
-    /// The value of the label `key`, if there is one.
+    /// The value of the label `key`, if present.
     fn label(&self, key: &str) -> Option<&str>;
 }
 
-/// A label map that takes little memory: sorted pairs in one allocation.
+/// A compact label map: sorted pairs in one allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 
 impl Labels {
-    /// The value of the label `key`, if there is one.
+    /// The value of the label `key`, if present.
     pub fn get(&self, key: &str) -> Option<&str> {
         let index = self.0.binary_search_by(|(k, _)| k.as_ref().cmp(key)).ok()?;
         self.0.get(index).map(|(_, value)| &**value)
     }
 
-    /// Whether there are no labels.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The pairs in order of their keys.
+    /// The pairs, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_found_by_key_and_written_in_order() {
+    fn labels_are_found_by_key_and_serialized_in_order() {
         let labels: Labels = serde_json::from_str(r#"{"b":"2","a":"1","c":null}"#).unwrap();
         assert_eq!(labels.get("a"), Some("1"));
         assert_eq!(labels.get("c"), Some(""));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_labels() {
+    fn null_deserializes_to_no_labels() {
         assert!(serde_json::from_str::<Labels>("null").unwrap().is_empty());
     }
 }

@@ -1,11 +1,10 @@
 //! Pure Kubernetes rules: object keys, owner references, selectors, Go-compatible JSON, API
 //! defaulting.
 //!
-//! Nothing in here is async, and nothing reads a clock, the environment or a random source. The
-//! crate is of use to any controller, test or tool that must agree with the Go implementation to
-//! the byte.
+//! The crate has no async code, and reads no clock, environment or random source. It serves any
+//! controller, test or tool that must match the Go implementation byte for byte.
 
-// Whatever a server sends, nothing here panics.
+// Server data must never cause a panic.
 #![cfg_attr(
     not(test),
     warn(

@@ -1,4 +1,4 @@
-//! The key of a namespaced object, as caches and work queues use it.
+//! Keys of namespaced objects, for caches and work queues.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ pub struct ObjectKey {
     name: Arc<str>,
 }
 
-/// A text that is no object key.
+/// An invalid object key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected key format: {0:?}")]
 pub struct ParseObjectKeyError(String);
 
 impl ObjectKey {
-    /// Makes a key; a cluster-scoped object has an empty namespace.
+    /// Creates a key; a cluster-scoped object has an empty namespace.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.into(),
@@ -29,11 +29,11 @@ impl ObjectKey {
         }
     }
 
-    /// Splits `namespace/name` or a bare name.
+    /// Parses `namespace/name` or a bare name.
     ///
     /// # Errors
     ///
-    /// A text with more than one slash is refused with upstream's words.
+    /// More than one slash, with upstream's text.
     ///
     /// Upstream: `cache.SplitMetaNamespaceKey`.
     pub fn parse(text: &str) -> Result<Self, ParseObjectKeyError> {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_its_parts() {
+    fn keys_have_namespace_and_name() {
         let key = ObjectKey::parse("ns/web").unwrap();
         assert_eq!((key.namespace(), key.name()), ("ns", "web"));
         let key = ObjectKey::parse("web").unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_slash_is_refused_with_upstreams_words() {
+    fn parse_rejects_a_second_slash() {
         let error = ObjectKey::parse("a/b/c").unwrap_err();
         assert_eq!(error.to_string(), r#"unexpected key format: "a/b/c""#);
     }

@@ -1,10 +1,10 @@
-//! Owner references and the one among them that controls.
+//! Owner references, and the controlling one among them.
 
 use serde::{Deserialize, Serialize};
 
 /// A reference from an object to one of its owners.
 ///
-/// Serializes with the members in Go's order and leaves unset ones out.
+/// Serializes its members in Go's order, and omits unset ones.
 ///
 /// Upstream: `metav1.OwnerReference`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct OwnerReference {
     pub kind: Box<str>,
     /// Name of the owner, in the object's own namespace.
     pub name: Box<str>,
-    /// UID of the owner: what the garbage collector goes by.
+    /// UID of the owner; the garbage collector matches by it.
     pub uid: Box<str>,
     /// Whether this owner is the managing controller.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct OwnerReference {
 }
 
 impl OwnerReference {
-    /// A controlling reference that blocks the owner's foreground deletion.
+    /// Creates a controlling reference that blocks the owner's foreground deletion.
     ///
     /// Upstream: `metav1.NewControllerRef`.
     pub fn new_controller(api_version: &str, kind: &str, name: &str, uid: &str) -> Self {
@@ -41,13 +41,13 @@ impl OwnerReference {
         }
     }
 
-    /// Whether this reference names the managing controller.
+    /// Whether this reference is to the managing controller.
     pub fn is_controller(&self) -> bool {
         self.controller == Some(true)
     }
 }
 
-/// The first reference that controls, if any.
+/// Returns the first controlling reference, if any.
 ///
 /// Upstream: `metav1.GetControllerOf`.
 pub fn controller_of(references: &[OwnerReference]) -> Option<&OwnerReference> {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_controlling_reference_wins() {
+    fn first_controlling_reference_wins() {
         let plain = OwnerReference {
             controller: Some(false),
             ..OwnerReference::default()
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_written_in_gos_order() {
+    fn members_serialize_in_gos_order() {
         let reference = OwnerReference::new_controller("apps/v1", "StatefulSet", "web", "u");
         assert_eq!(
             serde_json::to_string(&reference).unwrap(),

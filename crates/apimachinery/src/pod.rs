@@ -10,23 +10,23 @@ use serde::{Deserialize, Deserializer};
 /// Upstream: `v1.PodPhase`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodPhase {
-    /// No phase: an object that no API server has stored yet.
+    /// No phase: the object has never been stored by an API server.
     #[default]
     None,
-    /// Accepted, but not all containers were started.
+    /// Accepted, but some containers haven't started.
     Pending,
-    /// Bound to a node, at least one container runs.
+    /// Bound to a node, and at least one container is running.
     Running,
-    /// All containers ended with success and won't be restarted.
+    /// All containers have succeeded and won't be restarted.
     Succeeded,
-    /// All containers ended, at least one in failure.
+    /// All containers have ended, at least one in failure.
     Failed,
-    /// The pod's state can't be told, or it is one that this version doesn't know.
+    /// The state can't be determined, or is unknown to this version.
     Unknown,
 }
 
 impl PodPhase {
-    /// Reads a phase; an unknown one counts as [`PodPhase::Unknown`].
+    /// Parses a phase; an unknown one is [`PodPhase::Unknown`].
     pub fn from_text(text: &str) -> Self {
         match text {
             "" => Self::None,
@@ -59,18 +59,18 @@ impl<'de> Deserialize<'de> for PodPhase {
     }
 }
 
-/// What a pod's Ready condition says: all that availability needs to know.
+/// A pod's Ready condition, reduced to what availability needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
     /// Whether the condition's status is `True`.
     pub ready: bool,
-    /// When the status last changed; unset or zero times are `None`.
+    /// Last change of the status; `None` for unset and zero times.
     pub last_transition_time: Option<Timestamp>,
 }
 
 impl Readiness {
-    /// Whether a pod with this readiness has been ready for `min_ready_seconds` at `now`; the
-    /// exact moment counts. The pod's phase plays no part.
+    /// Whether a pod has been ready for at least `min_ready_seconds` at `now`, independent of its
+    /// phase.
     ///
     /// Upstream: `podutil.IsPodAvailable`.
     pub fn is_available(self, min_ready_seconds: i32, now: Timestamp) -> bool {
@@ -83,8 +83,8 @@ impl Readiness {
                 .is_some_and(|moment| moment <= now)
     }
 
-    /// When a ready pod becomes available; `None` while it isn't ready, or where the time of its
-    /// last transition is unknown. Saturates at the end of time.
+    /// Time at which a ready pod becomes available; `None` while it isn't ready, or without a
+    /// transition time. Saturates at the largest timestamp.
     pub fn available_at(self, min_ready_seconds: i32) -> Option<Timestamp> {
         let since = self.last_transition_time.filter(|_| self.ready)?;
         let wait = SignedDuration::from_secs(i64::from(min_ready_seconds));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_pod_is_available_from_the_exact_moment_on() {
+    fn ready_pod_becomes_available_at_the_exact_time() {
         let ready = Readiness {
             ready: true,
             last_transition_time: Some(at(100)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_transition_time_only_zero_seconds_are_met() {
+    fn missing_transition_time_satisfies_only_zero_seconds() {
         let ready = Readiness {
             ready: true,
             last_transition_time: None,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unready_pod_is_never_available() {
+    fn unready_pod_is_never_available() {
         let unready = Readiness {
             ready: false,
             last_transition_time: Some(at(0)),

@@ -1,7 +1,7 @@
 //! Kubernetes resource quantities: exact numbers with a suffix, such as `500m` or `1Gi`.
 //!
-//! A quantity is kept as sign, decimal digits and power of ten, of any size. What is printed equals
-//! what the Go implementation prints for the same text, its oddities included.
+//! A quantity is stored as sign, decimal digits and power of ten, of any size. It prints exactly as
+//! the Go implementation prints the same input, oddities included.
 
 mod digits;
 mod parse;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use self::digits::Digits;
 
-/// The suffixes of decimal quantities with their power of ten.
+/// Suffixes of decimal quantities, with their power of ten.
 const DECIMAL_SUFFIXES: [(&str, i64); 10] = [
     ("n", -9),
     ("u", -6),
@@ -26,7 +26,7 @@ const DECIMAL_SUFFIXES: [(&str, i64); 10] = [
     ("E", 18),
 ];
 
-/// The suffixes of binary quantities with their power of 1024.
+/// Suffixes of binary quantities, with their power of 1024.
 const BINARY_SUFFIXES: [(&str, u32); 6] = [
     ("Ki", 1),
     ("Mi", 2),
@@ -45,14 +45,14 @@ const BINARY_SUFFIXES: [(&str, u32); 6] = [
 pub struct Quantity {
     negative: bool,
     digits: Digits,
-    /// The power of ten by which the digits are multiplied.
+    /// Power of ten that multiplies the digits.
     exponent: i64,
     format: Format,
-    /// The text that was parsed, where it is printed as it came.
+    /// Parsed text, if it prints unchanged.
     text: Option<String>,
 }
 
-/// How a quantity is written.
+/// Notation of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// `12e6`
@@ -63,7 +63,7 @@ enum Format {
     Binary,
 }
 
-/// Why a text is not a quantity. The texts are Go's.
+/// Reason why a text is not a quantity. The texts are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text is not a number followed by a suffix.
@@ -72,20 +72,20 @@ pub enum QuantityError {
          '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     )]
     Format,
-    /// There is no number before the suffix.
+    /// The text has no number before the suffix.
     #[error("unable to parse numeric part of quantity")]
     Number,
-    /// The suffix has no meaning.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
 
 impl Quantity {
-    /// The power of ten of a thousandth.
+    /// Power of ten of a thousandth.
     const MILLI: i64 = -3;
 
-    /// Rounds away from zero to thousandths, as the API server's defaulting does with every
-    /// resource list.
+    /// Rounds away from zero to thousandths, as the API server's defaulting does for every resource
+    /// list.
     ///
     /// Upstream: `Quantity.RoundUp`.
     pub fn round_up_milli(&mut self) {
@@ -95,27 +95,26 @@ impl Quantity {
         }
     }
 
-    /// Returns the number, rounded away from zero to an integer. A number that does not fit becomes
-    /// the nearest that does.
+    /// Returns the number, rounded away from zero to an integer. Saturates.
     ///
     /// Upstream: `Quantity.Value`.
     pub fn value(&self) -> i64 {
         self.scaled_value(0)
     }
 
-    /// Returns the number of thousandths, rounded and bounded like [`Quantity::value`].
+    /// Returns the number of thousandths, rounded like [`Quantity::value`]. Saturates.
     ///
     /// Upstream: `Quantity.MilliValue`.
     pub fn milli_value(&self) -> i64 {
         self.scaled_value(Self::MILLI)
     }
 
-    /// Tells whether the quantity is zero.
+    /// Whether the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_zero()
     }
 
-    /// Rounds away from zero so that the power of ten is not below `exponent`.
+    /// Rounds away from zero so that the power of ten is at least `exponent`.
     fn round_up(&mut self, exponent: i64) {
         if self.exponent < exponent {
             self.digits.drop_last_rounding_up(exponent - self.exponent);
@@ -123,7 +122,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the multiple of 10^exponent, rounded away from zero and bounded.
+    /// Returns the multiple of 10^exponent, rounded away from zero. Saturates.
     fn scaled_value(&self, exponent: i64) -> i64 {
         let mut scaled = self.clone();
         scaled.round_up(exponent);
@@ -152,7 +151,7 @@ impl Quantity {
         let suffix = match self.format {
             Format::DecimalExponent if exponent == 0 => String::new(),
             Format::DecimalExponent => format!("e{exponent}"),
-            // The reference prints no suffix where it has none, though the number is then wrong.
+            // The reference prints no suffix for unknown powers, although the number is then wrong.
             Format::Decimal | Format::Binary => DECIMAL_SUFFIXES
                 .iter()
                 .find(|(_, power)| *power == exponent)
@@ -161,8 +160,8 @@ impl Quantity {
         format!("{sign}{digits}{suffix}")
     }
 
-    /// Returns the canonical text without sign of a binary quantity; none where the decimal form is
-    /// taken instead: below 1024, or where the number is not an integer.
+    /// Returns the unsigned canonical text of a binary quantity; `None` if it prints in decimal
+    /// form: below 1024, or for a fraction.
     fn canonical_binary(&self) -> Option<String> {
         if self.format != Format::Binary {
             return None;
@@ -205,7 +204,7 @@ impl Default for Quantity {
 impl FromStr for Quantity {
     type Err = QuantityError;
 
-    /// Reads a quantity; the text has no space around it.
+    /// Parses a quantity without surrounding space.
     ///
     /// Upstream: `resource.ParseQuantity`.
     fn from_str(text: &str) -> Result<Self, QuantityError> {
@@ -214,8 +213,8 @@ impl FromStr for Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// Writes the text that Go's `Quantity.String` gives after parsing: the canonical form, except
-    /// that some texts are kept as they came (`1.500` is not changed to `1500m`).
+    /// Writes the text of Go's `Quantity.String` after parsing: the canonical form, except that
+    /// some inputs print unchanged (`1.500` doesn't become `1500m`).
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {
             Some(text) => formatter.write_str(text),

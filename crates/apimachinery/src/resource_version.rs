@@ -1,8 +1,8 @@
-//! Resource versions compared as decimal numbers of any length.
+//! Comparison of resource versions as decimal numbers of any length.
 
 use std::cmp::Ordering;
 
-/// A text that is no comparable resource version.
+/// A resource version that can't be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("resource version {0:?} is not a positive decimal number without leading zeros")]
 pub struct InvalidResourceVersion(String);
@@ -15,13 +15,12 @@ fn validate(text: &str) -> Result<(), InvalidResourceVersion> {
     Ok(())
 }
 
-/// Compares two resource versions: the longer number is the newer one, equal lengths compare as
-/// text.
+/// Compares two resource versions: the longer number is newer, equal lengths compare as text.
 ///
 /// # Errors
 ///
-/// Either side is empty, has a character other than an ASCII digit, or starts with `0` (so `0`
-/// itself is refused).
+/// Either side is empty, contains a character other than an ASCII digit, or starts with `0`
+/// (including `0` itself).
 ///
 /// Upstream: `resourceversion.CompareResourceVersion`.
 pub fn compare(a: &str, b: &str) -> Result<Ordering, InvalidResourceVersion> {
@@ -44,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_empty_and_non_decimal_texts_are_refused() {
+    fn compare_rejects_zero_empty_and_non_decimal_texts() {
         for bad in ["", "0", "01", "a", "-1", "1 "] {
             assert!(compare(bad, "1").is_err(), "{bad:?}");
             assert!(compare("1", bad).is_err(), "{bad:?}");

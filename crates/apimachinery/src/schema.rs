@@ -1,8 +1,8 @@
 //! The field schema of the Kubernetes types, and Go's decode and encode over plain JSON.
 //!
-//! Go's controller decodes an object into its types and encodes it again: members that the types
-//! lack are lost, zero values appear or disappear, quantities and times take their canonical form.
-//! [`normalize`] does the same to a JSON value, from a table of the types of v1.36.2 (the files in
+//! Go's controller decodes an object into its types and encodes it again: it loses members that the
+//! types lack, adds or drops zero values, and canonicalises quantities and times. [`normalize`]
+//! does the same to a JSON value, from a table of the types of v1.36.2 (the files in
 //! `schema/types/`), so that both controllers see the same object.
 
 mod base64;
@@ -36,24 +36,24 @@ pub use self::unknown::drop_unknown_members;
 pub use self::unknown::unknown_members;
 pub use self::unknown::unknown_members_agree;
 
-/// What becomes of members that the schema does not know.
+/// Treatment of members that the schema doesn't know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownMembers {
-    /// They are dropped, as Go's decoder does.
+    /// Drop them, as Go's decoder does.
     Drop,
-    /// They are kept as they are, at every level.
+    /// Keep them unchanged, at every level.
     Keep,
 }
 
-/// Returns what Go makes of `value` when it decodes it into the type `type_name` and encodes the
-/// result. Names match with their case.
+/// Returns the result of decoding `value` in Go into the type `type_name` and encoding it again.
+/// Names match case-sensitively.
 ///
-/// `path` is where the value stands in the stateful set of which it is a part (`spec.template`), or
-/// empty for a whole object; error texts name it.
+/// `path` is the location of the value within its stateful set (`spec.template`), or empty for a
+/// whole object; error texts include it.
 ///
 /// # Errors
-/// A value has the wrong type, does not fit, or is not a quantity or a time; the text is Go's. The
-/// schema has no type of that name.
+/// A value has the wrong type, is out of range, or is not a valid quantity or time; the text is
+/// Go's. Also if the schema has no type of that name.
 pub fn normalize(
     type_name: &str,
     value: &Value,
@@ -63,10 +63,10 @@ pub fn normalize(
     normalize_owned(type_name, value.clone(), unknown, path)
 }
 
-/// As [`normalize`], of a value that the caller needs no longer; its texts aren't copied.
+/// Like [`normalize`], but consumes the value, whose strings are not copied.
 ///
 /// # Errors
-/// As for [`normalize`].
+/// Those of [`normalize`].
 pub fn normalize_owned(
     type_name: &str,
     value: Value,

@@ -1,4 +1,4 @@
-//! Label selectors: from the API's form and from a query string.
+//! Label selectors, from the API's form and from query strings.
 
 mod parse;
 mod validation;
@@ -12,17 +12,17 @@ use crate::labels::LabelSet;
 
 pub use validation::{validate_label_key, validate_label_value};
 
-/// A label selector as objects carry it.
+/// A label selector in the API's form.
 ///
 /// Upstream: `metav1.LabelSelector`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
-    /// Labels that must have exactly these values.
+    /// Labels with their required values.
     #[serde(deserialize_with = "null_as_default")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// Further requirements; all must hold.
+    /// Additional requirements; all must hold.
     #[serde(deserialize_with = "null_as_default")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<LabelSelectorRequirement>,
@@ -61,7 +61,7 @@ pub struct Selector(Form);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
     Nothing,
-    /// All requirements must hold; none at all selects everything. Sorted by key.
+    /// All requirements must hold; an empty list selects everything. Sorted by key.
     All(Vec<Requirement>),
 }
 
@@ -86,13 +86,13 @@ enum Operator {
     LessThan,
 }
 
-/// Why a selector can't be compiled.
+/// Reason why a selector can't be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// The operator of a [`LabelSelectorRequirement`] is unknown.
     #[error("{0:?} is not a valid label selector operator")]
     Operator(String),
-    /// Key, value or number of values is not allowed.
+    /// The key, a value or the number of values is invalid.
     #[error("{0}")]
     Invalid(String),
     /// A query string doesn't parse.
@@ -101,21 +101,21 @@ pub enum SelectorError {
 }
 
 impl Selector {
-    /// Selects nothing.
+    /// A selector that matches nothing.
     pub fn nothing() -> Self {
         Self(Form::Nothing)
     }
 
-    /// Selects everything.
+    /// A selector that matches everything.
     pub fn everything() -> Self {
         Self(Form::All(Vec::new()))
     }
 
-    /// Compiles the API's form: no selector selects nothing, an empty one everything.
+    /// Compiles the API's form: `None` matches nothing, an empty selector everything.
     ///
     /// # Errors
     ///
-    /// An unknown operator, a malformed key or value, or values where none belong.
+    /// An unknown operator, a malformed key or value, or values for an operator that takes none.
     ///
     /// Upstream: `metav1.LabelSelectorAsSelector`.
     pub fn from_label_selector(selector: Option<&LabelSelector>) -> Result<Self, SelectorError> {
@@ -148,12 +148,12 @@ impl Selector {
         Ok(Self(Form::All(requirements)))
     }
 
-    /// Parses a query string such as `app=web,tier in (a,b),!legacy`; an empty one selects
+    /// Parses a query string such as `app=web,tier in (a,b),!legacy`; an empty one matches
     /// everything.
     ///
     /// # Errors
     ///
-    /// The text has a syntax error, or a malformed key or value.
+    /// A syntax error, or a malformed key or value.
     ///
     /// Upstream: `labels.Parse`.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
@@ -162,7 +162,7 @@ impl Selector {
         Ok(Self(Form::All(requirements)))
     }
 
-    /// Whether an object with these labels is selected.
+    /// Whether the selector matches these labels.
     pub fn matches(&self, labels: &impl LabelSet) -> bool {
         match &self.0 {
             Form::Nothing => false,
@@ -170,8 +170,8 @@ impl Selector {
         }
     }
 
-    /// Whether the selector puts no requirement on anything, as a selector of everything does.
-    /// The selector of nothing isn't empty.
+    /// Whether the selector has no requirements and thus matches everything. The selector that
+    /// matches nothing isn't empty.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Form::All(requirements) if requirements.is_empty())
     }
@@ -249,7 +249,7 @@ impl Requirement {
 }
 
 impl fmt::Display for Selector {
-    /// Prints the query-string form, requirements in order of their keys.
+    /// Prints the query-string form, requirements sorted by key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Form::All(requirements) = &self.0 else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Strategic merge patch: a merge patch that merges lists by key and takes directives.
+//! Strategic merge patches: merge patches that merge lists by key and understand directives.
 //!
 //! Upstream: `strategicpatch.StrategicMergePatch`.
 
@@ -15,22 +15,21 @@ use self::directives::{
 use self::order::{Identity, Positions, normalize};
 use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, find_type};
 
-/// Why a patch can't be applied.
+/// Reason why a patch can't be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrategicMergeError {
-    /// The patch has a directive that nobody knows.
+    /// The patch has an unknown directive.
     #[error("unknown patch type found: {0}")]
     UnknownDirective(String),
-    /// An entry of a list that merges by key lacks the key.
+    /// An entry of a list that is merged by key lacks the key.
     #[error("{0}")]
     NoMergeKey(String),
 }
 
 type Merged<T> = Result<T, StrategicMergeError>;
 
-/// Applies a strategic patch to an object of the type with this name in the
-/// [schema](crate::schema). Lists that the schema doesn't know are replaced. What isn't an object
-/// counts as an empty one.
+/// Applies a strategic patch to an object of this type in the [schema](crate::schema). Lists
+/// unknown to the schema are replaced. A value that isn't an object counts as an empty one.
 ///
 /// # Errors
 ///
@@ -48,14 +47,14 @@ pub fn apply(type_name: &str, old: &Value, patch: &Value) -> Result<Value, Strat
 
 type Object = Map<String, Value>;
 
-/// What the schema knows of an object that is being merged.
+/// The schema's knowledge of an object that is being merged.
 #[derive(Clone, Copy)]
 enum Known {
-    /// It is of this type.
+    /// An object of this type.
     Object(&'static Type),
-    /// It is a map to objects of this type.
+    /// A map to objects of this type.
     Map(&'static str),
-    /// Nothing.
+    /// An unknown object.
     Nothing,
 }
 
@@ -78,7 +77,7 @@ impl Known {
         }
     }
 
-    /// What is known of the object in a member, or of the objects in the list in it.
+    /// Knowledge of the object in a member, or of the objects in its list.
     fn member(self, name: &str) -> Self {
         match (self, self.field(name)) {
             (Self::Map(type_name), _) => Self::object(type_name),
@@ -183,7 +182,7 @@ fn merge_member(
         (Some(Value::Array(old)), Value::Array(patch)) => {
             Value::Array(merge_list(known, key, old, patch, order)?)
         }
-        // Without a list to merge with, elements of one key stay beside each other.
+        // Without a list to merge into, elements with equal keys are all kept.
         (None, Value::Array(patch))
             if known.strategy(key) != PatchStrategy::Replace && order.is_some() =>
         {
@@ -279,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_merged_unless_their_type_says_otherwise() {
+    fn objects_merge_unless_their_type_is_replaced() {
         for (type_name, old, patch, merged) in [
             (
                 "PodSpec",

@@ -7,13 +7,13 @@ use jiff::tz::TimeZone;
 ///
 /// # Errors
 ///
-/// The text is no RFC 3339 time.
+/// The text is not an RFC 3339 time.
 pub fn parse(text: &str) -> Result<Timestamp, jiff::Error> {
     text.parse()
 }
 
-/// Reads a time as an API server may print it, which Go's clock holds and this one doesn't: before
-/// and after the years that can be told it saturates; what is no time, and the zero time, is none.
+/// Parses a time from an API server. Times within Go's range but beyond this clock's saturate; an
+/// invalid time, and the zero time, are `None`.
 pub fn parse_saturating(text: &str) -> Option<Timestamp> {
     if let Ok(time) = parse(text) {
         return (text != ZERO_TIME).then_some(time);
@@ -25,16 +25,16 @@ pub fn parse_saturating(text: &str) -> Option<Timestamp> {
     match (text.starts_with('-'), year.len()) {
         (true, _) => Some(Timestamp::MIN),
         (false, 5..) => Some(Timestamp::MAX),
-        // The hours around the first and the last year belong to other zones.
+        // Time zones put the last hours of year 9999 beyond the clock's range.
         (false, _) if year == "9999" => Some(Timestamp::MAX),
         (false, _) => None,
     }
 }
 
-/// The zero time, which counts as unset.
+/// The zero time, which means unset.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
-/// Prints a time as Kubernetes' `Time`: UTC, whole seconds (cut, not rounded), `Z`.
+/// Formats a time as Kubernetes' `Time`: UTC, whole seconds (truncated), `Z`.
 ///
 /// Upstream: `metav1.Time.MarshalJSON`.
 pub fn format_seconds(time: Timestamp) -> String {
@@ -43,7 +43,7 @@ pub fn format_seconds(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Prints a time as Kubernetes' `MicroTime`: UTC, exactly six fraction digits, `Z`.
+/// Formats a time as Kubernetes' `MicroTime`: UTC, exactly six fraction digits, `Z`.
 ///
 /// Upstream: `metav1.MicroTime.MarshalJSON`.
 pub fn format_micros(time: Timestamp) -> String {
@@ -52,8 +52,8 @@ pub fn format_micros(time: Timestamp) -> String {
         .to_string()
 }
 
-/// Prints a time as Go's `time.Time.String()` does for a time in UTC read from JSON, as some
-/// messages embed it: `2026-03-01 11:59:50 +0000 UTC`.
+/// Formats a time like Go's `time.Time.String()` for a UTC time read from JSON, which some messages
+/// contain: `2026-03-01 11:59:50 +0000 UTC`.
 pub fn format_go(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC)
         .strftime("%Y-%m-%d %H:%M:%S%.f +0000 UTC")
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_time_print() {
+    fn first_and_last_time_print() {
         for (time, year) in [(Timestamp::MIN, "-9999-"), (Timestamp::MAX, "9999-")] {
             for text in [format_seconds(time), format_micros(time), format_go(time)] {
                 assert!(text.starts_with(year), "{text}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn times_print_in_utc_with_the_precision_of_their_kind() {
+    fn times_print_in_utc_with_their_precision() {
         let time = parse("2026-03-01T13:00:00.123456789+01:00").unwrap();
         assert_eq!(format_seconds(time), "2026-03-01T12:00:00Z");
         assert_eq!(format_micros(time), "2026-03-01T12:00:00.123456Z");

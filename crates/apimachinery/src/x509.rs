@@ -1,33 +1,34 @@
-//! Whom a certificate names: the part of X.509 that Kubernetes reads of clients' certificates.
+//! Certificate subjects: the part of X.509 that Kubernetes reads from client certificates.
 
-/// The attribute types, encoded.
+/// Attribute types, DER-encoded.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 /// 1.3.6.1.4.1.57683.2
 const UID: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x83, 0xc2, 0x53, 0x02];
 
-/// 1.3.6.1.4.1.57683.2, the attribute that Kubernetes has for the uids of users.
+/// 1.3.6.1.4.1.57683.2, Kubernetes' attribute for user UIDs.
 pub const UID_ATTRIBUTE: [u64; 8] = [1, 3, 6, 1, 4, 1, 57683, 2];
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OBJECT_IDENTIFIER: u8 = 0x06;
 const BMP_STRING: u8 = 0x1e;
-/// The version, which the oldest certificates don't have.
+/// Tag of the version, which the oldest certificates lack.
 const VERSION: u8 = 0xa0;
 
-/// Whom a certificate names. What it doesn't name is empty.
+/// Subject of a certificate. Missing attributes are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// The common name, which is the user's name.
+    /// Common name: the user name.
     pub common_name: String,
-    /// The organizations, which are the user's groups.
+    /// Organizations: the user's groups.
     pub organizations: Vec<String>,
-    /// The user's uid.
+    /// UID of the user.
     pub uid: String,
 }
 
-/// Reads the subject of a certificate. Nothing is verified here; none if this is no certificate.
+/// Parses the subject of a certificate, without verifying it; `None` if the input isn't a
+/// certificate.
 ///
 /// Upstream: `x509.Certificate.Subject`.
 pub fn subject(der: &[u8]) -> Option<Subject> {
@@ -53,27 +54,27 @@ pub fn subject(der: &[u8]) -> Option<Subject> {
     Some(subject)
 }
 
-/// The contents of a certificate's subject.
+/// Contents of a certificate's subject.
 fn subject_of(der: &[u8]) -> Option<&[u8]> {
     let (certificate, _) = expect(SEQUENCE, der)?;
     let (mut rest, _) = expect(SEQUENCE, certificate)?;
     if rest.first() == Some(&VERSION) {
         rest = element(rest)?.2;
     }
-    // Before it come serial number, signature algorithm, issuer and validity.
+    // Skip serial number, signature algorithm, issuer and validity.
     for _ in 0..4 {
         rest = element(rest)?.2;
     }
     Some(expect(SEQUENCE, rest)?.0)
 }
 
-/// The contents of an element with a tag, and what comes after it.
+/// Contents of an element with this tag, and the remaining bytes.
 fn expect(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (found, contents, rest) = element(der)?;
     (found == tag).then_some((contents, rest))
 }
 
-/// The first element: its tag, its contents, and what comes after it.
+/// First element: tag, contents, and the remaining bytes.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, mut rest) = rest.split_first()?;
@@ -90,7 +91,7 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((tag, contents, rest))
 }
 
-/// The text of a string of any of the usual types.
+/// Text of a string of any common type.
 fn text(der: &[u8]) -> Option<String> {
     let (tag, contents, _) = element(der)?;
     if tag == BMP_STRING {
@@ -124,7 +125,7 @@ mod tests {
         tagged(SET, &tagged(SEQUENCE, &pair))
     }
 
-    /// As much of a certificate as is read.
+    /// A certificate, up to its subject.
     fn certificate(subject: &[Vec<u8>]) -> Vec<u8> {
         let body = [
             tagged(VERSION, &tagged(2, &[2])),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn name_organizations_and_uid_are_read() {
+    fn subject_has_name_organizations_and_uid() {
         let der = certificate(&[
             attribute(ORGANIZATION, 0x13, b"devs"),
             attribute(COMMON_NAME, 0x0c, "zo\u{eb}".as_bytes()),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_has_no_subject() {
+    fn invalid_certificate_has_no_subject() {
         let mut cut = certificate(&[attribute(COMMON_NAME, 0x13, b"me")]);
         cut.pop();
         for der in [&cut[..], &[], &[SEQUENCE, 0x84, 0xff, 0xff, 0xff, 0xff]] {

@@ -1,7 +1,10 @@
-//! The recorded behaviour of the reference, as far as this crate reproduces it: revision bytes,
-//! names and hashes, decode and encode, defaults.
+//! Tests against the recorded behaviour of the reference: revision bytes, names and hashes,
+//! decoding and encoding, defaults.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests are not seen as tests")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy does not treat test helpers as tests"
+)]
 
 use std::fs::File;
 use std::io::BufRead;
@@ -30,7 +33,7 @@ fn open(name: &str) -> File {
     File::open(folder.join(name)).unwrap()
 }
 
-/// Reads a vector file of one JSON object a line.
+/// Reads a vector file with one JSON object per line.
 fn vectors(name: &str) -> Vec<Value> {
     let lines = BufReader::new(GzDecoder::new(open(name))).lines();
     lines
@@ -38,7 +41,7 @@ fn vectors(name: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the objects of `kind` that a case of `sync.jsonl.gz` starts with and ends with.
+/// Returns the objects of `kind` at the start and at the end of a case of `sync.jsonl.gz`.
 fn sync_objects<'a>(case: &'a Value, kind: &str) -> Vec<&'a Value> {
     let of_kind = |object: &&Value| object["kind"] == kind;
     let lists = [&case["objects"], &case["expect"]["final"]];
@@ -49,7 +52,7 @@ fn sync_objects<'a>(case: &'a Value, kind: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Returns the template that a revision records, without the patch directive.
+/// Returns the template recorded in a revision, without the patch directive.
 fn recorded_template(revision: &Value) -> Option<Value> {
     let mut template = revision["data"]["spec"]["template"].clone();
     template.as_object_mut()?.remove("$patch");
@@ -61,7 +64,7 @@ fn normal(type_name: &str, value: &Value) -> Value {
 }
 
 #[test]
-fn revision_data_names_and_hashes_equal_the_reference() {
+fn revision_data_names_and_hashes_match_the_reference() {
     let cases = vectors("revisions.jsonl.gz");
     assert_eq!(cases.len(), 300);
     for case in &cases {
@@ -86,7 +89,7 @@ fn revision_data_names_and_hashes_equal_the_reference() {
 }
 
 #[test]
-fn what_go_encoded_is_already_normal() {
+fn go_encoded_objects_are_already_normal() {
     for case in &vectors("revisions.jsonl.gz") {
         let template = &case["set"]["spec"]["template"];
         assert_eq!(
@@ -144,7 +147,7 @@ fn what_go_encoded_is_already_normal() {
 }
 
 #[test]
-fn the_inputs_of_syncs_decode_and_decoding_twice_changes_nothing() {
+fn sync_inputs_decode_idempotently() {
     for case in &vectors("sync.jsonl.gz") {
         for (kind, type_name) in [
             ("StatefulSet", "StatefulSet"),
@@ -158,7 +161,7 @@ fn the_inputs_of_syncs_decode_and_decoding_twice_changes_nothing() {
     }
 }
 
-/// Applies defaults twice: the first time may change something, the second time may not.
+/// Applies defaults twice; the second time must change nothing.
 fn defaulted(value: &Value, set_defaults: impl Fn(&mut Value)) -> Value {
     let mut value = value.clone();
     set_defaults(&mut value);
@@ -169,7 +172,7 @@ fn defaulted(value: &Value, set_defaults: impl Fn(&mut Value)) -> Value {
 }
 
 #[test]
-fn defaults_change_nothing_that_the_server_has_defaulted() {
+fn defaults_do_not_change_defaulted_objects() {
     for case in &vectors("revisions.jsonl.gz") {
         let template = &case["set"]["spec"]["template"];
         assert_eq!(
@@ -208,7 +211,7 @@ fn defaults_change_nothing_that_the_server_has_defaulted() {
     }
 }
 
-/// Adds a member if it is absent, and tells whether it was.
+/// Adds a member if it is absent; returns whether it was.
 fn fill(object: &mut Value, member: &str, value: &str) -> bool {
     let is_absent = object.get(member).is_none();
     if is_absent {
@@ -218,7 +221,7 @@ fn fill(object: &mut Value, member: &str, value: &str) -> bool {
 }
 
 #[test]
-fn defaults_of_sets_and_revisions_in_syncs_are_there_already() {
+fn sync_inputs_already_have_defaults() {
     let mut before_defaulting = 0;
     for case in &vectors("sync.jsonl.gz") {
         for set in sync_objects(case, "StatefulSet") {
@@ -233,7 +236,7 @@ fn defaults_of_sets_and_revisions_in_syncs_are_there_already() {
         for revision in sync_objects(case, "ControllerRevision") {
             let mut template = recorded_template(revision).unwrap();
             let after = defaulted(&template, set_pod_template_defaults);
-            // Some are made as if by a server that did not have these defaults yet.
+            // Some cases imitate a server that lacked these defaults.
             let (spec, count) = (&mut template["spec"], &mut before_defaulting);
             *count += usize::from(fill(spec, "dnsPolicy", "ClusterFirst"));
             let container = &mut spec["containers"][0];
@@ -244,7 +247,7 @@ fn defaults_of_sets_and_revisions_in_syncs_are_there_already() {
     assert!(before_defaulting > 0);
 }
 
-/// Returns what a server makes of the spec in the body of a create, admission aside.
+/// Returns the spec that a server stores for the body of a create, admission aside.
 fn created_spec(resource: &str, body: &Value) -> Option<Value> {
     let (type_name, value) = match resource {
         "statefulsets" => ("StatefulSet", body),
@@ -265,7 +268,7 @@ fn created_spec(resource: &str, body: &Value) -> Option<Value> {
 }
 
 #[test]
-fn what_a_server_stores_is_the_request_decoded_and_defaulted() {
+fn stored_objects_equal_decoded_and_defaulted_requests() {
     let cases: Vec<Value> =
         serde_json::from_reader(BufReader::new(open("apiserver.json"))).unwrap();
     let steps = cases

@@ -1,7 +1,7 @@
-//! The wait for an API server that allows what the program needs.
+//! Startup wait until the API server grants the rights that the program needs.
 //!
-//! A server that is down or not trusted, credentials that are refused, and rights that are missing
-//! can all become right while the program runs. Each is logged once and waited for.
+//! An unreachable or untrusted server, rejected credentials and missing rights can all be fixed
+//! while the program runs. Each is logged once, and the program keeps waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ mod lease;
 #[cfg(test)]
 mod tests;
 
-/// The first pause between two looks; each pause is twice the one before.
+/// First pause between two checks; each pause doubles.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// The longest pause between two looks.
+/// Longest pause between two checks.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// The time after which a look without an outcome is logged.
+/// Time after which a pending check is logged.
 const SLOW: Duration = Duration::from_secs(10);
-/// The resources that the informers read.
+/// Resources that the informers read.
 const LISTED: [Resource; 4] = [
     STATEFUL_SETS,
     PODS,
@@ -35,52 +35,52 @@ const LISTED: [Resource; 4] = [
     CONTROLLER_REVISIONS,
 ];
 
-/// The reason why the program can't work yet.
+/// Reason why the program can't start its work yet.
 #[derive(Debug, PartialEq, Eq)]
 enum Obstacle {
-    /// An outage or refused credentials: other code has logged it.
+    /// An outage or rejected credentials, which other code has logged.
     AlreadyLogged,
     /// Rights are missing.
     Rights {
-        /// The rights.
+        /// List of the missing rights.
         missing: String,
-        /// The first refusal; empty if a review told.
+        /// First refusal; empty if an access review reported it.
         error: String,
-        /// What to do.
+        /// Advice for the user.
         advice: String,
     },
-    /// A request failed for a reason of its own, or takes long; the whole log line.
+    /// Log line for a request that failed for another reason, or takes long.
     Request(String),
 }
 
-/// What the program needs.
+/// Resources that the program needs access to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs<'a> {
-    /// The account whose tokens it asks for, if any.
+    /// Service account whose tokens it requests, if any.
     pub(crate) account: Option<&'a ServiceAccountName>,
-    /// The lease of its election, if there is one.
+    /// Lease of its leader election, if any.
     pub(crate) lease: Option<&'a LeaseName>,
 }
 
-/// Waits until the lists that fill the caches are allowed, the lease can be read and, with a
-/// service account, tokens of it may be had. The state hears of outages and refused credentials; missing rights are logged here, in one
-/// line that names the role.
+/// Waits until the lists that fill the caches are allowed, the lease is readable and, with a
+/// service account, its tokens can be requested. [`ServerState`] logs outages and rejected
+/// credentials; this function logs missing rights, in one line that names the role.
 pub(crate) async fn wait_for_access(client: &RestClient, state: &ServerState, needs: Needs<'_>) {
     let client = client
         .clone()
         .with_server_state(Arc::new(state.without_rights()));
     let begin = Instant::now();
-    let mut told = None;
+    let mut logged = None;
     let mut pause = PAUSE_MIN;
-    while let Err(obstacle) = look_or_log(&client, needs, &mut told).await {
-        if obstacle != Obstacle::AlreadyLogged && told.as_ref() != Some(&obstacle) {
+    while let Err(obstacle) = check_or_log(&client, needs, &mut logged).await {
+        if obstacle != Obstacle::AlreadyLogged && logged.as_ref() != Some(&obstacle) {
             obstacle.log();
-            told = Some(obstacle);
+            logged = Some(obstacle);
         }
         sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
     }
-    if told.is_some() {
+    if logged.is_some() {
         let after = format!("{} s", begin.elapsed().as_secs());
         tracing::info!(%after, "the API server allows what the program needs");
     }
@@ -114,32 +114,32 @@ impl Obstacle {
     }
 }
 
-/// Looks once. A look that takes long is logged, and goes on.
-async fn look_or_log(
+/// Checks once. Logs a slow check and keeps waiting for it.
+async fn check_or_log(
     client: &RestClient,
     needs: Needs<'_>,
-    told: &mut Option<Obstacle>,
+    logged: &mut Option<Obstacle>,
 ) -> Result<(), Obstacle> {
-    let looking = look(client, needs);
-    tokio::pin!(looking);
+    let checking = check(client, needs);
+    tokio::pin!(checking);
     tokio::select! {
         biased;
-        result = &mut looking => return result,
+        result = &mut checking => return result,
         () = sleep(SLOW) => {}
     }
-    if told.is_none() {
+    if logged.is_none() {
         let seconds = SLOW.as_secs();
         let slow = Obstacle::Request(format!(
             "the first requests to the API server take longer than {seconds} s, waiting; it may \
              answer late, a credential plugin may hang, or --kube-api-qps may be low"
         ));
         slow.log();
-        *told = Some(slow);
+        *logged = Some(slow);
     }
-    looking.await
+    checking.await
 }
 
-async fn look(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
+async fn check(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
     check_lists(client, needs.account.is_some()).await?;
     if let Some(lease) = needs.lease {
         lease::check_lease(client, lease).await?;
@@ -150,7 +150,7 @@ async fn look(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
     }
 }
 
-/// Checks that the informers may read what they cache.
+/// Checks that the informers may list the resources they cache.
 async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstacle> {
     let mut forbidden = Vec::new();
     let mut first_answer = String::new();
@@ -168,7 +168,7 @@ async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstac
                 }
                 forbidden.push(name);
             }
-            // Of lists the state logs that too.
+            // [`ServerState`] logs these too for lists.
             Err(error) if error.is_server_failure() => return Err(Obstacle::AlreadyLogged),
             Err(error) => return Err(Obstacle::of(&error, &format!("list {name}"))),
         }

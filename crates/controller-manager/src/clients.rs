@@ -1,4 +1,4 @@
-//! The clients of the program: as whom each asks, what it calls itself, and its budget of requests.
+//! API clients of the program: credentials, user agents and rate limits.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::PROGRAM;
 use crate::leader_election;
 use crate::options::Options;
 
-/// What the controller is called, and its service account.
+/// Name of the controller and of its service account.
 pub(crate) const CONTROLLER: &str = "statefulset-controller";
-/// Where the service accounts of controllers are. Upstream: `metav1.NamespaceSystem`.
+/// Namespace of the controllers' service accounts. Upstream: `metav1.NamespaceSystem`.
 const ACCOUNTS_NAMESPACE: &str = "kube-system";
 
-/// Makes the clients. Each has its own connections and its own budget, so that a flood of lists
-/// holds up no writes.
+/// Factory for the clients. Each client has its own connections and its own rate limit, so that a
+/// flood of lists delays no writes.
 pub(crate) struct Clients<'a> {
     config: &'a Config,
     options: &'a Options,
@@ -31,7 +31,7 @@ pub(crate) struct Clients<'a> {
 }
 
 impl<'a> Clients<'a> {
-    /// Clients of the server of a configuration, which count here and tell this state.
+    /// Creates clients of the configured server that report to these metrics and this state.
     pub(crate) fn new(
         config: &'a Config,
         options: &'a Options,
@@ -46,20 +46,19 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// The one that has nothing to do but to keep the lease. How long its calls may take is the
-    /// election's matter.
+    /// Client for the lease alone. Leader election sets the timeouts of its calls.
     pub(crate) fn leader_election(&self) -> Result<RestClient, ConfigError> {
         client(self.config, &self.options_of(leader_election::CLIENT_NAME))
     }
 
-    /// The one that fills the caches.
+    /// Client that fills the caches.
     pub(crate) fn informers(&self) -> Result<RestClient, ConfigError> {
         client(self.config, &self.options_of("shared-informers"))
     }
 
-    /// The one of the controller: its writes, its live reads and its events, all behind the fence.
-    /// With `--use-service-account-credentials` it is a service account. Getting its tokens is a
-    /// write too, made with the credentials of the configuration behind the same fence.
+    /// Client of the controller for writes, live reads and events, all behind the fence. With
+    /// `--use-service-account-credentials` it acts as a service account. Requesting its tokens is a
+    /// write too: it uses the configured credentials behind the same fence.
     ///
     /// Upstream: `createClientBuilders`.
     pub(crate) fn controller(
@@ -80,7 +79,7 @@ impl<'a> Clients<'a> {
         client_of_service_account(self.config, token, &options)
     }
 
-    /// How a client behaves; the part of the program is the end of its name.
+    /// Options of a client; `part` ends its user agent.
     fn options_of(&self, part: &str) -> ClientOptions {
         ClientOptions {
             qps: self.options.qps,
@@ -93,7 +92,7 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// The service account that the controller is to be, if any.
+/// Service account that the controller acts as, if any.
 pub(crate) fn service_account(options: &Options) -> Option<ServiceAccountName> {
     options
         .use_service_account_credentials
@@ -103,7 +102,7 @@ pub(crate) fn service_account(options: &Options) -> Option<ServiceAccountName> {
         })
 }
 
-/// What a client calls itself, in the form that client-go uses.
+/// User agent in the format of client-go.
 pub(crate) fn user_agent(part: &str) -> String {
     let (version, os, arch) = (
         env!("CARGO_PKG_VERSION"),

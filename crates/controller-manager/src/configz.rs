@@ -1,4 +1,4 @@
-//! The configuration in use, as `/configz` shows it.
+//! The `/configz` page: the configuration in use.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::go_duration;
 use crate::options::Options;
 
-/// The group of the configuration. Upstream: `ConfigzName`.
+/// API group of the configuration. Upstream: `ConfigzName`.
 const GROUP: &str = "kubecontrollermanager.config.k8s.io";
 
-/// The parts of a kube-controller-manager's configuration that this program has.
+/// The parts of kube-controller-manager's configuration that apply to this program.
 ///
 /// Upstream: `KubeControllerManagerConfiguration`.
 pub(crate) fn configz(options: &Options) -> Value {
@@ -59,7 +59,7 @@ mod tests {
     use crate::flags::{Invocation, parse};
 
     #[test]
-    fn the_configuration_is_that_of_the_flags() {
+    fn configz_shows_the_flags() {
         let arguments = [
             "--leader-elect=false",
             "--concurrent-statefulset-syncs=7",

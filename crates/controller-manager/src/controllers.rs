@@ -1,11 +1,11 @@
-//! The list of `--controllers`: which of the reference's controllers are to run.
+//! The `--controllers` list: names of controllers to run.
 
 use anyhow::{bail, ensure};
 
-/// The controller of this program and its older name.
+/// Name of this program's controller, and its older alias.
 const OWN: [&str; 2] = ["statefulset-controller", "statefulset"];
 
-/// The other controllers of the reference, and the older names of those that have one.
+/// The reference's other controllers, with their older aliases.
 ///
 /// Upstream: `NewControllerDescriptors`, `ControllersDisabledByDefault`.
 const OTHERS: [&str; 89] = [
@@ -100,12 +100,13 @@ const OTHERS: [&str; 89] = [
     "volumeattributesclass-protection-controller",
 ];
 
-/// Checks that the list names nothing unknown and leaves this controller on. The first entry that
-/// concerns it counts; a name counts before `*`. Returns what it asks for in vain, as a warning.
+/// Checks that the list contains only known names and enables this controller. The first matching
+/// entry decides; explicit names override `*`. Returns a warning about requested controllers that
+/// this program doesn't have.
 ///
 /// # Errors
 ///
-/// A name that is no controller's, or nothing is left to run.
+/// An unknown name, or a list that disables this controller.
 ///
 /// Upstream: `Validate`, `IsControllerEnabled`.
 pub(crate) fn check(list: &[String]) -> anyhow::Result<Option<String>> {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_others_do_is_nothing_to_this_program() {
+    fn foreign_controllers_only_cause_a_warning() {
         for list in [
             &["*"][..],
             &["statefulset"],
@@ -163,7 +164,7 @@ mod tests {
         ] {
             assert_eq!(checked(list), Ok(None), "{list:?}");
         }
-        // As kubeadm has it.
+        // The value that kubeadm sets.
         let warning = "--controllers: this program has only \"statefulset-controller\" and does \
                        not run bootstrapsigner and tokencleaner";
         let list = ["*", "bootstrapsigner", "tokencleaner"];
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_nobodys_and_lists_that_leave_nothing_are_refused() {
+    fn check_rejects_unknown_names_and_empty_selections() {
         let unknown = "\"foo\" is not in the list of known controllers";
         assert_eq!(checked(&["*", "-foo"]), Err(unknown.to_owned()));
         for list in [
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_are_sorted_and_stand_once() {
+    fn names_are_sorted_and_unique() {
         assert!(OTHERS.is_sorted_by(|a, b| a < b));
     }
 }

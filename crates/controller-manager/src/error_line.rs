@@ -1,7 +1,7 @@
-//! An error with its causes in one line.
+//! One-line format of an error with its causes.
 
-/// Joins an error and its causes with `: `. A cause that its wrapper has already printed is left
-/// out, and line breaks become spaces.
+/// Joins an error and its causes with `: `. Skips a cause whose text the wrapper already contains,
+/// and turns line breaks into spaces.
 pub(crate) fn error_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
@@ -28,7 +28,7 @@ mod tests {
     use super::error_line;
 
     #[test]
-    fn causes_follow_their_wrapper_in_one_line() {
+    fn causes_follow_their_wrapper_on_one_line() {
         let error = Err::<(), _>(anyhow!("it\n  broke"))
             .context("open the door")
             .unwrap_err();
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_the_wrapper_has_printed_is_not_repeated() {
+    fn repeated_causes_are_printed_once() {
         let error = Err::<(), _>(anyhow!("no key")).context("open the door: no key; find it");
         assert_eq!(
             error_line(&error.unwrap_err()),

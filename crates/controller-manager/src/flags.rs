@@ -1,8 +1,8 @@
-//! What the user typed: the flags of kube-controller-manager that concern this program, under its
-//! names and with its defaults.
+//! Command-line flags: those of kube-controller-manager that apply to this program, with the same
+//! names and defaults.
 //!
-//! The flags, their texts and the reading of values are clap's; the shape of the argument vector is
-//! that of Go's pflag package (see [`argv`]), and every mistake is told in one line.
+//! clap holds the flags, their help texts and their value parsers; the argument syntax is that of
+//! Go's pflag package (see [`argv`]). Every mistake is reported in one line.
 
 pub(crate) mod authentication;
 pub(crate) mod authorization;
@@ -17,7 +17,7 @@ pub(crate) mod secure_serving;
 pub(crate) mod statefulset_controller;
 
 mod argv;
-mod elsewhere;
+mod foreign_flags;
 mod generate;
 mod global;
 mod help;
@@ -38,21 +38,21 @@ pub(crate) use generate::{Text, generate};
 pub(crate) use help::help;
 pub(crate) use shown::shown;
 
-/// What the program was called for.
+/// Action that the command line requests.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Invocation {
-    /// To run.
+    /// Run the controller.
     Run(Box<Flags>),
-    /// To print the help.
+    /// Print the help.
     Help,
-    /// To print the version.
+    /// Print the version.
     Version,
-    /// To print something for packagers.
+    /// Print a generated text for packagers.
     Generate(Text),
 }
 
-/// The value of each flag, as typed or by default, not yet checked against each other. The groups
-/// stand in the order of the help.
+/// Flag values as typed or by default, before they are checked against each other. The groups are
+/// in the order of the help.
 #[derive(Debug, Clone, PartialEq, clap::Parser)]
 #[command(
     version,
@@ -88,11 +88,11 @@ pub(crate) struct Flags {
     global: global::GlobalFlags,
 }
 
-/// Reads an argument vector without the program's name.
+/// Parses an argument vector without the program's name.
 ///
 /// # Errors
 ///
-/// A flag is unknown, lacks its value or has one that it can't have, or something is no flag.
+/// An unknown flag, a missing or invalid value, or a positional argument.
 ///
 /// Upstream: `FlagSet.Parse`.
 pub(crate) fn parse(
@@ -131,12 +131,12 @@ pub(crate) fn parse(
     Ok(Invocation::Run(Box::new(flags)))
 }
 
-/// All flags. A boolean is a switch: its value may be left out. The gates are listed where they are
-/// set.
+/// All flags. The value of a boolean flag is optional. The help of `--feature-gates` lists the
+/// gates.
 fn command() -> clap::Command {
     Flags::command().mut_args(|arg| {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        // Clap takes the last full stop away.
+        // clap strips the final full stop.
         let arg = if arg.get_long() == Some("feature-gates") {
             let gates = known_gates(KubeVersion::REFERENCE);
             arg.help(format!("{help}:\n{}", gates.join("\n")))
@@ -153,14 +153,14 @@ fn command() -> clap::Command {
     })
 }
 
-/// Tells of a value that a flag can't have, as Go's flags do.
+/// Reports an invalid value in the words of Go's flags.
 fn bad_value(command: &clap::Command, error: &clap::Error) -> anyhow::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         _ => String::new(),
     };
     let flag = text(ContextKind::InvalidArg);
-    // Clap names the flag with its value, as in `--flag <int>` or `--flag[=<bool>]`.
+    // clap prints the flag with its value, as in `--flag <int>` or `--flag[=<bool>]`.
     let flag = flag.split([' ', '[', '=']).next().unwrap_or_default();
     let letter = command
         .get_arguments()

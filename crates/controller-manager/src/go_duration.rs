@@ -1,8 +1,8 @@
-//! Durations as Go's flags write them: `12h`, `1h30m`, `1.5s`, `0`.
+//! Durations in the format of Go's flags: `12h`, `1h30m`, `1.5s`, `0`.
 
 use std::time::Duration;
 
-/// Go's units with their nanoseconds; `µ` has two code points.
+/// Go's units in nanoseconds; `µ` has two code points.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -13,12 +13,12 @@ const UNITS: [(&str, u128); 8] = [
     ("m", 60 * 1_000_000_000),
     ("h", 3600 * 1_000_000_000),
 ];
-/// The longest duration that Go can hold, in nanoseconds: about 292 years.
+/// Longest duration that Go can represent, in nanoseconds: about 292 years.
 const NANOSECONDS_MAX: u128 = i64::MAX as u128;
-/// More digits than this after the point mean nothing, for no unit has more nanoseconds.
+/// Limit of significant fraction digits: further ones are below a nanosecond in every unit.
 const FRACTION_DIGITS_MAX: usize = 18;
 
-/// Reads a duration that is not negative.
+/// Parses a non-negative duration.
 ///
 /// Upstream: `time.ParseDuration`.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     u64::try_from(total).ok().map(Duration::from_nanos)
 }
 
-/// Writes a duration: hours, minutes and seconds, or a smaller unit if it is less than a second.
+/// Formats a duration in hours, minutes and seconds; below one second, in a smaller unit.
 ///
 /// Upstream: `time.Duration.String`.
 pub(crate) fn format(duration: Duration) -> String {
@@ -67,7 +67,7 @@ pub(crate) fn format(duration: Duration) -> String {
     }
 }
 
-/// Reads one number with its unit. Returns its nanoseconds and what follows.
+/// Parses one number with its unit. Returns its nanoseconds and the remaining text.
 fn parse_part(text: &str) -> Option<(u128, &str)> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_written_as_go_writes_them() {
+    fn format_matches_go() {
         for (nanoseconds, expected) in [
             (0, "0s"),
             (7, "7ns"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_of_all_forms_are_read() {
+    fn parse_accepts_all_forms() {
         for (text, nanoseconds) in [
             ("0", 0),
             ("0s", 0),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn parse_rejects_invalid_durations() {
         let too_long = "99999999999999999999h";
         for text in [
             "", "12", "h", "1x", "-1s", ".s", "1 s", "1s ", "s1", "2562048h", too_long,

@@ -1,4 +1,4 @@
-//! Of several instances one works: the one that holds the lease.
+//! Leader election: of several instances, the lease holder runs the controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +20,23 @@ use uuid::Uuid;
 
 use crate::flags::leader_election::LeaderElectionFlags;
 
-/// What events about the lease name as their source: the name that watchers of the built-in
-/// controller know.
+/// Source of lease events: the name that users know from the built-in controller.
 const COMPONENT: &str = "kube-controller-manager";
-/// The end of the user agent of the client that has nothing but the lease to do.
+/// Suffix of the user agent of the lease client.
 pub(crate) const CLIENT_NAME: &str = "leader-election";
-/// How long the last event may take to be sent.
+/// Time limit for sending the last event.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// The random parts of an election.
+/// Random seeds of an election.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ElectionSeeds {
-    /// For the waits.
+    /// Seed for waits.
     pub(crate) waits: u64,
-    /// For events.
+    /// Seed for events.
     pub(crate) events: u64,
 }
 
-/// An election that this process is about to take part in.
+/// An election that this process is about to join.
 pub(crate) struct Election {
     elector: LeaderElector,
     client: RestClient,
@@ -46,7 +45,7 @@ pub(crate) struct Election {
 }
 
 impl Election {
-    /// Prepares to take part, with a client that has nothing else to do and no fence.
+    /// Prepares an election with a dedicated client without a fence.
     ///
     /// # Errors
     ///
@@ -85,22 +84,22 @@ impl Election {
         })
     }
 
-    /// What lets writes pass while this process leads.
+    /// Fence that lets writes pass only while this process leads.
     pub(crate) fn fence(&self) -> Fence {
         self.elector.fence()
     }
 
-    /// Tells whether the lease is renewed while this process leads.
+    /// Reports whether the leader renews its lease in time.
     pub(crate) fn health(&self) -> LeaderHealth {
         self.elector.health()
     }
 
-    /// Does the work once this process leads. Ends well without it if told to stop before.
+    /// Runs the work once this process leads. Returns `Ok` without running it if stopped before.
     ///
     /// # Errors
     ///
-    /// Those of the work, or the lease was lost before the process was told to stop; then the work
-    /// was dropped where it stood, and the process must end.
+    /// Errors of the work, or the lease was lost before the process was asked to stop; then the
+    /// work was dropped unfinished, and the process must exit.
     pub(crate) async fn run(
         self,
         stop: &CancellationToken,
@@ -112,14 +111,15 @@ impl Election {
         events.spawn(sink.run(self.client, self.events_seed, stop_events.clone()));
         match self.elector.run(stop, work).await {
             Ended::NeverLed => Ok(()),
-            // It was about to end anyway.
+            // The process was about to exit anyway.
             Ended::Lost(_) if stop.is_cancelled() => Ok(()),
             Ended::Lost(lost) => {
                 tracing::error!("leaderelection lost");
                 Err(anyhow!("leaderelection lost: {lost}"))
             }
             Ended::Finished(result) => {
-                // The elector held the only recorder: without it the sink ends when nothing waits.
+                // The elector held the only recorder; without it the sink ends once its queue is
+                // empty.
                 if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
                     stop_events.cancel();
                 }
@@ -129,7 +129,7 @@ impl Election {
     }
 }
 
-/// The lease that the flags name.
+/// Lease named by the flags.
 pub(crate) fn lease(flags: &LeaderElectionFlags) -> LeaseName {
     LeaseName {
         namespace: flags.leader_elect_resource_namespace.clone(),
@@ -137,7 +137,7 @@ pub(crate) fn lease(flags: &LeaderElectionFlags) -> LeaseName {
     }
 }
 
-/// Who this process is: no other one, on no other host and at no other time, is called the same.
+/// Identity of this process, unique across hosts and time.
 ///
 /// Upstream: `Run` of `kube-controller-manager/app`.
 fn identity() -> anyhow::Result<String> {
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_is_the_host_and_something_unique() {
+    fn identity_is_the_host_and_a_unique_suffix() {
         let (first, second) = (identity().unwrap(), identity().unwrap());
         assert_ne!(first, second);
         let (host, uuid) = first.rsplit_once('_').unwrap();

@@ -1,4 +1,4 @@
-//! What is logged, and how.
+//! Logging setup: verbosity, filters and format.
 
 use anyhow::anyhow;
 use tracing::level_filters::LevelFilter;
@@ -14,32 +14,32 @@ mod fields;
 mod line;
 mod lines;
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people, as klog writes them.
+    /// For people, in the format of klog.
     Text,
-    /// An object each, for machines, as component-base writes them.
+    /// For machines, one JSON object a line, in the format of component-base.
     Json,
 }
 
-/// How much is logged, and how.
+/// Verbosity and format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Logging {
-    /// The level of klog: the higher, the more.
+    /// klog verbosity; higher logs more.
     pub(crate) verbosity: i32,
-    /// How lines look.
+    /// Line format.
     pub(crate) format: Format,
 }
 
-/// Changes how much is logged while the program runs: takes the new level of klog.
+/// Changes the verbosity at run time; takes the new klog level.
 pub(crate) type SetVerbosity = Box<dyn Fn(i32) -> Result<(), String> + Send + Sync>;
 
-/// Starts to log to stderr; how much may be changed later.
+/// Starts logging to stderr. The returned function changes the verbosity.
 ///
 /// # Errors
 ///
-/// Somebody else logs already.
+/// A logger is already installed.
 pub(crate) fn start(logging: Logging) -> anyhow::Result<SetVerbosity> {
     let lines = Lines::to_stderr(logging.format);
     let (first, handle) = reload::Layer::new(filter(logging.verbosity));
@@ -54,19 +54,19 @@ pub(crate) fn start(logging: Logging) -> anyhow::Result<SetVerbosity> {
     }))
 }
 
-/// All of our own lines up to the level asked for, and the warnings of others.
+/// Own lines up to the requested level, and warnings of dependencies.
 fn filter(verbosity: i32) -> Targets {
     Targets::new()
         .with_default(LevelFilter::WARN)
         // The prefix of every crate of this project.
         .with_target("statefulset", level(verbosity))
-        // What the controller does, step by step.
+        // The controller's steps.
         .with_target("statefulset_client::recorder::story", story(verbosity))
-        // What these say of requests that fail is said again, better, by whoever sent them.
+        // Callers log failed requests with better context.
         .with_target("kube_client", LevelFilter::ERROR)
         .with_target("kube_client::client::builder", LevelFilter::OFF)
         .with_target("rustls_platform_verifier", LevelFilter::OFF)
-        // But nobody else knows of certificates that can't be reloaded.
+        // Nothing else reports certificates that fail to reload.
         .with_target("kube_client::client::tls", LevelFilter::WARN)
 }
 
@@ -79,7 +79,7 @@ fn level(verbosity: i32) -> LevelFilter {
     }
 }
 
-/// The steps are told from 2 on.
+/// Steps are logged from verbosity 2.
 fn story(verbosity: i32) -> LevelFilter {
     if verbosity < 2 {
         LevelFilter::WARN
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verbosity_is_that_of_klog() {
+    fn verbosity_matches_klog() {
         for (verbosity, highest) in [
             (-1, Level::INFO),
             (0, Level::INFO),
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// What a few events look like.
+    /// Log lines of a few events.
     fn rendered(format: Format) -> Vec<String> {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let written = Arc::clone(&lines);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn text_lines_are_those_of_klog() {
+    fn text_lines_match_klog() {
         let lines = rendered(Format::Text);
         for (line, severity, rest) in [
             (
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_are_those_of_component_base() {
+    fn json_lines_match_component_base() {
         let lines = rendered(Format::Json);
         let mut parsed: Vec<serde_json::Value> = lines
             .iter()
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_steps_are_told_from_two_on() {
+    fn steps_are_logged_from_verbosity_two() {
         let story = "statefulset_client::recorder::story";
         assert!(!filter(0).would_enable(story, &Level::INFO));
         assert!(filter(2).would_enable(story, &Level::INFO));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_lines_get_more() {
+    fn verbosity_raises_only_own_crates() {
         let filter = filter(5);
         assert!(filter.would_enable("statefulset_controller::sync", &Level::TRACE));
         assert!(filter.would_enable("statefulset_controller_manager", &Level::TRACE));

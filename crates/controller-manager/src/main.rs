@@ -1,4 +1,4 @@
-//! The StatefulSet controller as a program of its own, in place of the one built into
+//! The StatefulSet controller as a standalone program that replaces the one built into
 //! kube-controller-manager.
 //!
 //! Flags have the names, defaults and spellings of kube-controller-manager: `--flag=value` and
@@ -6,10 +6,10 @@
 //!
 //! # Exit codes
 //!
-//! 0 after SIGINT or SIGTERM, once the syncs in progress are finished; 130 after a second one. 1 on
-//! every failure, also of the flags and where the lease is lost, with one line `Error: …` on stderr.
+//! 0 after SIGINT or SIGTERM, once the syncs in progress have finished; 130 after a second signal.
+//! 1 on every failure, including bad flags and a lost lease, with one line `Error: …` on stderr.
 
-// Whatever a server sends, nothing here panics.
+// Server data must never cause a panic.
 #![cfg_attr(
     not(test),
     warn(
@@ -53,19 +53,19 @@ use crate::flags::Invocation;
 use crate::leader_election::ElectionSeeds;
 use crate::options::Options;
 use crate::run::Seeds;
-use crate::secure_port::Shown;
+use crate::secure_port::DebugState;
 
-/// What the program is called.
+/// Name of the program.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
-/// How long what still runs at the end may take until it is left behind: tasks end where they next
-/// wait, a file that is being read may hold on for longer.
+/// Time limit for remaining tasks at exit: tasks end at their next await, but a blocking file read
+/// may take longer.
 const TASKS_END_MAX: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     match start(std::env::args_os().skip(1)) {
         Ok(code) => code,
         Err(error) => {
-            // With stderr closed there is nobody left to tell.
+            // With stderr closed, the error is lost.
             let _ = writeln!(
                 std::io::stderr(),
                 "Error: {}",
@@ -90,7 +90,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
         .iter()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    let shown = Shown {
+    let shown = DebugState {
         flags: flags::shown(&texts)?,
         set_verbosity: logging::start(options.logging).context("start logging")?,
     };
@@ -110,7 +110,7 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
     let result = runtime.block_on(signals::supervise(|stop| {
         run::run(options, shown, seeds, stop)
     }));
-    // Nothing is logged after the line that says why the program ends.
+    // Nothing is logged after the line that explains the exit.
     runtime.shutdown_timeout(TASKS_END_MAX);
     result
 }

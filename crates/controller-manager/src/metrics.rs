@@ -1,4 +1,4 @@
-//! What the program shows at `/metrics`.
+//! The `/metrics` page.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,26 +21,27 @@ mod process;
 mod tests;
 mod view;
 
-/// As of this minor version of Kubernetes 1 the syncs that a stale cache puts off are shown.
+/// Minor version of Kubernetes 1 from which the counter of syncs skipped for a stale cache is
+/// shown.
 const STALE_SYNC_SKIPS_SINCE: u32 = 37;
 
-/// All families, in a registry of this program's own.
+/// All metric families, in the program's own registry.
 pub(crate) struct Metrics {
     registry: Registry,
     view: View,
     clients: RestClientFamilies,
-    /// What the controller takes.
+    /// Metrics for the controller.
     pub(crate) controller: ControllerMetrics,
-    /// What the elector takes.
+    /// Metrics for leader election.
     pub(crate) leader_election: Arc<dyn LeaderElectionMetrics>,
 }
 
 impl Metrics {
-    /// Makes the families. Those of requests, sets and caches show a series with its first count.
+    /// Creates the families. Series of requests, sets and caches appear with their first count.
     ///
     /// # Errors
     ///
-    /// Two families have one name: a mistake in the program.
+    /// Two families have one name: a bug.
     pub(crate) fn new(release: Release, features: &[Feature], view: View) -> Result<Self, Error> {
         let registry = Registry::new();
         build::register_build_info(&registry, release)?;
@@ -61,7 +62,7 @@ impl Metrics {
         })
     }
 
-    /// What a new client of this server takes.
+    /// Metrics for a new client of this server.
     pub(crate) fn client(&self, server: &Uri) -> Arc<dyn ClientMetrics> {
         let authority = server.authority().map_or("", Authority::as_str);
         // Go's `URL.Host` has no user.
@@ -71,7 +72,7 @@ impl Metrics {
         self.clients.client(host)
     }
 
-    /// Everything as a scraper reads it, of the type [`text::CONTENT_TYPE`].
+    /// All metrics in the text format; the content type is [`text::CONTENT_TYPE`].
     pub(crate) fn gather(&self) -> String {
         text::encode(&self.view.apply(self.registry.gather()))
     }

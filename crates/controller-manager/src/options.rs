@@ -1,4 +1,4 @@
-//! What the program goes by: the flags, checked and in the types that the libraries take.
+//! Program options: the flags, validated and converted to the types of the libraries.
 
 mod versions;
 
@@ -20,56 +20,56 @@ use crate::flags::metrics::MetricsFlags;
 use crate::flags::secure_serving::SecureServingFlags;
 use crate::logging::Logging;
 
-/// The rate that an explicit 0 stands for. Upstream: `rest.DefaultQPS`.
+/// Rate that an explicit 0 selects. Upstream: `rest.DefaultQPS`.
 const QPS_OF_ZERO: f64 = 5.0;
-/// The burst that an explicit 0 stands for. Upstream: `rest.DefaultBurst`.
+/// Burst that an explicit 0 selects. Upstream: `rest.DefaultBurst`.
 const BURST_OF_ZERO: u32 = 10;
 
-/// What the program goes by.
+/// Validated program options.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Options {
-    /// Where the API server is, and who we are.
+    /// Address of the API server, and credentials.
     pub(crate) source: Source,
-    /// Whether the controller writes as its service account, and not with the credentials given.
+    /// Whether the controller writes as its service account instead of with the given credentials.
     pub(crate) use_service_account_credentials: bool,
-    /// How many sets are synced at once.
+    /// Number of sets synced in parallel.
     pub(crate) concurrent_syncs: NonZeroUsize,
-    /// Requests a second of each client on average; negative for no limit.
+    /// Average requests per second of each client; negative for no limit.
     pub(crate) qps: f64,
-    /// Requests at once of each client.
+    /// Largest burst of requests of each client.
     pub(crate) burst: u32,
-    /// How often all cached objects are looked at again, at least; none means never.
+    /// Minimum period between syncs of all cached objects; `None` for never.
     pub(crate) resync_period: Option<Duration>,
-    /// How long to wait before the controller starts, to be stretched by a factor of up to 2.
+    /// Delay before the controller starts, multiplied later by a random factor from 1 to 2.
     pub(crate) start_interval: Duration,
-    /// How long the syncs in progress may take to finish at the end; none for any time.
+    /// Time limit for syncs in progress on shutdown; `None` for no limit.
     pub(crate) shutdown_timeout: Option<Duration>,
-    /// What is turned on, and the version emulated.
+    /// Feature gates, and the emulated version.
     pub(crate) feature_gates: FeatureGates,
-    /// How much is logged, and how.
+    /// Verbosity and format of the log.
     pub(crate) logging: Logging,
-    /// What else the process shows of itself.
+    /// Debugging endpoints.
     pub(crate) debugging: DebuggingFlags,
-    /// The lease.
+    /// Leader election.
     pub(crate) leader_election: LeaderElectionFlags,
-    /// The program's own endpoints.
+    /// Endpoints of the program's own port.
     pub(crate) secure_serving: SecureServingFlags,
-    /// Who is let in to them.
+    /// Authentication on that port.
     pub(crate) authentication: AuthenticationFlags,
-    /// What they may do.
+    /// Authorization on that port.
     pub(crate) authorization: AuthorizationFlags,
-    /// What the metrics show.
+    /// Filters of the metrics page.
     pub(crate) metrics: MetricsFlags,
-    /// What the user should know about the flags, to be logged at the start.
+    /// Warnings about the flags, to be logged at startup.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Options {
-    /// Checks the flags.
+    /// Validates the flags.
     ///
     /// # Errors
     ///
-    /// The first flag that asks for what can't be.
+    /// The first invalid flag.
     ///
     /// Upstream: `KubeControllerManagerOptions.Validate`.
     pub(crate) fn resolve(flags: Flags) -> anyhow::Result<Self> {

@@ -1,4 +1,4 @@
-//! From options to a running controller.
+//! Startup of the controller from its options.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,40 +21,39 @@ use crate::clients::{CONTROLLER, Clients, service_account, user_agent};
 use crate::leader_election::{Election, ElectionSeeds, lease};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
-use crate::secure_port::{SecurePort, Served, Shown};
+use crate::secure_port::{DebugState, SecurePort, Served};
 
-/// The release whose behaviour the program has.
+/// Kubernetes release that the program reproduces.
 const RELEASE: Release = Release {
     major: 1,
     minor: 36,
     patch: 2,
 };
-/// How long the events that wait may take to be sent at the end.
+/// Time limit for sending queued events on shutdown.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
-/// Where the random parts of delays and names come from.
+/// Random seeds for delays and names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeds {
-    /// For informers and retries.
+    /// Seed for informers and retries.
     pub(crate) controller: u64,
-    /// For events.
+    /// Seed for events.
     pub(crate) events: u64,
-    /// For leader election.
+    /// Seeds for leader election.
     pub(crate) election: ElectionSeeds,
-    /// For questions about users of the program's own endpoints.
+    /// Seed for access reviews of the program's own endpoints.
     pub(crate) reviews: u64,
 }
 
-/// Runs until told to stop: waits for an API server that allows the work, then for the lease if
-/// there is an election, and then runs the controller.
+/// Runs until stopped: waits for an API server that grants the needed rights, then for the lease if
+/// leader election is on, and then runs the controller.
 ///
 /// # Errors
 ///
-/// An option or a file is of no use, the lease is lost, or the syncs in progress don't finish in
-/// time.
+/// An invalid option or file, a lost lease, or syncs in progress that don't finish in time.
 pub(crate) async fn run(
     options: Options,
-    shown: Shown,
+    shown: DebugState,
     seeds: Seeds,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -133,14 +132,14 @@ pub(crate) async fn run(
         }
         None => work.await,
     };
-    // Whoever has failed, or lost the lease, ends on the spot.
+    // After an error or a lost lease, exit immediately.
     if result.is_ok() {
         port.close().await;
     }
     result
 }
 
-/// Runs the controller with its events. The first client is that of the caches.
+/// Runs the controller with its events. The first client fills the caches.
 async fn work(
     options: &Options,
     seeds: Seeds,
@@ -176,7 +175,7 @@ async fn work(
     let synced = controller.has_synced();
     port.controller_runs(move || synced.get());
     let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
-    // The controller held the only recorder: without it the sink ends when nothing waits.
+    // The controller held the only recorder; without it the sink ends once its queue is empty.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
         tracing::warn!("some events could not be sent in time");
         stop_events.cancel();
@@ -184,8 +183,8 @@ async fn work(
     result
 }
 
-/// Runs the controller until it is told to stop. Events are part of what it does: if their task
-/// ends before, so does the program.
+/// Runs the controller until stopped. Events are essential: if their task ends early, the program
+/// exits.
 async fn run_controller(
     controller: StatefulSetController,
     events: &mut JoinSet<()>,
@@ -207,7 +206,7 @@ async fn run_controller(
     }
 }
 
-/// A duration stretched by a random factor of up to 2.
+/// Multiplies a duration by a random factor from 1 to 2.
 ///
 /// Upstream: `wait.Jitter` with `ControllerStartJitter`.
 fn jittered(duration: Duration, seed: u64) -> Duration {

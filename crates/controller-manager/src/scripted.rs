@@ -1,4 +1,4 @@
-//! An API server that answers by a script, for tests.
+//! Scripted API server for tests.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::rest::RestClient;
 use tower::{BoxError, service_fn};
 
-/// What the server says to a request for a path: a code and a body, or why there is no answer.
+/// Response to a request path: a code and a body, or the reason for no response.
 pub(crate) type Said = Result<(u16, String), &'static str>;
 
-/// A client of a server that says what the script says to a path.
+/// Client of a server whose script maps a path to a response.
 pub(crate) fn client(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> RestClient {
     asked_client(move |path, _| script(path))
 }
 
-/// A client of a server that says what the script says to a path and a body.
+/// Client of a server whose script maps a path and a body to a response.
 pub(crate) fn asked_client(
     script: impl Fn(&str, &str) -> Said + Send + Sync + 'static,
 ) -> RestClient {
@@ -38,7 +38,7 @@ pub(crate) fn asked_client(
     layered(service, &ClientOptions::default())
 }
 
-/// A refusal as API servers tell it.
+/// An error response in the form of API servers.
 pub(crate) fn failure(code: u16, reason: &str, message: &str) -> (u16, String) {
     let status = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",

@@ -1,4 +1,4 @@
-//! The program's own port through the life of the process: opened, served, closed.
+//! Life cycle of the program's own port: opened, served, closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,43 +23,43 @@ use crate::serving::readiness::{Phase, Ping, Readiness};
 use crate::serving::setup::{self, Opened, ServingDeps, ServingFlags};
 use crate::serving::zpages::StatusPage;
 
-/// What the check is called that says that the controller was started.
+/// Name of the check that reports a started controller.
 const CONTROLLER: &str = "statefulset-controller";
-/// How long the requests in progress may take at the end.
+/// Time limit for requests in progress on shutdown.
 const CLOSING_MAX: Duration = Duration::from_secs(3);
 
-/// What the process shows of itself, and lets be changed.
-pub(crate) struct Shown {
+/// Process state for the debugging endpoints.
+pub(crate) struct DebugState {
     /// All flags, by name and value.
     pub(crate) flags: Vec<(String, String)>,
-    /// Changes how much is logged.
+    /// Changes the log verbosity.
     pub(crate) set_verbosity: SetVerbosity,
 }
 
-/// The port: opened, but not served yet.
+/// The opened port, before it serves requests.
 pub(crate) struct SecurePort {
     opened: Option<Opened>,
-    shown: Shown,
+    shown: DebugState,
     clock: Arc<dyn Clock>,
     started: Timestamp,
     checks: Checks,
 }
 
-/// The port while it is served, or its absence.
+/// The served port; also used when no port is configured.
 pub(crate) struct Served {
     checks: Checks,
     tasks: JoinSet<()>,
     stop: CancellationToken,
 }
 
-/// What tells of the process's health.
+/// Health and readiness checks of the process.
 #[derive(Clone, Default)]
 struct Checks {
     health: Arc<Health>,
     readiness: Readiness,
 }
 
-/// Fails once a leader hasn't renewed its lease for too long.
+/// Fails once a leader has been unable to renew its lease for too long.
 ///
 /// Upstream: `HealthzAdaptor`.
 struct Leader(LeaderHealth);
@@ -75,15 +75,15 @@ impl HealthCheck for Leader {
 }
 
 impl SecurePort {
-    /// Opens the port, so that one which is taken is told before anything else happens; `stop`
-    /// ends the process.
+    /// Opens the port, so that a port conflict is reported before any other work; `stop` ends the
+    /// process.
     ///
     /// # Errors
     ///
-    /// The port can't be had, or its certificates can't be used.
+    /// The port is unavailable, or its certificates are invalid.
     pub(crate) fn open(
         options: &Options,
-        shown: Shown,
+        shown: DebugState,
         clock: Arc<dyn Clock>,
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
@@ -98,11 +98,11 @@ impl SecurePort {
         })
     }
 
-    /// Begins to serve, whether the API server is there or not.
+    /// Starts serving, whether or not the API server is reachable.
     ///
     /// # Errors
     ///
-    /// The settings of authentication or authorization can't be used.
+    /// Invalid authentication or authorization settings.
     pub(crate) async fn serve(
         self,
         options: &Options,
@@ -159,13 +159,14 @@ impl SecurePort {
 }
 
 impl Served {
-    /// Notes that the process waits for the lease, and from now on has to renew it if it has it.
+    /// Records that the process waits for the lease; from now on a leader that doesn't renew is
+    /// unhealthy.
     pub(crate) fn stands_by(&self, leader: LeaderHealth) {
         self.checks.readiness.enter(Phase::StandingBy);
         self.checks.health.add(Arc::new(Leader(leader)));
     }
 
-    /// Notes that the controller runs; `filled` says whether its caches are filled.
+    /// Records that the controller runs; `filled` reports whether its caches are filled.
     pub(crate) fn controller_runs(&self, filled: impl Fn() -> bool + Send + Sync + 'static) {
         self.checks
             .readiness
@@ -173,7 +174,7 @@ impl Served {
         self.checks.health.add(Arc::new(Ping(CONTROLLER)));
     }
 
-    /// Ends the port, once the requests in progress are answered.
+    /// Closes the port after the requests in progress.
     pub(crate) async fn close(mut self) {
         self.stop.cancel();
         let ended = async { while self.tasks.join_next().await.is_some() {} };

@@ -1,19 +1,20 @@
-//! The program's own endpoints: health, metrics and configuration, over TLS, for those who may.
+//! The program's own endpoints: health, metrics and configuration, over TLS with authentication and
+//! authorization.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
-//! | `/healthz`, `/livez`, `/readyz` | is it healthy, would a restart help, does it do its part; by default for anybody |
-//! | `/metrics`, `/metrics/slis` | Prometheus' text format; DELETE of the latter begins anew |
+//! | `/healthz`, `/livez`, `/readyz` | health, need of a restart, readiness; by default open to anyone |
+//! | `/metrics`, `/metrics/slis` | Prometheus' text format; DELETE resets the latter |
 //! | `/configz` | the configuration in use |
-//! | `/flagz`, `/statusz` | flags, version and start, for people or as JSON |
-//! | `/debug/flags/v` | PUT changes how much is logged, with `--profiling` |
+//! | `/flagz`, `/statusz` | flags, version and start time, for people or as JSON |
+//! | `/debug/flags/v` | PUT changes the log verbosity, with `--profiling` |
 //!
-//! Everything else is 404, the pages of Go's profiler (`/debug/pprof/`) among it.
+//! Everything else is 404, including the pages of Go's profiler (`/debug/pprof/`).
 //!
-//! A request goes through [`handler`]: [`authentication`] says who asks (a client certificate, a
-//! token that the API server knows, headers of a trusted proxy, or nobody), [`authorization`]
-//! whether they may, [`endpoints`] what there is. Nothing is allowed because the API server can't
-//! be asked.
+//! A request passes through [`handler`]: [`authentication`] identifies the user (client
+//! certificate, token known to the API server, headers of a trusted proxy, or anonymous),
+//! [`authorization`] decides, [`endpoints`] responds. An unreachable API server never causes a
+//! request to be allowed.
 
 pub(crate) mod answer;
 pub(crate) mod authentication;

@@ -1,4 +1,4 @@
-//! The first signal asks for an orderly end, the second for an immediate one.
+//! Signal handling: the first signal shuts down gracefully, the second exits immediately.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code after a second signal: the one that shells use for an interrupt.
+/// Exit code after a second signal, the shells' code for an interrupt.
 const EXIT_CODE_FORCED: u8 = 130;
 
 /// SIGINT and SIGTERM.
@@ -24,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them; returns its name.
+    /// Waits for a signal; returns its name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
@@ -33,12 +33,11 @@ impl Signals {
     }
 }
 
-/// Runs the work to its end. The first signal cancels the token that the work was given, the
-/// second ends it where it stands.
+/// Runs the work to its end. The first signal cancels the work's token, the second drops the work.
 ///
 /// # Errors
 ///
-/// That of the work, or signals can't be listened to.
+/// Errors of the work, or signal handlers can't be installed.
 ///
 /// Upstream: `SetupSignalHandler`.
 pub(crate) async fn supervise<W>(
@@ -54,14 +53,14 @@ where
     tokio::select! {
         result = &mut work => return result.map(|()| ExitCode::SUCCESS),
         signal = signals.next() => {
-            tracing::info!(signal, "shutting down, a second signal ends at once");
+            tracing::info!(signal, "shutting down, a second signal exits immediately");
             stop.cancel();
         }
     }
     tokio::select! {
         result = &mut work => result.map(|()| ExitCode::SUCCESS),
         signal = signals.next() => {
-            tracing::warn!(signal, "ending at once");
+            tracing::warn!(signal, "exiting immediately");
             Ok(ExitCode::from(EXIT_CODE_FORCED))
         }
     }

@@ -1,4 +1,4 @@
-//! A PersistentVolumeClaim as the cache keeps it: who owns it, and whether it is going away.
+//! PersistentVolumeClaims as cached: owners and deletion time.
 
 use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
@@ -8,9 +8,9 @@ use statefulset_client::indexer::{CachedObject, IndexKey};
 
 use crate::decode::RawMeta;
 
-/// A stored claim, cut down to the members that decisions need.
+/// A stored claim, reduced to the members that decisions need.
 ///
-/// It is never written back: whoever changes a claim reads the live object first.
+/// It is never written back: updates start from the live object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     /// Name.
@@ -19,11 +19,11 @@ pub struct Claim {
     pub namespace: Box<str>,
     /// UID.
     pub uid: Box<str>,
-    /// Resource version of the copy at hand.
+    /// Resource version of this copy.
     pub resource_version: Box<str>,
     /// All owner references, in the object's order.
     pub owner_references: Box<[OwnerReference]>,
-    /// When deletion was asked for, for a claim that is going away.
+    /// Time of the deletion request, for a terminating claim.
     pub deletion_timestamp: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! The store that keeps a sync from acting on caches older than the controller's own writes.
+//! Consistency store: keeps a sync from acting on caches older than the controller's own writes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::stateful_set::StatefulSet;
 #[cfg(test)]
 mod tests;
 
-/// The resources whose writes are remembered.
+/// Resources whose writes are tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrackedResource {
     /// Pods.
     Pods,
     /// PersistentVolumeClaims.
     PersistentVolumeClaims,
-    /// The set itself: its status.
+    /// StatefulSets: their status.
     StatefulSets,
     /// ControllerRevisions.
     ControllerRevisions,
@@ -41,22 +41,22 @@ impl fmt::Display for TrackedResource {
     }
 }
 
-/// A cache doesn't show a write of the controller's own yet.
+/// A cache that doesn't show one of the controller's own writes yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StaleCache {
-    /// The cache's version is older than a version that was written.
+    /// The cache's version is older than a written version.
     #[error(
         "read version: {read} is not as new as written version: {written} for group resource {resource}"
     )]
     Older {
-        /// The version of the cache.
+        /// Version of the cache.
         read: String,
-        /// The version that was written.
+        /// Version that was written.
         written: String,
-        /// Whose cache.
+        /// Resource of the cache.
         resource: TrackedResource,
     },
-    /// The cache still shows a pod that was deleted as neither gone nor terminating.
+    /// The cache still shows a deleted pod, and not as terminating.
     #[error("the cache still shows pod {pod} as running although it was deleted")]
     PodDeleted {
         /// The pod.
@@ -64,12 +64,12 @@ pub enum StaleCache {
     },
 }
 
-/// Remembers the controller's own writes until the caches show them.
+/// Tracks the controller's own writes until the caches show them.
 ///
 /// Upstream: `consistency.ConsistencyStore`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 pub trait ConsistencyStore: Send + Sync {
-    /// Remembers that a write for the set `owner` was answered with `resource_version`.
+    /// Records that a write for the set `owner` returned `resource_version`.
     fn wrote_at(
         &self,
         owner: &ObjectKey,
@@ -78,26 +78,26 @@ pub trait ConsistencyStore: Send + Sync {
         resource_version: &str,
     );
 
-    /// Remembers that the pod with the uid `pod_uid` was deleted for the set `owner`.
+    /// Records that the pod with the uid `pod_uid` was deleted for the set `owner`.
     fn deleted_pod(&self, owner: &ObjectKey, owner_uid: &str, pod: &ObjectKey, pod_uid: &str);
 
-    /// Forgets the writes for `owner`, which is gone.
+    /// Drops the writes for `owner`, which no longer exists.
     fn clear(&self, owner: &ObjectKey);
 
-    /// Whether all caches show all writes for `owner`; if so, they are forgotten.
+    /// Checks that all caches show all writes for `owner`, and drops the writes then.
     ///
     /// # Errors
     ///
-    /// The first cache that is behind.
+    /// The first stale cache.
     fn ensure_ready(&self, owner: &ObjectKey) -> Result<(), StaleCache>;
 }
 
-/// What the store asks of the caches.
+/// State of the caches that the store depends on.
 pub trait CacheVersions: Send + Sync {
-    /// The version that the resource's cache last took over; empty before the first list.
+    /// Version of the resource's cache; empty before the first list.
     fn last_sync_resource_version(&self, resource: TrackedResource) -> String;
 
-    /// Whether the cache holds this incarnation of the pod as neither gone nor terminating.
+    /// Whether the cache has this incarnation of the pod, and not as terminating.
     fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
 }
 
@@ -139,14 +139,14 @@ struct Record {
     deleted_pods: BTreeMap<ObjectKey, Box<str>>,
 }
 
-/// A store over the versions of the caches.
+/// A store that compares writes with the versions of the caches.
 pub struct RealConsistencyStore {
     caches: Arc<dyn CacheVersions>,
     records: Mutex<BTreeMap<ObjectKey, Record>>,
 }
 
 impl RealConsistencyStore {
-    /// Makes a store that remembers nothing yet.
+    /// Creates a store without writes.
     pub fn new(caches: Arc<dyn CacheVersions>) -> Self {
         Self {
             caches,
@@ -228,7 +228,7 @@ impl ConsistencyStore for RealConsistencyStore {
     }
 }
 
-/// A store that remembers nothing: what the feature gate, turned off, leaves.
+/// A store that tracks nothing, for a disabled feature gate.
 pub struct NoopConsistencyStore;
 
 impl ConsistencyStore for NoopConsistencyStore {

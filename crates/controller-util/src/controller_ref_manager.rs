@@ -1,4 +1,4 @@
-//! Which pods a set controls: claiming, adopting and releasing by controller reference.
+//! Claiming of pods by controller reference: adoption and release.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use crate::stateful_set::StatefulSet;
 #[cfg(test)]
 mod tests;
 
-/// Reads sets from the API server, past any cache.
+/// Reads sets from the API server, bypassing all caches.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait SetReader: Send + Sync {
-    /// Reads a set live.
+    /// Reads a live set.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// The API server's error, or a failed request.
     async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, ApiError>;
 }
 
@@ -46,22 +46,22 @@ impl SetReader for RestClient {
     }
 }
 
-/// Why a set may not adopt.
+/// Reason why a set may not adopt.
 #[derive(Debug, thiserror::Error)]
 pub enum CanAdoptError {
     /// The live set can't be read.
     #[error("can't recheck DeletionTimestamp: {0}")]
     Read(ApiError),
-    /// The live set is another one of the same name.
+    /// The live set has the same name but another uid.
     #[error(
         "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, wanted {wanted}"
     )]
     Recreated {
         /// The set.
         key: ObjectKey,
-        /// The uid of the live set.
+        /// UID of the live set.
         found: Box<str>,
-        /// The uid of the set that wants to adopt.
+        /// UID of the adopting set.
         wanted: Box<str>,
     },
     /// The live set is being deleted.
@@ -69,16 +69,16 @@ pub enum CanAdoptError {
     Deleted {
         /// The set.
         key: ObjectKey,
-        /// When.
+        /// Deletion time.
         at: Timestamp,
     },
 }
 
-/// Reads the set live and says whether it may adopt.
+/// Reads the live set and checks that it may adopt.
 ///
 /// # Errors
 ///
-/// The set can't be read, is another incarnation, or is being deleted.
+/// The set can't be read, has another uid, or is being deleted.
 ///
 /// Upstream: `RecheckDeletionTimestamp`.
 pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), CanAdoptError> {
@@ -97,10 +97,10 @@ pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), 
     }
 }
 
-/// Why pods can't be claimed.
+/// Reason why pods can't be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// An orphan may not be adopted, or the patch failed.
+    /// Adopting or releasing a pod failed.
     #[error("{0}")]
     Patch(#[from] ApiError),
     /// The set may not adopt.
@@ -110,7 +110,7 @@ pub enum ClaimError {
         pod: ObjectKey,
         /// Its uid.
         uid: Box<str>,
-        /// Why, as text: nobody may classify by what is behind it.
+        /// Reason as text, so that callers can't classify by the source error.
         reason: String,
     },
     /// Several pods failed.
@@ -127,14 +127,14 @@ impl ErrorMembers for ClaimError {
     }
 }
 
-/// How a pod's name relates to a set.
+/// Relation of a pod's name to a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// The name is one that the set gives.
+    /// A name that the set gives.
     Member,
-    /// The name is none of the set's.
+    /// Any other name.
     Stranger,
-    /// The name looks like the set's but isn't canonical: the pod is left exactly as it is.
+    /// A name like the set's, but not canonical: the pod must stay untouched.
     Malformed,
 }
 
@@ -148,12 +148,12 @@ pub struct PodControllerRefManager<'a> {
     pod_control: &'a dyn PodControl,
     reader: &'a dyn SetReader,
     finalizers: &'a [&'a str],
-    /// The outcome of the live check, made at most once, before the first adoption.
+    /// Result of the live check, which runs at most once, before the first adoption.
     can_adopt: OnceCell<Result<(), String>>,
 }
 
 impl<'a> PodControllerRefManager<'a> {
-    /// Makes a manager for one sync.
+    /// Creates a manager for one sync.
     pub fn new(
         set: &'a StatefulSet,
         selector: &'a Selector,
@@ -173,20 +173,20 @@ impl<'a> PodControllerRefManager<'a> {
         }
     }
 
-    /// Puts these finalizers on every pod that is adopted, and takes them off every pod that is
-    /// released. The StatefulSet controller has none.
+    /// Adds these finalizers to every adopted pod, and removes them from every released one. The
+    /// StatefulSet controller uses none.
     #[must_use]
     pub fn with_finalizers(mut self, finalizers: &'a [&'a str]) -> Self {
         self.finalizers = finalizers;
         self
     }
 
-    /// The candidates that the set controls, after adopting orphans that match and releasing
-    /// owned pods that don't. An adopted pod is returned as it was before the patch.
+    /// Adopts matching orphans, releases owned pods that don't match, and returns the candidates
+    /// that the set then controls. An adopted pod is returned as it was before the patch.
     ///
     /// # Errors
     ///
-    /// All failures of all candidates, after all were tried.
+    /// All failures, after every candidate was tried.
     ///
     /// Upstream: `ClaimPods`.
     pub async fn claim_pods(&self, candidates: Vec<Arc<Pod>>) -> Result<Vec<Arc<Pod>>, ClaimError> {
@@ -205,7 +205,7 @@ impl<'a> PodControllerRefManager<'a> {
         }
     }
 
-    /// Whether the set controls the pod, after adopting or releasing it where that is due.
+    /// Adopts or releases the pod if needed; returns whether the set controls it.
     ///
     /// Upstream: `ClaimObject`.
     async fn claim(&self, pod: &Pod) -> Result<bool, ClaimError> {
@@ -225,7 +225,7 @@ impl<'a> PodControllerRefManager<'a> {
         }
     }
 
-    /// An owner without a namespace owns in all of them.
+    /// A cluster-scoped owner may own objects in every namespace.
     fn may_own_in(&self, namespace: &str) -> bool {
         self.set.namespace().is_empty() || self.set.namespace() == namespace
     }
@@ -253,7 +253,7 @@ impl<'a> PodControllerRefManager<'a> {
     async fn release(&self, pod: &Pod) -> Result<(), ClaimError> {
         let patch = release_patch(&pod.uid, &[self.set.uid()], self.finalizers);
         match self.pod_control.patch_pod(&pod.key(), patch).await {
-            // Gone, or no longer ours: released either way.
+            // Gone, or owned by another uid: released either way.
             Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
             other => Ok(other?),
         }

@@ -1,4 +1,4 @@
-//! A ControllerRevision as the cache keeps it, its data as the very bytes that were recorded.
+//! ControllerRevisions as cached, with the recorded bytes of their data.
 
 use jiff::Timestamp;
 use kube_apimachinery::json::{self, Document};
@@ -13,7 +13,7 @@ use statefulset_client::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use crate::decode::{RawMeta, or_default};
 use crate::index::controller_index_key;
 
-/// The label with the hash that a revision's first name candidate was built from.
+/// Label with the hash in a revision's first candidate name.
 pub const HASH_LABEL: &str = "controller.kubernetes.io/hash";
 
 /// A stored revision.
@@ -25,22 +25,22 @@ pub struct ControllerRevision {
     pub namespace: Box<str>,
     /// UID.
     pub uid: Box<str>,
-    /// Resource version of the copy at hand.
+    /// Resource version of this copy.
     pub resource_version: Box<str>,
-    /// When the server stored it; breaks ties between equal revision numbers.
+    /// Creation time; breaks ties between equal revision numbers.
     pub creation_timestamp: Option<Timestamp>,
     /// All labels.
     pub labels: Labels,
     /// The controlling owner reference, if any.
     pub controller: Option<OwnerReference>,
-    /// The place of the revision in the history; higher is newer.
+    /// Revision number; higher is newer.
     pub revision: i64,
-    /// The recorded data as the server sent it; empty if there is none. Bytes that aren't UTF-8, and
-    /// surrogates without a partner, are replaced as Go's decoder does it.
+    /// Recorded data as sent by the server; empty without data. Invalid UTF-8 and unpaired
+    /// surrogates are replaced, as in Go's decoder.
     pub data: SharedText,
-    /// Whether something of the data was replaced, so that it isn't what is recorded.
+    /// Whether part of the data was replaced, so that it differs from the recorded bytes.
     pub is_data_replaced: bool,
-    /// Whether the data nests so deep that applying it needs a large stack.
+    /// Whether applying the data needs a large stack, because it nests deep.
     pub is_deep: bool,
 }
 
@@ -65,11 +65,11 @@ struct RawRevision<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// The bytes of a stored revision with another number, every other byte as it was sent.
+/// Returns the bytes of a stored revision with another number; every other byte stays.
 ///
 /// # Errors
 ///
-/// Fails if the document is no object with a `revision`.
+/// The document is not an object with a `revision`.
 pub fn renumbered(document: &Document, revision: i64) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Numbered<'a> {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_kept_to_the_byte() {
+    fn data_keeps_every_byte() {
         let json =
             r#"{"metadata":{"name":"web-1"},"data":{ "b" : "\u003c", "a":1.0 },"revision":3}"#;
         let revision = ControllerRevision::decode(json).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_data_is_not_what_is_recorded() {
+    fn replaced_data_does_not_count_as_recorded() {
         for (data, is_replaced) in [(&b"\xff"[..], true), (b"\\ud800", true), (b"x", false)] {
             let json = [
                 br#"{"metadata":{"name":"\ud800"},"data":{"a":""#,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_revisions_can_be_renumbered() {
+    fn renumbering_requires_a_revision() {
         for text in ["{}", "[]", r#"{"revision":1,"revision":2}"#] {
             assert!(renumbered(&Document::from(text.to_owned()), 2).is_err());
         }

@@ -1,4 +1,4 @@
-//! Helpers to decode objects into compact types.
+//! Decoding helpers of the compact types.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 #[cfg(test)]
 mod tests;
 
-/// The metadata that cached objects are built from.
+/// Metadata of cached objects.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RawMeta {
@@ -34,11 +34,12 @@ pub(crate) struct RawMeta {
     pub(crate) owner_references: Box<[OwnerReference]>,
 }
 
-/// Takes `managedFields` out of an object's metadata; every other value keeps its bytes. A server
-/// keeps those that a PUT doesn't have, but would take altered ones.
+/// Removes `managedFields` from an object's metadata; every other value keeps its bytes. A PUT
+/// without them leaves the server's unchanged; altered ones would replace them.
 ///
 /// # Errors
 ///
+/// The metadata is not an object.
 /// The metadata is no object.
 pub(crate) fn remove_managed_fields(object: &mut RawObject) -> Result<(), serde_json::Error> {
     if let Some(metadata) = object.get("metadata") {
@@ -49,7 +50,7 @@ pub(crate) fn remove_managed_fields(object: &mut RawObject) -> Result<(), serde_
     Ok(())
 }
 
-/// Reads `null` as the default value.
+/// Deserializes `null` as the default value.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -58,8 +59,8 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a time; `null`, the zero time and what is no time are none. One that no clock holds
-/// saturates.
+/// Deserializes a time. `null`, the zero time and invalid times are `None`; a time beyond the
+/// clock's range saturates.
 pub(crate) fn time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Timestamp>, D::Error> {
@@ -67,7 +68,7 @@ pub(crate) fn time<'de, D: Deserializer<'de>>(
     Ok(text.and_then(|text| parse_saturating(&text)))
 }
 
-/// Reads a time whose presence counts: any text is one.
+/// Deserializes a time whose presence matters: any string counts as a time.
 pub(crate) fn present_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Timestamp>, D::Error> {

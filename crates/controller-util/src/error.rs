@@ -1,26 +1,26 @@
-//! Several errors as one, in upstream's words.
+//! Aggregates of errors, with upstream's texts.
 
 use std::fmt;
 
 /// An error that may consist of several.
 pub trait ErrorMembers: fmt::Display {
-    /// Adds the texts of the errors that this one consists of; by default its own text.
+    /// Appends the texts of the member errors; by default its own text.
     fn member_texts(&self, out: &mut Vec<String>) {
         out.push(self.to_string());
     }
 }
 
-/// One or more errors of attempts that were all made before giving up.
+/// Errors of several attempts, all of which were made.
 ///
-/// Prints the only text there is, or `[a, b]`; equal texts are printed once, and the members of
-/// aggregates inside join the list. Classification (not found, conflict) never looks inside.
+/// Prints a single text, or `[a, b]`; equal texts are printed once, and members of nested
+/// aggregates join the list. Classification (not found, conflict) never looks inside.
 ///
 /// Upstream: `errors.NewAggregate`.
 #[derive(Debug)]
 pub struct Aggregate<E>(Vec<E>);
 
 impl<E> Aggregate<E> {
-    /// Joins errors; none at all is no error.
+    /// Joins errors; `None` if there are none.
     pub fn new(errors: Vec<E>) -> Option<Self> {
         if errors.is_empty() {
             None
@@ -56,7 +56,7 @@ impl<E: ErrorMembers> fmt::Display for Aggregate<E> {
 }
 
 impl<E: ErrorMembers + std::error::Error + 'static> std::error::Error for Aggregate<E> {
-    /// The first of them.
+    /// Returns the first error.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.first().map(|first| first as _)
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_texts_are_printed_once_and_nested_ones_join_the_list() {
+    fn equal_texts_merge_and_nested_lists_are_flattened() {
         let leaf = Tree::Leaf;
         assert!(Aggregate::<Tree>::new(Vec::new()).is_none());
         assert_eq!(aggregate(vec![leaf("a")]).to_string(), "a");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_the_api_are_members_by_their_own_text() {
+    fn api_errors_are_members_by_their_text() {
         let answer = |text| statefulset_client::error::Error::api(500, "InternalError", text);
         let aggregate = Aggregate::new(vec![answer("a"), answer("b")]).unwrap();
         assert_eq!(aggregate.to_string(), "[a, b]");

@@ -1,17 +1,17 @@
-//! The keys that caches are indexed by.
+//! Index keys of the caches.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::indexer::IndexKey;
 
 use crate::pod::split_name;
 
-/// The key of the pods that nobody controls and whose names a set could have given them. Other
-/// orphans are no set's concern, so a sync never looks at them, however many there are.
+/// Index key of the orphaned pods whose names a set could have given them. A sync looks at these
+/// orphans only, so its cost doesn't grow with other orphans.
 pub fn orphan_pods_index_key(namespace: &str, set: &str) -> IndexKey {
     IndexKey::orphans(&format!("{namespace}/{set}"))
 }
 
-/// The key of a pod: by who controls it, or else by the name of the set that could adopt it.
+/// Index key of a pod: its controller, or else the name of the set that could adopt it.
 pub(crate) fn pod_index_key(
     namespace: &str,
     name: &str,
@@ -23,8 +23,7 @@ pub(crate) fn pod_index_key(
     }
 }
 
-/// The key of objects by who controls them; those that nobody controls have the namespace's
-/// orphan key.
+/// Index key of objects by controller; orphans have the key of their namespace's orphans.
 ///
 /// Upstream: `controller.PodControllerIndexKey`.
 pub fn controller_index_key(namespace: &str, controller: Option<&OwnerReference>) -> IndexKey {
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
     use crate::testing::builders;
 
-    /// What the caches go by, and the keys that an object is found under.
+    /// Identity and index keys of an object.
     fn identity<K: CachedObject>(object: &K) -> ([&str; 4], Vec<IndexKey>) {
         let mut keys = Vec::new();
         object.index_values(&mut keys);
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_found_by_namespace_and_claims_by_name_alone() {
+    fn sets_are_indexed_by_namespace_and_claims_by_name() {
         let set = builders::set("web").build();
         let keys = vec![IndexKey::namespace("ns")];
         assert_eq!(identity(&set), (["ns", "web", "web-uid", "1"], keys));
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_found_by_who_controls_them_or_by_who_could() {
+    fn pods_are_indexed_by_controller_or_adopter() {
         let set = builders::set("web").build();
         let owner = set.controller_reference();
         let controlled = vec![IndexKey::controller("ns", "StatefulSet", "web", "web-uid")];
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn revisions_are_found_by_who_controls_them_or_as_orphans() {
+    fn revisions_are_indexed_by_controller_or_as_orphans() {
         let set = builders::set("web").build();
         let revision = || builders::revision(&set, "web-1", 1, "{}");
         let controlled = vec![IndexKey::controller("ns", "StatefulSet", "web", "web-uid")];

@@ -1,8 +1,8 @@
-//! What upstream's `pkg/controller` gives the StatefulSet controller: the objects as its caches
-//! keep them, claiming by controller reference, and the store that keeps a sync from acting on
-//! caches older than the controller's own writes.
+//! The parts of upstream's `pkg/controller` that the StatefulSet controller uses: compact types of
+//! cached objects, claiming by controller reference, and the consistency store, which keeps a sync
+//! from acting on caches older than the controller's own writes.
 
-// Whatever a server sends, nothing here panics.
+// Server data must never cause a panic.
 #![cfg_attr(
     not(test),
     warn(

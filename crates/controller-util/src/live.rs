@@ -1,4 +1,4 @@
-//! An object just read from the API server, to be edited and written back whole.
+//! Live objects, read from the API server to be edited and written back whole.
 
 use kube_apimachinery::json::{RawObject, parse};
 use serde::de::Error as _;
@@ -7,24 +7,24 @@ use statefulset_client::indexer::CachedObject;
 
 use crate::decode::remove_managed_fields;
 
-/// A live object: the compact view that decisions read beside the complete JSON that edits change.
+/// A live object: the compact view for decisions, and the complete JSON for edits.
 ///
-/// It is the only form in which an existing object is ever PUT.
+/// Existing objects are PUT in this form only.
 #[derive(Clone, Debug)]
 pub struct Live<K> {
-    /// What decisions read; not updated by edits of [`Live::json`].
+    /// View for decisions; edits of [`Live::json`] don't update it.
     pub object: K,
     /// The complete object, without `managedFields`.
     pub json: Value,
 }
 
 impl<K: CachedObject> Live<K> {
-    /// Takes the text of a server's answer, without `managedFields`, which may nest to any depth,
-    /// hold any number and name a member twice: a JSON value can't say any of it.
+    /// Decodes a server's response, without `managedFields`: these may nest to any depth, contain
+    /// any number and repeat a member, none of which a JSON value can represent.
     ///
     /// # Errors
     ///
-    /// The text is no object of this kind.
+    /// The text is not an object of this kind.
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
         let mut object = RawObject::parse(text)?;
         remove_managed_fields(&mut object)?;

@@ -1,4 +1,4 @@
-//! A pod as the cache keeps it: what the controller reads, and nothing else.
+//! Pods as cached, with the members that the controller reads.
 
 use jiff::Timestamp;
 use kube_apimachinery::labels::Labels;
@@ -11,24 +11,24 @@ use statefulset_client::indexer::{CachedObject, IndexKey};
 use crate::decode::{RawMeta, or_default, time};
 use crate::index::pod_index_key;
 
-/// The label with a pod's own name, which a StatefulSet gives its pods.
+/// Label with a pod's own name, set by StatefulSets.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
-/// The label with a pod's ordinal in decimal.
+/// Label with a pod's ordinal in decimal.
 pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
-/// The label with the name of the ControllerRevision that a pod was made from.
+/// Label with the name of a pod's ControllerRevision.
 pub const REVISION_LABEL: &str = "controller-revision-hash";
 
 /// Splits a pod's name at its last dash into the name of its set and the digits of its ordinal;
-/// nothing where no digits follow the dash.
+/// `None` if no digits follow the dash.
 pub fn split_name(name: &str) -> Option<(&str, &str)> {
     let (set, digits) = name.rsplit_once('-')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some((set, digits))
 }
 
-/// A stored pod, cut down to the members that decisions need.
+/// A stored pod, reduced to the members that decisions need.
 ///
-/// It is never written back: whoever changes a pod reads the live object first.
+/// It is never written back: updates start from the live object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Name.
@@ -37,19 +37,19 @@ pub struct Pod {
     pub namespace: Box<str>,
     /// UID.
     pub uid: Box<str>,
-    /// Resource version of the copy at hand.
+    /// Resource version of this copy.
     pub resource_version: Box<str>,
     /// All labels.
     pub labels: Labels,
     /// The controlling owner reference, if any.
     pub controller: Option<Box<OwnerReference>>,
-    /// When graceful deletion ends, for a terminating pod.
+    /// End of graceful deletion, for a terminating pod.
     pub deletion_timestamp: Option<Timestamp>,
-    /// The volumes that use a claim, in the pod's order.
+    /// Volumes backed by a claim, in the pod's order.
     pub claim_volumes: Box<[ClaimVolume]>,
     /// Phase.
     pub phase: PodPhase,
-    /// What the first Ready condition says.
+    /// State of the first Ready condition.
     pub readiness: Readiness,
 }
 
@@ -68,7 +68,7 @@ impl Pod {
         ObjectKey::new(&self.namespace, &self.name)
     }
 
-    /// The name of the revision that the pod carries, or an empty text.
+    /// Revision name in the pod's labels; empty without one.
     ///
     /// Upstream: `getPodRevision`.
     pub fn revision(&self) -> &str {
@@ -89,24 +89,24 @@ impl Pod {
         self.deletion_timestamp.is_some()
     }
 
-    /// Whether all containers ended, in success or failure.
+    /// Whether all containers have ended, in success or failure.
     pub fn is_terminal(&self) -> bool {
         matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded)
     }
 
-    /// Whether the pod runs and its Ready condition is true.
+    /// Whether the pod is running and its Ready condition is true.
     ///
     /// Upstream: `isRunningAndReady`.
     pub fn is_running_and_ready(&self) -> bool {
         self.phase == PodPhase::Running && self.readiness.ready
     }
 
-    /// Whether the pod has been ready for `min_ready_seconds` at `now`, whatever its phase.
+    /// Whether the pod has been ready for `min_ready_seconds` at `now`, independent of its phase.
     pub fn is_available(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
         self.readiness.is_available(min_ready_seconds, now)
     }
 
-    /// Whether the pod is not available, or is on its way out.
+    /// Whether the pod is unavailable or terminating.
     ///
     /// Upstream: `isUnavailable`.
     pub fn is_unavailable(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
@@ -242,7 +242,7 @@ mod tests {
           {"type":"Ready","status":"False"}]}}"#;
 
     #[test]
-    fn only_what_decisions_need_is_kept() {
+    fn pod_keeps_only_members_for_decisions() {
         let pod = Pod::decode(POD).unwrap();
         assert_eq!(pod.key().to_string(), "ns/web-0");
         assert_eq!(pod.revision(), "web-1");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_status_was_never_stored() {
+    fn pod_without_status_was_never_stored() {
         let pod =
             Pod::decode(r#"{"metadata":{"name":"web-0","labels":null},"status":null}"#).unwrap();
         assert!(!pod.is_created());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_is_follows_from_phase_condition_and_deletion() {
+    fn predicates_follow_phase_condition_and_deletion() {
         let set = builders::set("web").build();
         let pod = || builders::pod(&set, 0).ready_since("2026-03-01T10:00:00Z");
         let now: Timestamp = "2026-03-01T10:00:30Z".parse().unwrap();

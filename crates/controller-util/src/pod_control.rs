@@ -1,4 +1,4 @@
-//! Adopting and releasing pods: the two patches that change who controls one.
+//! Adoption and release patches of pods.
 
 use async_trait::async_trait;
 use kube_apimachinery::object_key::ObjectKey;
@@ -28,7 +28,7 @@ pub trait PodControl: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// The API server's error, or a failed request.
     async fn patch_pod(&self, pod: &ObjectKey, patch: String) -> Result<(), Error>;
 }
 
@@ -39,7 +39,7 @@ pub struct RealPodControl {
 }
 
 impl RealPodControl {
-    /// Makes a pod control that reports its writes to `consistency`.
+    /// Creates a pod control that reports its writes to `consistency`.
     pub fn new(client: RestClient, consistency: Arc<dyn ConsistencyStore>) -> Self {
         Self {
             client,
@@ -76,8 +76,8 @@ impl PodControl for RealPodControl {
     }
 }
 
-/// The body that adopts an object and puts the finalizers on it; the uid in it is a precondition.
-/// Members stand in Go's order.
+/// Body of the patch that adopts an object and adds the finalizers; its uid is a precondition.
+/// Members are in Go's order.
 ///
 /// Upstream: `ownerRefControllerPatch`.
 pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) -> String {
@@ -86,8 +86,8 @@ pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) ->
     format!(r#"{{"metadata":{{"ownerReferences":[{owner}],"uid":{uid}{finalizers}}}}}"#)
 }
 
-/// The body that releases the object with the uid `uid` from owners and takes the finalizers off
-/// it. Members stand in Go's order.
+/// Body of the patch that removes owners and finalizers from the object with the uid `uid`. Members
+/// are in Go's order.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`.
 pub fn release_patch(uid: &str, owner_uids: &[&str], finalizers: &[&str]) -> String {
@@ -98,7 +98,7 @@ pub fn release_patch(uid: &str, owner_uids: &[&str], finalizers: &[&str]) -> Str
     format!(r#"{{"metadata":{{"uid":{uid},"ownerReferences":[{removed}]{finalizers}}}}}"#)
 }
 
-/// A further member of an object with a list in it, left out where the list is empty.
+/// An additional list member of an object; empty text for an empty list.
 fn members_unless_empty(name: &str, list: &[&str]) -> String {
     if list.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! A StatefulSet as the cache keeps it: a typed view beside its text.
+//! StatefulSets as cached: a typed view and the server's text.
 
 mod convert;
 mod part;
@@ -38,20 +38,20 @@ pub const API_VERSION: &str = "apps/v1";
 
 /// A stored StatefulSet.
 ///
-/// Cloning is cheap: whatever may be large is shared.
+/// Clones are cheap: they share all large parts.
 #[derive(Clone, Debug)]
 pub struct StatefulSet {
     /// Metadata.
     pub metadata: Arc<SetMetadata>,
-    /// What the user wants.
+    /// Desired state.
     pub spec: StatefulSetSpec,
-    /// What was last recorded.
+    /// Last recorded status.
     pub status: Arc<StatefulSetStatus>,
-    /// The whole set as the server sent it, without `managedFields` and status.
+    /// The set as sent by the server, without `managedFields` and status.
     text: SharedText,
 }
 
-/// The metadata of a set, as far as decisions need it.
+/// Metadata of a set, to the extent that decisions need it.
 #[derive(Clone, Debug)]
 pub struct SetMetadata {
     /// Name.
@@ -60,17 +60,17 @@ pub struct SetMetadata {
     pub namespace: Box<str>,
     /// UID.
     pub uid: Box<str>,
-    /// Resource version of the copy at hand.
+    /// Resource version of this copy.
     pub resource_version: Box<str>,
     /// Generation of the spec.
     pub generation: i64,
-    /// When the server stored it first.
+    /// Creation time.
     pub creation_timestamp: Option<Timestamp>,
-    /// When deletion was asked for, for a set that is going away.
+    /// Time of the deletion request, for a set that is being deleted.
     pub deletion_timestamp: Option<Timestamp>,
     /// All annotations; revisions record them.
     pub annotations: BTreeMap<String, String>,
-    /// Whether the set nests so deep that reading its templates needs a large stack.
+    /// Whether reading the templates needs a large stack, because the set nests deep.
     pub is_deep: bool,
 }
 
@@ -100,12 +100,12 @@ impl StatefulSet {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The controlling reference that the set's dependents carry.
+    /// Controller reference for the set's dependents.
     pub fn controller_reference(&self) -> OwnerReference {
         OwnerReference::new_controller(API_VERSION, KIND, self.name(), self.uid())
     }
 
-    /// The reference that events about the set carry.
+    /// Object reference for events about the set.
     pub fn object_reference(&self) -> ObjectReference {
         ObjectReference {
             kind: KIND.to_owned(),
@@ -117,13 +117,13 @@ impl StatefulSet {
         }
     }
 
-    /// The whole set as the server sent it, without `managedFields` and status.
+    /// The set as sent by the server, without `managedFields` and status.
     pub fn text(&self) -> &SharedText {
         &self.text
     }
 
-    /// The whole set as the server sent it, with another status: the body of a status write. It
-    /// has no `managedFields`, which the server keeps.
+    /// Returns the set as sent by the server, with another status: the body of a status write. It
+    /// has no `managedFields`; the server keeps its own.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl StatefulSet {
         Ok(format!(r#"{members},"status":{status}}}"#))
     }
 
-    /// The same set with another pod template.
+    /// Returns the set with another pod template.
     #[must_use]
     pub fn with_template(&self, template: PodTemplate) -> Self {
         let mut set = self.clone();
@@ -144,15 +144,15 @@ impl StatefulSet {
     }
 }
 
-/// The text of a set that is kept, and its status.
+/// The retained text of a set, and its status.
 struct Text {
     kept: SharedText,
     status: StatefulSetStatus,
 }
 
 impl Text {
-    /// Takes status and `managedFields` out of an object; every other value keeps its bytes. The
-    /// items of a list don't name their kind: it is put in.
+    /// Removes status and `managedFields` from an object; every other value keeps its bytes. Adds
+    /// kind and apiVersion, which list items lack.
     fn of(json: &str) -> Result<Self, serde_json::Error> {
         let mut object = RawObject::parse(json)?;
         let status = object.remove("status");

@@ -1,4 +1,4 @@
-//! What the fakes of several crates share, and objects for their tests.
+//! Shared fakes, and builders of test objects.
 
 #![expect(
     clippy::expect_used,

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::ControllerMetrics;
-use crate::stateful_set_controller::ControllerConfig;
+use crate::stateful_set::ControllerConfig;
 use crate::tasks::join_all;
 
 /// What the controller watches, in all namespaces. Before they run, others add handlers of their own

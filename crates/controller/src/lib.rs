@@ -19,14 +19,11 @@
 )]
 
 mod error;
-mod handlers;
 mod informers;
 mod long_computation;
 pub mod metrics;
-mod resolve;
 mod set_aside;
-mod stateful_set_controller;
-mod sync;
+mod stateful_set;
 mod sync_log;
 mod tasks;
 #[cfg(test)]
@@ -34,10 +31,11 @@ mod upstream;
 
 pub use error::Error;
 pub use informers::{HasSynced, Informers};
-pub use stateful_set_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
+pub use stateful_set::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, SetSyncer, StatefulSetController,
+    SyncerParts,
 };
-pub use sync::{SetSyncer, Synced, SyncerParts};
+pub use statefulset_set_control::{SyncOutcome, Waiting};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

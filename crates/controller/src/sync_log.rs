@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_set_control::Waiting;
+use statefulset_set_control::{SyncOutcome, Waiting};
 use tokio::time::Instant;
 
 use crate::error::Error;
-use crate::sync::Synced;
 
 /// So many different failures of a set are remembered.
 const TEXTS_MAX: usize = 16;
@@ -35,7 +34,7 @@ struct Failure {
 
 impl SyncLog {
     /// A sync went as far as it could.
-    pub(crate) fn synced(&self, key: &ObjectKey, synced: &Synced) {
+    pub(crate) fn synced(&self, key: &ObjectKey, synced: &SyncOutcome) {
         let mut sets = self.sets();
         let mut progress = sets.remove(key).unwrap_or_default();
         if let Some(Failure { since, tries, .. }) = progress.failure.take() {
@@ -99,7 +98,7 @@ impl SyncLog {
 }
 
 /// Whether nothing will be done, at least until somebody else acts.
-fn is_given_up(synced: &Synced) -> bool {
+fn is_given_up(synced: &SyncOutcome) -> bool {
     matches!(
         synced.waiting,
         Some(
@@ -111,7 +110,7 @@ fn is_given_up(synced: &Synced) -> bool {
     )
 }
 
-fn is_complete(synced: &Synced) -> bool {
+fn is_complete(synced: &SyncOutcome) -> bool {
     let all_ready = |status: &statefulset_controller_util::stateful_set::StatefulSetStatus| {
         status.ready_replicas == status.replicas
     };
@@ -138,17 +137,17 @@ mod tests {
         ObjectKey::new("ns", "web")
     }
 
-    fn synced(ready: i32, replicas: i32, waiting: Option<Waiting>) -> Synced {
+    fn synced(ready: i32, replicas: i32, waiting: Option<Waiting>) -> SyncOutcome {
         let status = StatefulSetStatus {
             replicas,
             ready_replicas: ready,
             update_revision: "web-1".into(),
             ..StatefulSetStatus::default()
         };
-        Synced {
+        SyncOutcome {
             status: Some(status),
             waiting,
-            requeue_after: None,
+            ..SyncOutcome::default()
         }
     }
 
@@ -229,11 +228,7 @@ mod tests {
         let told = SyncLog::default();
         told.synced(&key(), &synced(0, 3, Some(not_ready())));
         told.failed(&key(), &failure(ApiError::api(409, "Conflict", "changed")));
-        let gone = Synced {
-            status: None,
-            waiting: Some(Waiting::SetGone),
-            requeue_after: None,
-        };
+        let gone = Waiting::SetGone.into();
         told.synced(&key(), &gone);
         assert!(told.sets().is_empty());
     }

@@ -6,7 +6,7 @@ use kube_apimachinery::defaults::set_pod_template_defaults;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use crate::apply::recorded_template;
+use crate::apply_revision::recorded_template;
 use crate::data::{RevisionData, encode, known_members};
 
 #[cfg(test)]

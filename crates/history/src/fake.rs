@@ -17,8 +17,8 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 
+use crate::controller_history::{Created, History, list_controller_revisions};
 use crate::error::Error;
-use crate::history::{Created, History, list_controller_revisions};
 use crate::new_revision::NewRevision;
 
 /// Revisions in memory.
@@ -119,11 +119,8 @@ impl History for FakeHistory {
             .revisions
             .cache()
             .get(&revision.namespace, &revision.name);
-        // The sync that adopts a revision goes on with the copy from before.
         let is_changed = |stored: &Arc<ControllerRevision>| {
-            stored.uid != revision.uid
-                || revision.controller.is_some()
-                    && stored.resource_version != revision.resource_version
+            stored.uid != revision.uid || stored.resource_version != revision.resource_version
         };
         if stored.as_ref().is_some_and(is_changed) {
             let message = format!("controllerrevisions {:?} has changed", revision.name);
@@ -136,7 +133,7 @@ impl History for FakeHistory {
         &self,
         set: &StatefulSet,
         revision: &ControllerRevision,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<ControllerRevision>, Error> {
         if let Some(owner) = &revision.controller {
             return Err(Error::Owned {
                 owner: format!("{} {}", owner.kind, owner.name),
@@ -150,7 +147,6 @@ impl History for FakeHistory {
                 none => *none = json!([owner]),
             },
         )
-        .map(drop)
     }
 
     async fn release_controller_revision(

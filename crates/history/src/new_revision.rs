@@ -7,11 +7,11 @@ use kube_apimachinery::json::{RawObject, to_raw};
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use statefulset_controller_util::controller_revision::HASH_LABEL;
+use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
+use crate::controller_history::{controller_revision_name, hash_controller_revision};
 use crate::data::RevisionData;
-use crate::name::{controller_revision_name, hash_controller_revision};
 
 #[cfg(test)]
 mod tests;
@@ -92,4 +92,14 @@ impl NewRevision {
         body.set("revision", to_raw(&Value::from(self.revision)));
         body.to_string()
     }
+}
+
+/// The number of the next revision of a sorted history; 1 if there is none. The highest number is
+/// followed by the lowest, as in Go; API servers refuse a revision below 0.
+///
+/// Upstream: `nextRevision`.
+pub fn next_revision(revisions: &[Arc<ControllerRevision>]) -> i64 {
+    revisions
+        .last()
+        .map_or(1, |newest| newest.revision.wrapping_add(1))
 }

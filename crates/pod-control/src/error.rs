@@ -3,7 +3,7 @@
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::{Aggregate, ErrorMembers};
 
-use crate::identity::Ordinal;
+use crate::stateful_set_utils::Ordinal;
 
 /// Why a pod or a claim can't be brought to its wanted state.
 #[derive(Debug, thiserror::Error)]

@@ -23,9 +23,9 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 
-use crate::new_pod::NewPod;
 use crate::object_manager::ObjectManager;
-use crate::storage::NewClaim;
+use crate::stateful_set_utils::NewClaim;
+use crate::stateful_set_utils::NewPod;
 
 pub use movers::stateful_set_pod;
 
@@ -86,7 +86,11 @@ impl SetReader for FakeObjectManager {
 
 #[async_trait]
 impl ObjectManager for FakeObjectManager {
-    async fn create_pod(&self, _set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
+    async fn create_pod(
+        &self,
+        _set: &StatefulSet,
+        pod: &NewPod,
+    ) -> Result<Option<Arc<Pod>>, Error> {
         let _request = self.create_pod_tracker.begin()?;
         // Lets the calls of a batch overlap, so that their number can be measured.
         tokio::task::yield_now().await;
@@ -99,7 +103,7 @@ impl ObjectManager for FakeObjectManager {
         let json = pod.to_value().map_err(|error| {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
-        self.pods.create(json).map(drop)
+        self.pods.create(json).map(Some)
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {

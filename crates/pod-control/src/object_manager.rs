@@ -1,4 +1,4 @@
-//! The seam to pods, claims and the live set.
+//! Reads and writes of pods, claims and the live set.
 
 mod real;
 
@@ -12,8 +12,7 @@ use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use crate::new_pod::NewPod;
-use crate::storage::NewClaim;
+use crate::stateful_set_utils::{NewClaim, NewPod};
 
 pub use real::RealObjectManager;
 
@@ -22,12 +21,13 @@ pub use real::RealObjectManager;
 /// Upstream: `StatefulPodControlObjectManager`.
 #[async_trait]
 pub trait ObjectManager: SetReader {
-    /// Creates a pod.
+    /// Creates a pod and returns it as the API server stored it; `None` if the answer can't be
+    /// decoded.
     ///
     /// # Errors
     ///
     /// What the API server or the way to it answered.
-    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error>;
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error>;
 
     /// Reads a pod live.
     ///
@@ -94,7 +94,11 @@ mockall::mock! {
 
     #[async_trait]
     impl ObjectManager for ObjectManager {
-        async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error>;
+        async fn create_pod(
+            &self,
+            set: &StatefulSet,
+            pod: &NewPod,
+        ) -> Result<Option<Arc<Pod>>, Error>;
         async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
         async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
         async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;

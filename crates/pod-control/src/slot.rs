@@ -5,8 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
 
-use crate::identity::Ordinal;
-use crate::new_pod::NewPod;
+use crate::stateful_set_utils::{NewPod, Ordinal};
 
 /// One place in a set.
 #[derive(Clone, Debug)]
@@ -44,9 +43,14 @@ impl PodSlot {
 
     /// The uid of the pod; empty for one that doesn't exist.
     pub fn uid(&self) -> &str {
+        self.pod().map_or("", |pod| &pod.uid)
+    }
+
+    /// The pod of the cache, or the one that this sync created.
+    pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
-            Self::Existing(_, pod) => &pod.uid,
-            Self::Missing(_) => "",
+            Self::Existing(_, pod) => Some(pod),
+            Self::Missing(pod) => pod.created(),
         }
     }
 

@@ -17,10 +17,10 @@ use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::Builder;
 
 use crate::fake::FakeObjectManager;
-use crate::identity::ordinal;
 use crate::object_manager::{ObjectManager, RealObjectManager};
-use crate::real::RealStatefulPodControl;
 use crate::slot::PodSlot;
+use crate::stateful_pod_control::StatefulPodControl;
+use crate::stateful_set_utils::ordinal;
 
 /// The plural of claims, as the fake API knows them.
 pub(crate) const CLAIMS: &str = "persistentvolumeclaims";
@@ -29,7 +29,7 @@ pub(crate) const CLAIMS: &str = "persistentvolumeclaims";
 pub(crate) struct InMemory {
     pub(crate) objects: Arc<FakeObjectManager>,
     pub(crate) recorder: Arc<FakeRecorder>,
-    pub(crate) control: RealStatefulPodControl,
+    pub(crate) control: StatefulPodControl,
 }
 
 pub(crate) fn in_memory() -> InMemory {
@@ -48,7 +48,7 @@ pub(crate) struct OverApi {
     pub(crate) api: FakeClientset,
     pub(crate) claims: Arc<Indexer<Claim>>,
     pub(crate) recorder: Arc<FakeRecorder>,
-    pub(crate) control: RealStatefulPodControl,
+    pub(crate) control: StatefulPodControl,
 }
 
 pub(crate) fn over_api() -> OverApi {
@@ -68,10 +68,10 @@ pub(crate) fn over_api_reporting_to(consistency: Arc<dyn ConsistencyStore>) -> O
     }
 }
 
-fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, RealStatefulPodControl) {
+fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, StatefulPodControl) {
     let recorder = Arc::new(FakeRecorder::new());
     let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
-    let control = RealStatefulPodControl::new(objects, events, Arc::new(NoJitter));
+    let control = StatefulPodControl::new(objects, events, Arc::new(NoJitter));
     (recorder, control)
 }
 

@@ -8,7 +8,7 @@ use statefulset_client::indexer::Indexer;
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_controller_util::testing::RequestTracker;
 
-use crate::status_updater::StatusUpdater;
+use crate::stateful_set_status_updater::StatusUpdater;
 
 /// Writes statuses into a cache.
 ///

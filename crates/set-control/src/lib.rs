@@ -1,8 +1,8 @@
-//! The decision core: from a set and the pods that it controls to the writes of one sync.
+//! The decisions of a sync: from a set and the pods that it controls to the writes.
 //!
-//! Revisions first, then the pods are laid out into replicas and condemned, then four phases run
-//! in order (replicas, claims of condemned pods, condemned pods, update), and at the end the status
-//! is recorded, also when something failed.
+//! An update finds the revisions, partitions the pods into wanted and condemned ones, runs four
+//! phases in order (wanted pods, claims of condemned pods, condemned pods, rollout), records the
+//! status even if a phase failed, and truncates the history.
 //!
 //! Upstream: `stateful_set_control.go`, `stateful_set_status_updater.go`.
 
@@ -18,31 +18,29 @@
     )
 )]
 
-mod control;
-mod core;
-mod counts;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
-mod layout;
 mod outcome;
-mod phases;
+mod replicas;
 mod revisions;
 mod rolling_update;
 mod run_for_all;
+mod stateful_set_control;
+mod stateful_set_status_updater;
 mod status;
-mod status_updater;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod truncate;
 #[cfg(test)]
 mod upstream;
+mod waiting;
 
-#[cfg(any(test, feature = "testing"))]
-pub use control::MockStatefulSetControl;
-pub use control::{DefaultStatefulSetControl, StatefulSetControl};
 pub use error::Error;
-pub use outcome::{SyncOutcome, Waiting};
+pub use outcome::SyncOutcome;
 #[cfg(any(test, feature = "testing"))]
-pub use status_updater::MockStatusUpdater;
-pub use status_updater::{RealStatusUpdater, StatusUpdater};
+pub use stateful_set_control::MockStatefulSetControl;
+pub use stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl};
+#[cfg(any(test, feature = "testing"))]
+pub use stateful_set_status_updater::MockStatusUpdater;
+pub use stateful_set_status_updater::{RealStatusUpdater, StatusUpdater};
+pub use waiting::Waiting;

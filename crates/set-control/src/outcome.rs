@@ -1,179 +1,48 @@
-//! What a sync leads to: a status, an error, and what the set waits for.
+//! The outcome of a sync.
 
-use std::fmt;
+use std::time::Duration;
 
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
 
 use crate::error::Error;
+use crate::waiting::Waiting;
 
-#[cfg(test)]
-mod tests;
-
-/// The outcome of one sync. Status and error are independent: a sync that failed has a status as
-/// soon as the pods were counted.
+/// The outcome of one sync. Status and error are independent: a sync that fails after it counted
+/// the pods has both.
 #[derive(Debug, Default)]
 pub struct SyncOutcome {
     /// The status as computed, whether it had to be written or not.
     pub status: Option<StatefulSetStatus>,
-    /// What the set waits for; nothing where it is as wanted.
+    /// The reason for which the sync went no further; none if the set is as wanted.
     pub waiting: Option<Waiting>,
-    /// What failed.
+    /// The failure.
     pub error: Option<Error>,
-    /// How many pods may be unavailable during an update; known with the gate
+    /// The number of pods that may be unavailable during an update; known with the gate
     /// `MaxUnavailableStatefulSet` once the status was computed. A gauge.
     pub max_unavailable: Option<usize>,
-    /// How many pods are unavailable; known with the gate `MaxUnavailableStatefulSet` where the
-    /// sync came to the update phase. A gauge.
+    /// The number of unavailable pods; known with the gate `MaxUnavailableStatefulSet` if the sync
+    /// came to the update phase. A gauge.
     pub unavailable_replicas: Option<usize>,
+    /// The delay after which the set is to be synced again, although no event may come.
+    pub requeue_after: Option<Duration>,
 }
 
-/// Why a sync went no further, and which pod it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// The set is gone: nothing is left to do.
-    SetGone,
-    /// The user must mend the set's selector.
-    SelectorMended {
-        /// What is wrong with it.
-        reason: Box<str>,
-    },
-    /// The set is being deleted: its pods are the garbage collector's.
-    SetDeleted,
-    /// A pod that ended in success or failure must be gone before it is replaced.
-    PodRemoval {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A claim of an earlier pod of this name must be gone before the pod is created.
-    StaleClaim {
-        /// The pod.
-        pod: Box<str>,
-        /// The claim.
-        claim: Box<str>,
-    },
-    /// A pod was created and must become available before the next one.
-    PodCreated {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A pod is on its way out.
-    PodTerminating {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A pod isn't running and ready.
-    PodNotReady {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A pod has not been ready for `minReadySeconds`.
-    PodNotAvailable {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A pod that is no longer wanted was deleted and must be gone before the next one.
-    ScaledDown {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// A pod that is no longer wanted is unhealthy, but another one was so first.
-    ScaleDownBlocked {
-        /// The pod that is no longer wanted.
-        pod: Box<str>,
-        /// The first unavailable pod.
-        unavailable: Box<str>,
-    },
-    /// A pod of an old revision was deleted and must come back before the next one.
-    PodUpdated {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// An updated pod must become available before the next one is updated.
-    UpdatedPodUnavailable {
-        /// The pod.
-        pod: Box<str>,
-    },
-    /// As many pods are unavailable as may be.
-    UnavailableBudget {
-        /// The first that isn't available.
-        pod: Box<str>,
-        /// How many are.
-        unavailable: usize,
-        /// How many may be.
-        max_unavailable: usize,
-    },
-    /// The user must delete a pod of an old revision.
-    PodDeletionByUser {
-        /// The first such pod.
-        pod: Box<str>,
-    },
-}
-
-impl Waiting {
-    /// The pod that the set waits for, where it is one.
-    pub fn pod(&self) -> Option<&str> {
-        match self {
-            Self::PodRemoval { pod }
-            | Self::StaleClaim { pod, .. }
-            | Self::PodCreated { pod }
-            | Self::PodTerminating { pod }
-            | Self::PodNotReady { pod }
-            | Self::PodNotAvailable { pod }
-            | Self::ScaledDown { pod }
-            | Self::ScaleDownBlocked { pod, .. }
-            | Self::PodUpdated { pod }
-            | Self::UpdatedPodUnavailable { pod }
-            | Self::UnavailableBudget { pod, .. }
-            | Self::PodDeletionByUser { pod } => Some(pod),
-            Self::SetGone | Self::SelectorMended { .. } | Self::SetDeleted => None,
+impl From<Error> for SyncOutcome {
+    /// The outcome of a sync that failed before anything was computed.
+    fn from(error: Error) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
         }
     }
 }
 
-impl fmt::Display for Waiting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SetGone => f.write_str("set is gone"),
-            Self::SelectorMended { reason } => {
-                write!(f, "the set's selector cannot be used: {reason}")
-            }
-            Self::SetDeleted => f.write_str("set is being deleted"),
-            Self::PodRemoval { pod } => write!(f, "pod {pod} has ended and must be gone first"),
-            Self::StaleClaim { pod, claim } => {
-                write!(
-                    f,
-                    "claim {claim} of an earlier pod {pod} must be gone first"
-                )
-            }
-            Self::PodCreated { pod } => write!(f, "pod {pod} was created"),
-            Self::PodTerminating { pod } => write!(f, "pod {pod} is terminating"),
-            Self::PodNotReady { pod } => write!(f, "pod {pod} is not running and ready"),
-            Self::PodNotAvailable { pod } => {
-                write!(f, "pod {pod} has not been ready for minReadySeconds")
-            }
-            Self::ScaledDown { pod } => write!(f, "pod {pod} was deleted to scale down"),
-            Self::ScaleDownBlocked { pod, unavailable } => {
-                write!(
-                    f,
-                    "pod {pod} is unhealthy and cannot go before pod {unavailable} is available"
-                )
-            }
-            Self::PodUpdated { pod } => write!(f, "pod {pod} was deleted to be updated"),
-            Self::UpdatedPodUnavailable { pod } => write!(f, "pod {pod} is not available yet"),
-            Self::UnavailableBudget {
-                pod,
-                unavailable,
-                max_unavailable,
-            } => write!(
-                f,
-                "{unavailable} pods are unavailable, {pod} the first, {max_unavailable} may be"
-            ),
-            Self::PodDeletionByUser { pod } => {
-                write!(
-                    f,
-                    "pod {pod} has an old revision and is updated when it is deleted"
-                )
-            }
+impl From<Waiting> for SyncOutcome {
+    /// The outcome of a sync that ended before anything was computed.
+    fn from(waiting: Waiting) -> Self {
+        Self {
+            waiting: Some(waiting),
+            ..Self::default()
         }
     }
 }

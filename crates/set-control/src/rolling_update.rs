@@ -1,46 +1,39 @@
-//! Which pods are deleted to be made anew from the update revision.
+//! Deletion of the pods that a rollout replaces.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube_apimachinery::int_or_string::IntOrStringError;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
-use statefulset_pod_control::PodSlot;
+use statefulset_controller_util::stateful_set::{
+    StatefulSet, StatefulSetStatus, UpdateStrategyType,
+};
+use statefulset_pod_control::{PodSlot, SetPodControl};
 
-use crate::outcome::Waiting;
+use crate::error::Error;
+use crate::waiting::Waiting;
 
 #[cfg(test)]
 mod tests;
 
-/// What an update calls for.
-#[derive(Debug, PartialEq, Eq)]
+/// The next step of a rollout.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Pods to delete, in this order.
     pub(crate) delete: Vec<Arc<Pod>>,
-    /// What the update waits for.
+    /// The pod that the rollout waits for, and why.
     pub(crate) waiting: Option<Waiting>,
-    /// How many pods are unavailable, where that was counted.
+    /// The number of unavailable pods, if it was counted.
     pub(crate) unavailable: Option<usize>,
 }
 
-impl Plan {
-    fn wait(waiting: Option<Waiting>) -> Self {
-        Self {
-            delete: Vec::new(),
-            waiting,
-            unavailable: None,
-        }
-    }
-}
-
-/// Which pods of an old revision go now.
+/// Plans the next step of a rollout: the pods of an old revision to delete now.
 ///
 /// # Errors
 ///
 /// `maxUnavailable` is neither a number nor a percentage.
 ///
-/// Upstream: the end of `updateStatefulSet`, `updateStatefulSetAfterInvariantEstablished`.
+/// Upstream: the end of `updateStatefulSet`.
 pub(crate) fn plan(
     set: &StatefulSet,
     replicas: &[PodSlot],
@@ -48,31 +41,103 @@ pub(crate) fn plan(
     max_unavailable_gate: bool,
     now: Timestamp,
 ) -> Result<Plan, IntOrStringError> {
-    let update = Update {
-        set,
-        replicas,
-        revision: update_revision,
-        now,
-    };
+    // The user deletes the pods.
     if set.spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete {
-        return Ok(Plan::wait(update.first_outdated()));
+        let mut pods = replicas.iter();
+        let outdated = pods.find_map(|slot| outdated(slot, update_revision));
+        return Ok(Plan {
+            waiting: outdated.map(|pod| Waiting::PodDeletionByUser {
+                pod: pod.name.clone(),
+            }),
+            ..Plan::default()
+        });
     }
     if max_unavailable_gate {
-        update.within_budget()
-    } else {
-        Ok(update.one_at_a_time())
+        return update_stateful_set_after_invariant_established(
+            set,
+            replicas,
+            update_revision,
+            now,
+        );
     }
+    // One pod at a time, from the largest ordinal down to the partition. A pod of an old revision
+    // goes whatever its state is: a broken one must not hold up its own repair.
+    for slot in candidates(set, replicas) {
+        if let Some(pod) = outdated(slot, update_revision) {
+            return Ok(Plan {
+                waiting: Some(Waiting::PodUpdated {
+                    pod: pod.name.clone(),
+                }),
+                delete: vec![pod],
+                ..Plan::default()
+            });
+        }
+        // An updated pod must be available before the next one goes.
+        if slot.is_unavailable(set.spec.min_ready_seconds, now) {
+            let pod = slot.name().into();
+            return Ok(Plan {
+                waiting: Some(Waiting::UpdatedPodUnavailable { pod }),
+                ..Plan::default()
+            });
+        }
+    }
+    Ok(Plan::default())
 }
 
-/// How many pods may be unavailable during an update: at least 1. Percentages are of the wanted
-/// pods, rounded down.
+/// Plans the next step of a rollout under `maxUnavailable`: as many pods as the budget allows
+/// beside those that are unavailable, from the largest ordinal down to the partition.
+///
+/// # Errors
+///
+/// `maxUnavailable` is neither a number nor a percentage.
+///
+/// Upstream: `updateStatefulSetAfterInvariantEstablished`.
+pub(crate) fn update_stateful_set_after_invariant_established(
+    set: &StatefulSet,
+    replicas: &[PodSlot],
+    update_revision: &str,
+    now: Timestamp,
+) -> Result<Plan, IntOrStringError> {
+    let max_unavailable = get_stateful_set_max_unavailable(set)?;
+    let is_unavailable = |slot: &&PodSlot| slot.is_unavailable(set.spec.min_ready_seconds, now);
+    let mut unavailable = replicas.iter().filter(is_unavailable);
+    let first = unavailable.next();
+    let count = first.map_or(0, |_| 1 + unavailable.count());
+    if let (Some(first), true) = (first, count >= max_unavailable) {
+        return Ok(Plan {
+            delete: Vec::new(),
+            waiting: Some(Waiting::UnavailableBudget {
+                pod: first.name().into(),
+                unavailable: count,
+                max_unavailable,
+            }),
+            unavailable: Some(count),
+        });
+    }
+    let delete: Vec<Arc<Pod>> = candidates(set, replicas)
+        .filter_map(|slot| outdated(slot, update_revision))
+        .take(max_unavailable.saturating_sub(count))
+        .collect();
+    Ok(Plan {
+        waiting: delete.first().map(|pod| Waiting::PodUpdated {
+            pod: pod.name.clone(),
+        }),
+        delete,
+        unavailable: Some(count),
+    })
+}
+
+/// The number of pods that may be unavailable during an update: at least 1. Percentages are of the
+/// wanted pods, rounded down.
 ///
 /// # Errors
 ///
 /// `maxUnavailable` is neither a number nor a percentage.
 ///
 /// Upstream: `getStatefulSetMaxUnavailable`.
-pub(crate) fn max_unavailable(set: &StatefulSet) -> Result<usize, IntOrStringError> {
+pub(crate) fn get_stateful_set_max_unavailable(
+    set: &StatefulSet,
+) -> Result<usize, IntOrStringError> {
     let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
     let Some(wanted) = rolling_update.and_then(|r| r.max_unavailable.as_ref()) else {
         return Ok(1);
@@ -81,109 +146,35 @@ pub(crate) fn max_unavailable(set: &StatefulSet) -> Result<usize, IntOrStringErr
     Ok(usize::try_from(count).unwrap_or(0).max(1))
 }
 
-/// An update of these places to a revision.
-pub(crate) struct Update<'a> {
-    pub(crate) set: &'a StatefulSet,
-    pub(crate) replicas: &'a [PodSlot],
-    pub(crate) revision: &'a str,
-    pub(crate) now: Timestamp,
+/// The pod of this place if it has an old revision and isn't terminating. In burst mode and without
+/// a `rollingUpdate`, this very sync may have created it.
+fn outdated(slot: &PodSlot, update_revision: &str) -> Option<Arc<Pod>> {
+    let pod = slot.pod()?;
+    let is_outdated = slot.revision() != update_revision && !pod.is_terminating();
+    is_outdated.then(|| Arc::clone(pod))
 }
 
-impl Update<'_> {
-    fn is_unavailable(&self, slot: &PodSlot) -> bool {
-        slot.is_unavailable(self.set.spec.min_ready_seconds, self.now)
-    }
+/// The places from the largest ordinal down to the partition, which is an index.
+fn candidates<'a>(
+    set: &StatefulSet,
+    replicas: &'a [PodSlot],
+) -> impl Iterator<Item = &'a PodSlot> + use<'a> {
+    let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
+    let partition = rolling_update.map_or(0, |rolling_update| rolling_update.partition);
+    let partition = usize::try_from(partition).unwrap_or(0);
+    replicas.iter().skip(partition).rev()
+}
 
-    /// The pod of this place if it has an old revision and isn't on its way out. In burst mode and
-    /// without a `rollingUpdate`, it may be one that this very sync has created.
-    fn outdated(&self, slot: &PodSlot) -> Option<Arc<Pod>> {
-        if slot.revision() == self.revision {
-            return None;
-        }
-        match slot {
-            PodSlot::Existing(_, pod) => (!pod.is_terminating()).then(|| Arc::clone(pod)),
-            PodSlot::Missing(pod) => Some(Arc::new(Pod {
-                name: pod.name.clone(),
-                namespace: pod.namespace().into(),
-                ..Pod::default()
-            })),
-        }
+/// Deletes pods of an old revision; stops at the first failure.
+pub(crate) async fn delete_outdated_pods(
+    pod_control: &SetPodControl<'_>,
+    outdated: &[Arc<Pod>],
+    status: &mut StatefulSetStatus,
+) -> Result<(), Error> {
+    for pod in outdated {
+        pod_control.delete_stateful_pod(pod).await?;
+        // A deleted pod may carry a third revision, so the count could fall below zero.
+        status.current_replicas = (status.current_replicas - 1).max(0);
     }
-
-    /// The places from the highest index down to the partition.
-    fn candidates(&self) -> impl Iterator<Item = &PodSlot> {
-        let rolling_update = self.set.spec.update_strategy.rolling_update.as_ref();
-        let partition = rolling_update.map_or(0, |rolling_update| rolling_update.partition);
-        let partition = usize::try_from(partition).unwrap_or(0);
-        self.replicas.iter().skip(partition).rev()
-    }
-
-    fn first_outdated(&self) -> Option<Waiting> {
-        let pod = self.replicas.iter().find_map(|slot| self.outdated(slot))?;
-        Some(Waiting::PodDeletionByUser {
-            pod: pod.name.clone(),
-        })
-    }
-
-    fn one_at_a_time(&self) -> Plan {
-        for slot in self.candidates() {
-            if let Some(pod) = self.outdated(slot) {
-                let waiting = Some(Waiting::PodUpdated {
-                    pod: pod.name.clone(),
-                });
-                return Plan {
-                    delete: vec![pod],
-                    waiting,
-                    unavailable: None,
-                };
-            }
-            if self.is_unavailable(slot) {
-                let pod = slot.name().into();
-                return Plan::wait(Some(Waiting::UpdatedPodUnavailable { pod }));
-            }
-        }
-        Plan::wait(None)
-    }
-
-    /// As many pods as may be unavailable beside those that are, from the highest index down.
-    ///
-    /// # Errors
-    ///
-    /// `maxUnavailable` is neither a number nor a percentage.
-    ///
-    /// Upstream: `updateStatefulSetAfterInvariantEstablished`.
-    pub(crate) fn within_budget(&self) -> Result<Plan, IntOrStringError> {
-        let max_unavailable = max_unavailable(self.set)?;
-        let unavailable = self
-            .replicas
-            .iter()
-            .filter(|slot| self.is_unavailable(slot))
-            .count();
-        if unavailable >= max_unavailable {
-            let first = self.replicas.iter().find(|slot| self.is_unavailable(slot));
-            let waiting = Waiting::UnavailableBudget {
-                pod: first.map_or("", |slot| slot.name()).into(),
-                unavailable,
-                max_unavailable,
-            };
-            return Ok(Plan {
-                delete: Vec::new(),
-                waiting: Some(waiting),
-                unavailable: Some(unavailable),
-            });
-        }
-        let delete: Vec<Arc<Pod>> = self
-            .candidates()
-            .filter_map(|slot| self.outdated(slot))
-            .take(max_unavailable - unavailable)
-            .collect();
-        let waiting = delete.first().map(|pod| Waiting::PodUpdated {
-            pod: pod.name.clone(),
-        });
-        Ok(Plan {
-            delete,
-            waiting,
-            unavailable: Some(unavailable),
-        })
-    }
+    Ok(())
 }

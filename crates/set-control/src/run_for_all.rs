@@ -1,101 +1,79 @@
-//! How a step is taken for every pod of a list: one after the other, or in growing batches.
+//! One step for every pod of a list: in order, or in batches.
 
 use futures::future::join_all;
 use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
-use crate::outcome::Waiting;
+use crate::waiting::Waiting;
 
-/// The most pods that one batch has.
+/// The most pods of one batch.
 ///
 /// Upstream: `MaxBatchSize`.
 const MAX_BATCH_SIZE: usize = 500;
 
-/// Whether a sync goes on after a step.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    /// It goes on.
-    Continue,
-    /// It ends here, and this is what it waits for.
-    Exit(Waiting),
-}
-
-/// How the steps of a phase follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// One after the other, up to the first that ends the sync or fails.
-    Monotonic,
-    /// In batches of 1, 2, 4, … at most [`MAX_BATCH_SIZE`]; all of a batch run at once, none ends
-    /// the sync, and a failure ends it after its batch.
-    Burst,
-}
-
-/// Takes a step for every item. In burst mode the first item that would have ended the sync is
-/// told in `noted`.
+/// Runs a step for every item, and returns the first reason to wait. If `monotonic`, it is the last
+/// step; otherwise all steps run, in batches.
 ///
 /// # Errors
 ///
-/// What failed; in burst mode all failures of the batch.
+/// The first failure if `monotonic`; otherwise all failures of the first batch that has any.
 ///
-/// Upstream: `runForAll`, `slowStartBatch`.
+/// Upstream: `runForAll`.
 pub(crate) async fn run_for_all<'a, T, F, Fut>(
     items: &'a [T],
-    mode: Mode,
-    noted: &mut Option<Waiting>,
+    monotonic: bool,
     step: F,
-) -> Result<Flow, Error>
+) -> Result<Option<Waiting>, Error>
 where
     F: Fn(&'a T) -> Fut,
-    Fut: Future<Output = Result<Flow, Error>>,
+    Fut: Future<Output = Result<Option<Waiting>, Error>>,
 {
-    match mode {
-        Mode::Monotonic => {
-            for item in items {
-                // Other sets get their turn, however many pods there are.
-                consume_budget().await;
-                if let Flow::Exit(waiting) = step(item).await? {
-                    return Ok(Flow::Exit(waiting));
-                }
-            }
-        }
-        Mode::Burst => {
-            let mut remaining = items;
-            let mut size = 1;
-            while !remaining.is_empty() {
-                consume_budget().await;
-                let (batch, rest) = remaining.split_at(size.min(remaining.len()));
-                run_batch(batch, noted, &step).await?;
-                size = (2 * batch.len()).min(MAX_BATCH_SIZE);
-                remaining = rest;
-            }
+    if !monotonic {
+        return slow_start_batch(items, step).await;
+    }
+    for item in items {
+        // Other sets get their turn, however many pods there are.
+        consume_budget().await;
+        if let Some(waiting) = step(item).await? {
+            return Ok(Some(waiting));
         }
     }
-    Ok(Flow::Continue)
+    Ok(None)
 }
 
-async fn run_batch<'a, T, F, Fut>(
-    batch: &'a [T],
-    noted: &mut Option<Waiting>,
-    step: &F,
-) -> Result<(), Error>
+/// Runs a step for every item in batches of 1, 2, 4, … at most [`MAX_BATCH_SIZE`]: a failure that
+/// every step would meet costs few requests.
+///
+/// Upstream: `slowStartBatch`.
+async fn slow_start_batch<'a, T, F, Fut>(
+    mut remaining: &'a [T],
+    step: F,
+) -> Result<Option<Waiting>, Error>
 where
     F: Fn(&'a T) -> Fut,
-    Fut: Future<Output = Result<Flow, Error>>,
+    Fut: Future<Output = Result<Option<Waiting>, Error>>,
 {
-    let mut errors = Vec::new();
-    // The calls run at once, in no order that anybody may rely on. The last begins, as with the
-    // reference: where the server fails a single call, the same pod meets it.
-    let (before, last) = batch.split_at(batch.len().saturating_sub(1));
-    let mut results = join_all(last.iter().chain(before).map(step)).await;
-    results.rotate_left(last.len());
-    for result in results {
-        match result {
-            Ok(Flow::Exit(waiting)) => drop(noted.get_or_insert(waiting)),
-            Ok(Flow::Continue) => {}
-            Err(error) => errors.push(error),
+    let (mut waiting, mut size) = (None, 1);
+    while !remaining.is_empty() {
+        consume_budget().await;
+        let (batch, rest) = remaining.split_at(size.min(remaining.len()));
+        // The calls run in parallel, in no order that anybody may rely on. The last one is sent
+        // first, as by the reference: if the server fails a single call, it is the same pod's.
+        let (before, last) = batch.split_at(batch.len().saturating_sub(1));
+        let mut results = join_all(last.iter().chain(before).map(&step)).await;
+        results.rotate_left(last.len());
+        let mut errors = Vec::new();
+        for result in results {
+            match result {
+                Ok(reason) => waiting = waiting.or(reason),
+                Err(error) => errors.push(error),
+            }
         }
+        Error::join(errors)?;
+        size = (2 * batch.len()).min(MAX_BATCH_SIZE);
+        remaining = rest;
     }
-    Error::join(errors)
+    Ok(waiting)
 }
 
 #[cfg(test)]
@@ -118,12 +96,10 @@ mod tests {
                 running.1.push(width);
                 running.0 = 0;
             }
-            Ok(Flow::Continue)
+            Ok(None)
         };
-        let flow = run_for_all(&items, Mode::Burst, &mut None, step)
-            .await
-            .unwrap();
-        assert_eq!(flow, Flow::Continue);
+        let waiting = run_for_all(&items, false, step).await.unwrap();
+        assert_eq!(waiting, None);
         assert_eq!(
             running.into_inner().unwrap().1,
             [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89]
@@ -132,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn other_tasks_get_turns_among_many_pods() {
-        for mode in [Mode::Monotonic, Mode::Burst] {
+        for monotonic in [true, false] {
             let turns = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&turns);
             let mut others = tokio::task::JoinSet::new();
@@ -143,33 +119,26 @@ mod tests {
                 }
             });
             let items = vec![(); 100_000];
-            let step = async |_item: &()| Ok(Flow::Continue);
-            run_for_all(&items, mode, &mut None, step).await.unwrap();
-            assert!(turns.load(Ordering::Relaxed) > 0, "{mode:?}");
+            let step = async |_item: &()| Ok(None);
+            run_for_all(&items, monotonic, step).await.unwrap();
+            assert!(turns.load(Ordering::Relaxed) > 0, "{monotonic}");
             others.shutdown().await;
         }
     }
 
     #[tokio::test]
-    async fn in_order_the_first_exit_ends_it_and_in_bursts_none_does() {
-        let exit = |pod: &str| Flow::Exit(Waiting::PodNotReady { pod: pod.into() });
-        for (mode, expected) in [(Mode::Monotonic, exit("a")), (Mode::Burst, Flow::Continue)] {
-            let calls = Mutex::new(0);
-            let mut noted = None;
+    async fn only_a_monotonic_run_ends_with_the_first_reason_to_wait() {
+        for (monotonic, expected) in [(true, 1), (false, 3)] {
+            let calls = AtomicUsize::new(0);
             let step = async |pod: &&str| {
-                *calls.lock().unwrap() += 1;
-                Ok(exit(pod))
+                calls.fetch_add(1, Ordering::Relaxed);
+                Ok(Some(Waiting::PodNotReady { pod: (*pod).into() }))
             };
-            let flow = run_for_all(&["a", "b", "c"], mode, &mut noted, step)
+            let waiting = run_for_all(&["a", "b", "c"], monotonic, step)
                 .await
                 .unwrap();
-            assert_eq!(flow, expected);
-            let (called, first) = if mode == Mode::Burst {
-                (3, Some(Waiting::PodNotReady { pod: "a".into() }))
-            } else {
-                (1, None)
-            };
-            assert_eq!((calls.into_inner().unwrap(), noted), (called, first));
+            assert_eq!(waiting, Some(Waiting::PodNotReady { pod: "a".into() }));
+            assert_eq!(calls.into_inner(), expected);
         }
     }
 }

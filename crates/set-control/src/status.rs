@@ -1,11 +1,47 @@
-//! When a rollout is complete, and when a status has to be written.
+//! The computed status: counters, completion of a rollout, and the need for a write.
 
+use jiff::Timestamp;
+use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
 
 #[cfg(test)]
 mod tests;
+
+/// Counts `pods` into `status`, from zero. Terminating pods count as existing, ready and available,
+/// but for no revision.
+///
+/// Upstream: `updateStatus`.
+pub(crate) fn update_status<'a>(
+    status: &mut StatefulSetStatus,
+    set: &StatefulSet,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    now: Timestamp,
+) {
+    status.replicas = 0;
+    status.ready_replicas = 0;
+    status.available_replicas = 0;
+    status.current_replicas = 0;
+    status.updated_replicas = 0;
+    for pod in pods.into_iter().filter(|pod| pod.is_created()) {
+        status.replicas += 1;
+        if pod.is_running_and_ready() {
+            status.ready_replicas += 1;
+            if pod.is_available(set.spec.min_ready_seconds, now) {
+                status.available_replicas += 1;
+            }
+        }
+        if !pod.is_terminating() {
+            if *pod.revision() == *status.current_revision {
+                status.current_replicas += 1;
+            }
+            if *pod.revision() == *status.update_revision {
+                status.updated_replicas += 1;
+            }
+        }
+    }
+}
 
 /// Makes the update revision the current one when all wanted pods are updated and ready.
 ///
@@ -22,11 +58,11 @@ pub(crate) fn complete_rolling_update(set: &StatefulSet, status: &mut StatefulSe
     }
 }
 
-/// Whether a computed status says anything that the recorded one doesn't. The collision count
-/// alone isn't worth a write.
+/// Whether a computed status differs from the recorded one in anything but the collision count,
+/// which alone is worth no write.
 ///
 /// Upstream: `inconsistentStatus`.
-pub(crate) fn is_inconsistent(set: &StatefulSet, status: &StatefulSetStatus) -> bool {
+pub(crate) fn inconsistent_status(set: &StatefulSet, status: &StatefulSetStatus) -> bool {
     let recorded = &set.status;
     status.observed_generation > recorded.observed_generation
         || status.replicas != recorded.replicas

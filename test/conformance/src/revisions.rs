@@ -11,7 +11,8 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::{
     NewRevision, RevisionData, controller_revision_name, hash_controller_revision,
 };
-use statefulset_pod_control::{NewPod, Ordinal, new_claims};
+use statefulset_pod_control::stateful_set_utils::persistent_volume_claims;
+use statefulset_pod_control::{NewPod, Ordinal};
 
 use crate::diff::diff;
 use crate::report::Verdict;
@@ -70,7 +71,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         names.insert(probe.clone(), controller_revision_name(set.name(), &hash));
     }
     let pod = NewPod::new(&set, "", Ordinal::of_index(&zero_based(&set), 0));
-    let claims: BTreeMap<String, Value> = new_claims(&set, Ordinal::from(0))
+    let claims: BTreeMap<String, Value> = persistent_volume_claims(&set, Ordinal::from(0))
         .map(|claim| claim.map(|claim| (claim.template.to_string(), claim.json)))
         .collect::<Result<_, _>>()?;
     let actual = json!({

@@ -9,7 +9,7 @@ use super::member::set_if_zero;
 use super::member::text;
 use crate::image::default_pull_policy;
 
-/// Sets the defaults of a container of any sort.
+/// Sets the defaults of a container, init container or ephemeral container.
 ///
 /// Upstream: `SetDefaults_Container`.
 pub(super) fn set_container_defaults(container: &mut Object) {

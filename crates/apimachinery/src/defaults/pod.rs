@@ -17,7 +17,7 @@ use super::volume::set_volume_defaults;
 
 /// Sets the defaults of a pod template.
 ///
-/// A template does not get what a pod gets beyond it: see [`set_pod_defaults`].
+/// Some defaults apply to pods only: see [`set_pod_defaults`].
 ///
 /// Upstream: `SetObjectDefaults_PodTemplate`.
 pub fn set_pod_template_defaults(template: &mut Value) {
@@ -27,7 +27,7 @@ pub fn set_pod_template_defaults(template: &mut Value) {
 }
 
 /// Sets the defaults of a pod: those of a template, requests from limits, `enableServiceLinks`, and
-/// host ports for a pod in the host's network. Admission plugins add more, which is not done here.
+/// host ports for a pod in the host's network. Defaults from admission plugins are out of scope.
 ///
 /// Upstream: `SetObjectDefaults_Pod`.
 pub fn set_pod_defaults(pod: &mut Value) {
@@ -50,7 +50,7 @@ pub fn set_pod_defaults(pod: &mut Value) {
     set_pod_spec_defaults(spec);
 }
 
-/// Sets the defaults of a pod template that is a member of another object.
+/// Sets the defaults of a pod template inside another object.
 pub(super) fn set_template_object_defaults(template: &mut Object) {
     if let Some(spec) = child_or_new(template, "spec") {
         set_pod_spec_defaults(spec);
@@ -72,7 +72,7 @@ fn set_pod_spec_defaults(spec: &mut Object) {
     round_up_resources(spec, "resources");
 }
 
-/// Requests what is limited where nothing is requested.
+/// Copies limits to missing requests.
 fn set_requests_from_limits(container: &mut Object) {
     let Some(resources) = child(container, "resources") else {
         return;
@@ -88,7 +88,7 @@ fn set_requests_from_limits(container: &mut Object) {
     }
 }
 
-/// Takes the port of each container for its host port where none is given.
+/// Copies container ports to missing host ports.
 fn set_host_ports(container: &mut Object) {
     for port in elements(container, "ports") {
         if is_zero(port, "hostPort") && !is_zero(port, "containerPort") {

@@ -13,9 +13,9 @@ use super::member::set_if_zero;
 use super::member::text;
 use super::pod::set_template_object_defaults;
 
-/// Sets the defaults of a StatefulSet with its template and its claim templates; the latter also
-/// get their kind and version, as the server shows them. `max_unavailable_gate` tells whether
-/// the feature gate `MaxUnavailableStatefulSet` is on.
+/// Sets the defaults of a StatefulSet with its pod and claim templates; claim templates also get
+/// kind and version, as in the server's responses. `max_unavailable_gate` is the state of the
+/// feature gate `MaxUnavailableStatefulSet`.
 ///
 /// Upstream: `SetObjectDefaults_StatefulSet`.
 pub fn set_stateful_set_defaults(set: &mut Value, max_unavailable_gate: bool) {
@@ -49,7 +49,7 @@ pub fn set_stateful_set_defaults(set: &mut Value, max_unavailable_gate: bool) {
         set_template_object_defaults(template);
     }
     for claim in elements(spec, "volumeClaimTemplates") {
-        // The conversion writes them, whatever the client sent.
+        // The server's conversion overwrites them, whatever the client sent.
         claim.insert(String::from("apiVersion"), Value::from("v1"));
         claim.insert(String::from("kind"), Value::from("PersistentVolumeClaim"));
         set_claim_object_defaults(claim);

@@ -1,4 +1,4 @@
-//! Tests of the defaults against the table of the API, and of odd shapes.
+//! Tests of the defaults against the API's documented values, and of malformed objects.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -36,7 +36,7 @@ fn bare_set(spec: Value, max_unavailable_gate: bool) -> Value {
 }
 
 #[test]
-fn an_empty_template_gets_the_defaults_of_a_pod_spec() {
+fn empty_template_gets_pod_spec_defaults() {
     let expected = json!({
         "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "securityContext": {},
         "terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler",
@@ -58,7 +58,7 @@ fn an_empty_template_gets_the_defaults_of_a_pod_spec() {
 }
 
 #[test]
-fn containers_of_every_sort_get_the_defaults_of_a_container() {
+fn every_kind_of_container_gets_defaults() {
     let expected = json!({
         "name": "c", "image": "web:1", "imagePullPolicy": "IfNotPresent",
         "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
@@ -75,7 +75,7 @@ fn containers_of_every_sort_get_the_defaults_of_a_container() {
 }
 
 #[test]
-fn parts_of_containers_get_their_defaults() {
+fn container_parts_get_defaults() {
     let value = container(json!({
         "ports": [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}],
         "env": [
@@ -120,7 +120,7 @@ fn parts_of_containers_get_their_defaults() {
 }
 
 #[test]
-fn volumes_get_the_defaults_of_their_source() {
+fn volumes_get_defaults_of_their_source() {
     for (source, expected) in [
         (json!({}), json!({"emptyDir": {}})),
         (json!({"emptyDir": null}), json!({"emptyDir": {}})),
@@ -189,7 +189,7 @@ fn volumes_get_the_defaults_of_their_source() {
 }
 
 #[test]
-fn a_pod_gets_what_a_template_does_not() {
+fn pod_gets_defaults_beyond_the_template() {
     let pod = json!({"spec": {
         "hostNetwork": true,
         "containers": [{
@@ -229,7 +229,7 @@ fn a_pod_gets_what_a_template_does_not() {
 }
 
 #[test]
-fn a_set_gets_its_defaults_with_templates() {
+fn set_gets_defaults_including_templates() {
     let spec = bare_set(
         json!({"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}),
         false,
@@ -261,7 +261,7 @@ fn a_set_gets_its_defaults_with_templates() {
 }
 
 #[test]
-fn a_strategy_that_was_written_down_is_not_filled_up() {
+fn explicit_strategy_gets_no_defaults() {
     let strategy = |strategy: Value, gate| {
         bare_set(json!({"updateStrategy": strategy}), gate)["updateStrategy"].take()
     };
@@ -276,7 +276,7 @@ fn a_strategy_that_was_written_down_is_not_filled_up() {
 }
 
 #[test]
-fn a_claim_gets_volume_mode_and_phase() {
+fn claim_gets_volume_mode_and_phase() {
     let claim = json!({
         "spec": {"resources": {"requests": {"storage": "1024Mi"}}},
         "status": {"phase": "Bound", "capacity": {"storage": "1u"}},
@@ -289,7 +289,7 @@ fn a_claim_gets_volume_mode_and_phase() {
 }
 
 #[test]
-fn odd_shapes_are_left_as_they_are() {
+fn malformed_objects_stay_unchanged() {
     for value in [
         json!(null),
         json!(1),
@@ -332,7 +332,7 @@ fn odd_shapes_are_left_as_they_are() {
     }
 }
 
-/// Defaults a claim only where it has a spec, so that what has none stays as it is.
+/// Sets the defaults of a claim that has a spec; leaves any other unchanged.
 fn set_claim_spec_only(claim: &mut Value) {
     if claim.get("spec").is_none() {
         set_claim_defaults(claim);

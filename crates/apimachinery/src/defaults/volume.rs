@@ -14,13 +14,13 @@ use super::member::set_if_zero;
 use super::member::text;
 use crate::image::default_pull_policy;
 
-/// The mode of files in volumes that are made from objects: 0644.
+/// File mode of volumes built from API objects: 0644.
 const FILE_MODE: i32 = 420;
 
 /// Sets the defaults of a volume.
 ///
-/// A volume that names no source at all becomes an empty directory. A source that this version does
-/// not know is a source.
+/// A volume without any source becomes an empty directory. Sources unknown to this version count as
+/// sources.
 ///
 /// Upstream: `SetDefaults_Volume` and the functions for each source.
 pub(super) fn set_volume_defaults(volume: &mut Object) {
@@ -66,7 +66,7 @@ fn set_projection_defaults(projection: &mut Object) {
     }
 }
 
-/// Sets the defaults of the sources that are disks of a certain make.
+/// Sets the defaults of vendor-specific disk sources.
 fn set_disk_defaults(volume: &mut Object) {
     if let Some(iscsi) = child(volume, "iscsi") {
         set_if_zero(iscsi, "iscsiInterface", "default");

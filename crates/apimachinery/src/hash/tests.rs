@@ -1,4 +1,4 @@
-//! Tests against hashes that the reference computed.
+//! Tests against hashes from the reference.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn encoded(data: &str, probe: &str) -> (u32, String) {
 }
 
 #[test]
-fn hashes_of_revision_data_equal_the_reference() {
+fn revision_data_hashes_match_the_reference() {
     let creation = r#""metadata":{"creationTimestamp":null,"labels""#;
     let before_1_34 = MODERN.replace(r#""metadata":{"labels""#, creation);
     assert_eq!(
@@ -44,7 +44,7 @@ fn hashes_of_revision_data_equal_the_reference() {
 }
 
 #[test]
-fn hashes_of_empty_data_equal_the_reference() {
+fn empty_data_hashes_match_the_reference() {
     for (probe, text) in [
         ("1", "d8bfb7bb"),
         ("2", "d8bfb7b9"),
@@ -57,7 +57,7 @@ fn hashes_of_empty_data_equal_the_reference() {
 }
 
 #[test]
-fn every_character_is_replaced_by_its_code_point() {
+fn characters_are_encoded_by_code_point() {
     assert_eq!(safe_encode_string("0123456789"), "456789bcdf");
     assert_eq!(safe_encode_string("é\u{1f600}").len(), 2);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_tag_latest_or_no_version_at_all_is_pulled_always() {
+fn latest_or_no_version_is_pulled_always() {
     let digest = format!("sha256:{}", "a".repeat(64));
     for image in [
         "web",
@@ -21,7 +21,7 @@ fn the_tag_latest_or_no_version_at_all_is_pulled_always() {
 }
 
 #[test]
-fn any_other_version_is_pulled_if_not_present() {
+fn other_versions_are_pulled_if_not_present() {
     let digest = format!("sha256:{}", "a".repeat(64));
     for image in [
         "web:1",

@@ -16,7 +16,7 @@ fn error(value: &str) -> String {
 }
 
 #[test]
-fn percentages_are_rounded_to_the_side_asked_for() {
+fn percentages_round_up_or_down() {
     assert_eq!(scaled("25%", 10, true), 3);
     assert_eq!(scaled("25%", 10, false), 2);
     assert_eq!(scaled("100%", 7, false), 7);
@@ -29,7 +29,7 @@ fn percentages_are_rounded_to_the_side_asked_for() {
 }
 
 #[test]
-fn errors_read_as_go_writes_them() {
+fn errors_match_go() {
     let prefix = "invalid value for IntOrString: ";
     assert_eq!(
         error("5"),
@@ -58,7 +58,7 @@ fn errors_read_as_go_writes_them() {
 }
 
 #[test]
-fn json_holds_a_number_or_a_text() {
+fn json_is_a_number_or_a_string() {
     for (json, value) in [
         ("5", IntOrString::from(5)),
         (r#""5%""#, IntOrString::from("5%")),
@@ -85,7 +85,7 @@ fn json_holds_a_number_or_a_text() {
 }
 
 #[test]
-fn texts_are_quoted_as_go_quotes_them() {
+fn quoting_matches_go() {
     for (text, quoted) in [
         ("", r#""""#),
         ("a'b c", r#""a'b c""#),

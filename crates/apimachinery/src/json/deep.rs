@@ -1,7 +1,7 @@
-//! JSON that nests deeper than the stack of a thread allows.
+//! JSON that nests deeper than a thread's stack allows.
 //!
-//! API servers store up to 10,000 levels where they keep JSON as it was sent. Reading, comparing and
-//! dropping a [`Value`] recurse, so that such a value needs a large stack for as long as it lives.
+//! API servers store up to 10,000 levels in fields that they keep verbatim. Parsing, comparing and
+//! dropping a [`Value`] recurse, so such a value needs a large stack throughout its life.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,39 +9,39 @@ use std::task::{Context, Poll};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The deepest nesting that Go's decoder, and so an API server, accepts.
+/// Deepest nesting that Go's decoder, and so an API server, accepts.
 const DEPTH_MAX: usize = 10_000;
-/// The deepest nesting that needs no large stack. `serde_json` refuses more than 127 levels by
-/// default; what wraps a value needs a few.
+/// Deepest nesting that fits an ordinary stack. `serde_json` rejects more than 127 levels by
+/// default; wrappers of a value need a few.
 const DEPTH_PLAIN: usize = 100;
-/// Stack that one level may take in the deepest recursion over a value, unoptimized.
+/// Stack bytes per level in the deepest recursion over a value, unoptimized.
 const LEVEL_BYTES: usize = 4 * 1024;
-/// Stack for everything else.
+/// Stack bytes for everything else.
 const BASE_BYTES: usize = 1024 * 1024;
 
-/// Why a JSON text has no value.
+/// Reason why a JSON text can't be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// The text is no JSON, or holds a number that no double holds.
+    /// The text is not JSON, or contains a number beyond the range of doubles.
     #[error("{0}")]
     Syntax(#[from] serde_json::Error),
     /// The text nests deeper than Go's decoder accepts.
     #[error("exceeded max depth of {DEPTH_MAX}")]
     TooDeep,
-    /// The text nests deeper than the stack at hand allows; see [`on_large_stack`].
+    /// The text nests too deep for the current stack; see [`on_large_stack`].
     #[error("nested {depth} deep, which needs a larger stack")]
     SmallStack {
-        /// Levels of the text.
+        /// Nesting depth of the text.
         depth: usize,
     },
 }
 
-/// Reads a JSON value of up to 10,000 levels. More than 100 need [`on_large_stack`], in which the
-/// value must also be dropped.
+/// Parses a JSON value of up to 10,000 levels. More than 100 require [`on_large_stack`], inside
+/// which the value must also be dropped.
 ///
 /// # Errors
 ///
-/// The text is no JSON, or nests too deep.
+/// The text is not JSON, or nests too deep.
 pub fn parse(text: &str) -> Result<Value, ParseError> {
     let depth = depth(text);
     if depth <= DEPTH_PLAIN {
@@ -61,18 +61,18 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
     Ok(value)
 }
 
-/// Whether a JSON text nests so deep that its value needs [`on_large_stack`].
+/// Whether the value of a JSON text needs [`on_large_stack`].
 pub fn is_deep(text: &str) -> bool {
     depth(text) > DEPTH_PLAIN
 }
 
-/// Runs a future with stack for JSON of any depth that [`parse`] reads: it is polled, and dropped, on
-/// a stack of its own.
+/// Runs a future on a separate stack, large enough for any JSON that [`parse`] accepts. The future
+/// is also dropped there.
 pub fn on_large_stack<F: Future>(future: F) -> OnLargeStack<F> {
     OnLargeStack(Some(Box::pin(future)))
 }
 
-/// The stack that [`on_large_stack`] gives. Only what is used of it takes memory.
+/// Size of the stack of [`on_large_stack`]. Only used pages take memory.
 const LARGE_STACK_BYTES: usize = 2 * BASE_BYTES + (DEPTH_MAX + 1) * LEVEL_BYTES;
 
 /// A future that is polled and dropped on a large stack.
@@ -107,7 +107,7 @@ impl<F> Drop for OnLargeStack<F> {
     }
 }
 
-/// How deep arrays and objects nest in a JSON text.
+/// Nesting depth of the arrays and objects in a JSON text.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();
@@ -150,7 +150,7 @@ mod tests {
         )
     }
 
-    /// Polls a future that waits for nothing.
+    /// Polls a future that never waits.
     fn run<T>(future: impl Future<Output = T>) -> Poll<T> {
         Box::pin(future)
             .as_mut()
@@ -158,20 +158,20 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_dont_nest() {
+    fn brackets_in_strings_do_not_nest() {
         assert_eq!(depth(r#"{"[{":["]\"[",{}]}"#), 3);
         assert_eq!(depth("7"), 0);
     }
 
     #[test]
-    fn plain_depth_needs_no_large_stack() {
+    fn shallow_json_needs_no_large_stack() {
         assert!(!is_deep(&nested(100)));
         assert!(parse(&nested(100)).is_ok());
         assert!(is_deep(&nested(101)));
     }
 
     #[test]
-    fn the_deepest_value_is_read_written_compared_and_dropped() {
+    fn deepest_value_parses_prints_compares_and_drops() {
         let text = nested(10_000);
         let rewritten = run(on_large_stack(async {
             let value = parse(&text).unwrap();
@@ -183,20 +183,20 @@ mod tests {
     }
 
     #[test]
-    fn a_small_stack_is_an_error() {
+    fn parse_reports_a_small_stack() {
         let parsed = std::thread::spawn(|| parse(&nested(10_000)).map(drop));
         let error = parsed.join().unwrap().unwrap_err();
         assert!(matches!(error, ParseError::SmallStack { depth: 10_000 }));
     }
 
     #[test]
-    fn more_than_go_accepts_is_an_error() {
+    fn parse_rejects_deeper_nesting_than_go() {
         let parsed = run(on_large_stack(async { parse(&nested(10_001)).map(drop) }));
         assert!(matches!(parsed, Poll::Ready(Err(ParseError::TooDeep))));
     }
 
     #[test]
-    fn a_future_given_up_is_dropped_on_a_large_stack() {
+    fn cancelled_future_is_dropped_on_a_large_stack() {
         let text = nested(10_000);
         let given_up = run(on_large_stack(async {
             let value = parse(&text).unwrap();

@@ -1,40 +1,40 @@
-//! A JSON document as Go's decoder reads it, beside the bytes that the server sent.
+//! JSON documents as decoded by Go, with access to the original bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The UTF-8 form of U+FFFD, which Go puts in place of what is no character.
+/// UTF-8 form of U+FFFD, Go's substitute for invalid characters.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
-/// The escape of U+FFFD: as long as that of a surrogate.
+/// Escape of U+FFFD; it has the length of a surrogate's escape.
 const REPLACEMENT_ESCAPE: &[u8; 6] = b"\\ufffd";
-/// How far apart two places are noted, in bytes of the text: what it takes to find any other one.
+/// Text bytes between two recorded places; the bound of the search for any other place.
 const PLACES_APART: usize = 4 * 1024;
 
-/// The text of a JSON document with Go's replacements: each byte that belongs to no UTF-8 character,
-/// and each escape of a surrogate without its partner, is U+FFFD.
+/// The text of a JSON document with Go's replacements: each byte outside of a valid UTF-8
+/// character, and each escape of an unpaired surrogate, becomes U+FFFD.
 ///
-/// API servers store such bytes wherever they keep JSON as it was sent (`fieldsV1`, the data of
-/// ControllerRevisions). [`Document::sent`] gives the original bytes of a part.
+/// API servers store such bytes in fields that they keep verbatim (`fieldsV1`, the data of
+/// ControllerRevisions). [`Document::sent`] returns the original bytes of a part.
 ///
 /// Upstream: `json.Unmarshal`.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     text: String,
-    /// What was sent, where that differs from the text.
+    /// Original bytes, if they differ from the text.
     sent: Option<Vec<u8>>,
-    /// Places in order, where three bytes of the text stand for one that was sent anywhere.
+    /// Places in order; recorded only if a replacement made the text longer than the original.
     places: Vec<Place>,
 }
 
-/// The same place in the text and in what was sent.
+/// One place as offsets into the text and into the original.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     text: usize,
     sent: usize,
 }
 
-/// Text with U+FFFD in place of each byte that belongs to no UTF-8 character, as Go reads it.
-/// ([`String::from_utf8_lossy`] replaces the begin of a character by one for all its bytes.)
+/// Replaces each byte outside of a valid UTF-8 character with U+FFFD, as Go does.
+/// ([`String::from_utf8_lossy`] replaces a truncated character's bytes with a single U+FFFD.)
 pub fn replace_invalid_utf8(sent: &[u8]) -> String {
     let invalid: usize = sent.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     let mut text = String::with_capacity(sent.len() + invalid * (REPLACEMENT.len() - 1));
@@ -47,7 +47,7 @@ pub fn replace_invalid_utf8(sent: &[u8]) -> String {
 }
 
 impl Document {
-    /// Reads a document; copies it only where something is replaced.
+    /// Creates a document; copies the bytes only if something is replaced.
     pub fn new(sent: Vec<u8>) -> Self {
         let text = match String::from_utf8(sent) {
             Ok(text) => text,
@@ -92,8 +92,8 @@ impl Document {
         self.text
     }
 
-    /// The bytes that were sent for `part`, a slice of [`Document::text`]. Another text is returned
-    /// as it is.
+    /// Returns the original bytes of `part`, a slice of [`Document::text`]. Any other text is
+    /// returned unchanged.
     pub fn sent<'a>(&'a self, part: &'a str) -> Cow<'a, [u8]> {
         let Some((sent, range)) = self.sent.as_ref().zip(self.range_of(part)) else {
             return Cow::Borrowed(part.as_bytes());
@@ -102,13 +102,13 @@ impl Document {
         Cow::Borrowed(sent.get(range).unwrap_or_default())
     }
 
-    /// Whether `part`, a slice of [`Document::text`], is what was sent, to the byte.
+    /// Whether the original bytes of `part`, a slice of [`Document::text`], equal it.
     pub fn is_exact(&self, part: &str) -> bool {
         *self.sent(part) == *part.as_bytes()
     }
 
-    /// All bytes that were sent, with `replacement` in place of `part`, a slice of
-    /// [`Document::text`]; none where it isn't one.
+    /// Returns all original bytes with `replacement` instead of `part`, a slice of
+    /// [`Document::text`]; `None` if `part` isn't one.
     pub fn splice(&self, part: &str, replacement: &str) -> Option<Vec<u8>> {
         let range = self.range_of(part)?;
         let range = self.sent_offset(range.start)..self.sent_offset(range.end);
@@ -117,7 +117,7 @@ impl Document {
         Some([before, replacement.as_bytes(), after].concat())
     }
 
-    /// Where `part`, a slice of [`Document::text`], lies in it; none where it isn't one.
+    /// Range of `part`, a slice of [`Document::text`]; `None` if it isn't one.
     pub fn range_of(&self, part: &str) -> Option<Range<usize>> {
         let start = part
             .as_ptr()
@@ -127,7 +127,7 @@ impl Document {
         (end <= self.text.len()).then_some(start..end)
     }
 
-    /// The offset in what was sent of an offset in the text.
+    /// Offset in the original for an offset in the text.
     fn sent_offset(&self, at: usize) -> usize {
         let before = self.places.partition_point(|place| place.text <= at);
         let place = before.checked_sub(1).and_then(|last| self.places.get(last));
@@ -139,7 +139,7 @@ impl Document {
 }
 
 impl Place {
-    /// The place that is this far in the text, or just behind.
+    /// Advances to this offset of the text, or just past it.
     fn advance(mut self, text: &[u8], sent: &[u8], to: usize) -> Self {
         let to = to.min(text.len());
         while self.text < to {
@@ -148,7 +148,7 @@ impl Place {
                     .get(at..)
                     .is_some_and(|it| it.starts_with(REPLACEMENT))
             };
-            // A character that was sent is never taken apart, so this one was if it stands in both.
+            // A replacement in the text alone stands for one original byte.
             let is_widened = is_replacement(text, self.text) && !is_replacement(sent, self.sent);
             self.text += if is_widened { REPLACEMENT.len() } else { 1 };
             self.sent += 1;
@@ -158,8 +158,8 @@ impl Place {
 }
 
 impl From<String> for Document {
-    /// A document of which nothing needs to be replaced but escapes; [`Document::new`] looks for
-    /// these.
+    /// Wraps a text that needs no replacement of bytes; [`Document::new`] also replaces escapes of
+    /// surrogates.
     fn from(text: String) -> Self {
         Self {
             text,
@@ -169,7 +169,7 @@ impl From<String> for Document {
     }
 }
 
-/// Where escapes of surrogates stand that don't form a pair.
+/// Offsets of the escapes of unpaired surrogates.
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -186,7 +186,7 @@ fn lone_surrogates(text: &[u8]) -> Vec<usize> {
                 found.push(at);
                 at += 6;
             }
-            // The escaped character must not be taken for the beginning of an escape.
+            // Skip the escaped character, which may be a backslash.
             None => at += 2,
         }
     }
@@ -198,7 +198,7 @@ enum Surrogate {
     Low,
 }
 
-/// Which half of a pair the escape at this place names, if it names one.
+/// Half of a surrogate pair that the escape at this offset encodes, if any.
 fn surrogate(text: &[u8], at: usize) -> Option<Surrogate> {
     let escape = text.get(at..at.checked_add(6)?)?;
     let [b'\\', b'u', b'd' | b'D', half, rest @ ..] = escape else {
@@ -218,7 +218,7 @@ fn replace_escapes(mut text: Vec<u8>, places: &[usize]) -> String {
             escape.copy_from_slice(REPLACEMENT_ESCAPE);
         }
     }
-    // Only ASCII was put in place of ASCII, so the text is still UTF-8.
+    // ASCII replaced ASCII, so the text is still UTF-8.
     String::from_utf8(text)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn each_invalid_byte_becomes_a_replacement_character() {
+    fn invalid_bytes_become_replacement_characters() {
         assert_eq!(text_of(b"\"a\xffb\""), "\"a\u{fffd}b\"");
         assert_eq!(text_of(b"\"\xe2\x82\""), "\"\u{fffd}\u{fffd}\"");
         assert_eq!(text_of(b"\"\xc0\x80\""), "\"\u{fffd}\u{fffd}\"");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_give_back_the_bytes_sent() {
+    fn parts_return_their_original_bytes() {
         let sent = b"{\"a\":\"\xff\",\"b\":\"x\xfe\\ud800\",\"c\":7}";
         let document = Document::new(sent.to_vec());
         let part = |text: &str| {
@@ -273,7 +273,7 @@ mod tests {
         );
     }
 
-    /// A document with the offset in what was sent of each offset in the text, one at a time.
+    /// A document, and the original offset of each text offset, computed one by one.
     fn naive(sent: &[u8]) -> (String, Vec<usize>) {
         let (mut text, mut offsets) = (String::new(), Vec::new());
         let mut at = 0;
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_random_bytes_give_back_what_was_sent() {
+    fn parts_of_random_bytes_return_their_original() {
         let mut state = 7_u64;
         let mut random = |below: usize| {
             state = state
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_take_four_times_their_length() {
+    fn binary_documents_take_four_times_their_length() {
         for sent in [vec![0xff; 1_000_000], b"a\xff".repeat(500_000)] {
             let length = sent.len();
             let document = Document::new(sent);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_documents_are_what_was_sent() {
+    fn plain_documents_keep_their_bytes() {
         let document = Document::new(br#"{"a":1}"#.to_vec());
         assert!(document.is_exact(document.text()));
         assert_eq!(

@@ -17,8 +17,8 @@ pub fn to_go_string(value: &Value) -> String {
     out
 }
 
-/// Returns the text of [`to_go_string`] as a raw value, to be put into a [`super::RawObject`] or a
-/// request body as it is.
+/// Returns the text of [`to_go_string`] as a raw value, ready for a [`super::RawObject`] or a
+/// request body.
 #[expect(clippy::expect_used, reason = "the encoder writes valid JSON")]
 pub fn to_raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(to_go_string(value)).expect("the encoder writes valid JSON")
@@ -63,7 +63,7 @@ pub fn write_go(value: &Value, out: &mut String) {
 /// and characters outside the basic plane included, is written as UTF-8.
 #[expect(
     clippy::string_slice,
-    reason = "the text is cut where characters begin and end"
+    reason = "the text is cut at character boundaries"
 )]
 pub fn write_go_str(text: &str, out: &mut String) {
     out.push('"');
@@ -83,7 +83,7 @@ pub fn write_go_str(text: &str, out: &mut String) {
         out.push_str(&text[plain..at]);
         plain = at + character.len_utf8();
         if escape.is_empty() {
-            // A String takes any text.
+            // Writing to a string can't fail.
             let _ = write!(out, "\\u{:04x}", u32::from(character));
         } else {
             out.push_str(escape);

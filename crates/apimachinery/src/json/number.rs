@@ -1,23 +1,23 @@
-//! Numbers as Go prints them, and the detour over doubles that recorded revisions take.
+//! Go's number format, and the conversion through doubles in recorded revisions.
 
 use serde_json::Number;
 use serde_json::Value;
 
-/// Integers up to this absolute value are doubles too, so the detour does not change them.
+/// Integers up to this absolute value are exact as doubles, so the conversion keeps them.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
 
-/// From here on Go prints a double with an exponent.
+/// Lower bound from which Go prints doubles with an exponent.
 const EXPONENT_FROM: f64 = 1e21;
 
-/// Below this absolute value Go prints a double, unless it is zero, with an exponent.
+/// Upper bound below which Go prints non-zero doubles with an exponent.
 const EXPONENT_BELOW: f64 = 1e-6;
 
-/// Replaces each number by the one that remains of it after Go has decoded it into a `float64` and
-/// printed it again.
+/// Replaces each number with its value after Go has decoded it into a `float64` and printed it
+/// again.
 ///
-/// Integers up to 2^53 stay as they are. Others become the shortest decimal that reads back as the
+/// Integers up to 2^53 stay unchanged. Others become the shortest decimal that reads back as the
 /// same double, padded with zeros: 9223372036854775807 becomes 9223372036854776000. The result is
-/// stored as an integer where it fits into 64 bits, so that other encoders print it alike.
+/// stored as an integer if it fits into 64 bits, so that other encoders print it the same way.
 pub fn numbers_as_doubles(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -31,8 +31,8 @@ pub fn numbers_as_doubles(value: &mut Value) {
     }
 }
 
-/// Turns each double that Go prints as an integer of 64 bits into that integer: `3e1` into 30.
-/// Integers stay exact.
+/// Turns each double that Go prints as a 64-bit integer into that integer: `3e1` into 30. Integers
+/// stay exact.
 pub fn whole_numbers_as_integers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -55,7 +55,7 @@ pub fn go_number(number: &Number) -> String {
     }
 }
 
-/// Returns what the detour over a double makes of `number`, or none where nothing changes.
+/// Returns `number` after the conversion through a double, or `None` if it is unchanged.
 fn as_double(number: &Number) -> Option<Number> {
     let magnitude = match (number.as_i64(), number.as_u64()) {
         (Some(signed), _) => signed.unsigned_abs(),

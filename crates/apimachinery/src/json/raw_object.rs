@@ -1,4 +1,4 @@
-//! A JSON object of which single members are edited while all others keep their bytes.
+//! JSON objects whose members can be edited one by one, while all others keep their bytes.
 
 use std::fmt;
 
@@ -17,20 +17,19 @@ use super::encode::write_go_str;
 /// A JSON object as a list of members in their order, each with the bytes of its value.
 ///
 /// Values keep every byte. Whitespace between members is dropped, and names are written with Go's
-/// escapes, as an API server writes them. Where a name stands more than once, the last one counts,
-/// as for Go's decoder.
+/// escapes, as an API server writes them. Of repeated names the last wins, as in Go's decoder.
 #[derive(Clone, Debug, Default)]
 pub struct RawObject {
     members: Vec<(String, Box<RawValue>)>,
 }
 
 impl RawObject {
-    /// Returns an object without members.
+    /// Creates an object without members.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads an object from its JSON text.
+    /// Parses an object.
     ///
     /// # Errors
     /// The text is not JSON, or not an object.
@@ -44,7 +43,7 @@ impl RawObject {
         member.map(|(_, value)| &**value)
     }
 
-    /// Replaces the value of the member `name` where it stands, or appends the member.
+    /// Replaces the value of the member `name` in place, or appends the member.
     pub fn set(&mut self, name: impl Into<String>, value: Box<RawValue>) {
         let name = name.into();
         match self.members.iter_mut().rfind(|(other, _)| *other == name) {
@@ -70,12 +69,12 @@ impl RawObject {
             .map(|(name, value)| (name.as_str(), &**value))
     }
 
-    /// Tells whether there is no member.
+    /// Whether the object has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Returns the object as one raw value, to be set as a member of another object.
+    /// Returns the object as a raw value, for use as a member of another object.
     #[expect(clippy::expect_used, reason = "names and raw values form valid JSON")]
     pub fn to_raw(&self) -> Box<RawValue> {
         RawValue::from_string(self.to_string()).expect("names and raw values form valid JSON")

@@ -20,7 +20,7 @@ fn raw(text: &str) -> Box<serde_json::value::RawValue> {
 }
 
 #[test]
-fn objects_are_sorted_by_the_bytes_of_their_keys() {
+fn objects_are_sorted_by_key_bytes() {
     let text = r#"{"b":1,"$patch":2,"a":{"z":[],"é":{},"Z":null}}"#;
     let value: Value = serde_json::from_str(text).unwrap();
     assert_eq!(
@@ -30,7 +30,7 @@ fn objects_are_sorted_by_the_bytes_of_their_keys() {
 }
 
 #[test]
-fn strings_carry_the_escapes_of_go() {
+fn strings_have_gos_escapes() {
     let text = "c<>&\u{2028}\u{2029}\u{7f}\u{8}\u{c}\n\r\t\u{1}\u{0}é😀/\"\\";
     let expected =
         "\"c\\u003c\\u003e\\u0026\\u2028\\u2029\u{7f}\\b\\f\\n\\r\\t\\u0001\\u0000é😀/\\\"\\\\\"";
@@ -39,7 +39,7 @@ fn strings_carry_the_escapes_of_go() {
 }
 
 #[test]
-fn integers_up_to_two_to_the_53_survive_the_detour() {
+fn integers_up_to_two_to_the_53_stay_exact() {
     for text in [
         "0",
         "-1",
@@ -52,7 +52,7 @@ fn integers_up_to_two_to_the_53_survive_the_detour() {
 }
 
 #[test]
-fn larger_integers_become_the_shortest_decimal_of_their_double() {
+fn larger_integers_become_the_shortest_decimal() {
     for (text, expected) in [
         ("9007199254740993", "9007199254740992"),
         ("9223372036854775807", "9223372036854776000"),
@@ -67,7 +67,7 @@ fn larger_integers_become_the_shortest_decimal_of_their_double() {
 }
 
 #[test]
-fn doubles_are_printed_as_go_prints_them() {
+fn doubles_print_like_go() {
     for (text, expected) in [
         ("1.0", "1"),
         ("1.5", "1.5"),
@@ -83,13 +83,13 @@ fn doubles_are_printed_as_go_prints_them() {
 }
 
 #[test]
-fn no_feature_of_serde_json_that_changes_bytes_is_on() {
+fn serde_json_features_that_change_bytes_are_off() {
     let value: Value = serde_json::from_str(r#"{"b":1.50,"a":1}"#).unwrap();
     assert_eq!(value.to_string(), r#"{"a":1,"b":1.5}"#);
 }
 
 #[test]
-fn a_raw_object_keeps_the_bytes_of_untouched_members() {
+fn raw_object_keeps_the_bytes_of_untouched_members() {
     let text = r#"{"b":{"y": 1.0,"x":"\u003c"},"a":9007199254740993,"\u0026":null}"#;
     let mut object = RawObject::parse(text).unwrap();
     assert_eq!(object.to_string(), text);
@@ -110,7 +110,7 @@ fn a_raw_object_keeps_the_bytes_of_untouched_members() {
 }
 
 #[test]
-fn the_last_of_several_members_of_one_name_counts() {
+fn last_of_repeated_members_wins() {
     let mut object = RawObject::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
     assert_eq!(object.get("a").unwrap().get(), "3");
     object.set("a", raw("4"));
@@ -120,7 +120,7 @@ fn the_last_of_several_members_of_one_name_counts() {
 }
 
 #[test]
-fn only_objects_are_raw_objects() {
+fn raw_objects_parse_from_objects_only() {
     for text in ["null", "[]", "1", "{", r#"{"a":}"#, ""] {
         assert!(RawObject::parse(text).is_err(), "{text}");
     }

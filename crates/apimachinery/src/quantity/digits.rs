@@ -8,7 +8,7 @@ use std::fmt;
 pub(super) struct Digits(Vec<u8>);
 
 impl Digits {
-    /// Reads ASCII digits; anything else has been ruled out by the caller.
+    /// Creates a number from ASCII digits; the caller excludes anything else.
     pub(super) fn new(digits: impl IntoIterator<Item = u8>) -> Self {
         Self(
             digits
@@ -22,7 +22,7 @@ impl Digits {
         self.0.is_empty()
     }
 
-    /// Removes trailing zeros and returns how many there were.
+    /// Removes trailing zeros and returns their number.
     pub(super) fn strip_trailing_zeros(&mut self) -> i64 {
         let zeros = self
             .0
@@ -34,7 +34,7 @@ impl Digits {
         length(zeros)
     }
 
-    /// Multiplies by 10^zeros; `zeros` is small.
+    /// Multiplies by 10^zeros; `zeros` must be small.
     pub(super) fn append_zeros(&mut self, zeros: i64) {
         if !self.is_zero() {
             (0..zeros).for_each(|_| self.0.push(b'0'));
@@ -66,7 +66,7 @@ impl Digits {
         }
     }
 
-    /// Returns the number times 10^exponent, bounded by the type; the exponent is not negative.
+    /// Returns the number times 10^exponent, for a non-negative exponent. Saturates.
     pub(super) fn to_u128(&self, exponent: i64) -> u128 {
         if self.is_zero() {
             return 0;
@@ -121,7 +121,7 @@ impl fmt::Display for Digits {
     }
 }
 
-/// Returns a count of digits as the type of exponents.
+/// Converts a count of digits to the type of exponents.
 fn length(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

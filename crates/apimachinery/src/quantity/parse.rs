@@ -1,4 +1,4 @@
-//! Reading quantities, with the limits and the shortcuts of the Go implementation.
+//! Parser of quantities, with the limits and shortcuts of the Go implementation.
 
 use super::BINARY_SUFFIXES;
 use super::DECIMAL_SUFFIXES;
@@ -7,34 +7,34 @@ use super::Quantity;
 use super::QuantityError;
 use super::digits::Digits;
 
-/// The power of ten of a billionth, the finest that a quantity holds.
+/// Power of ten of a billionth, the smallest unit of a quantity.
 const NANO: i64 = -9;
 
-/// Up to so many digits Go keeps a decimal quantity as a 64-bit integer.
+/// Maximum number of digits that Go stores as a 64-bit integer.
 const SHORT_DECIMAL_DIGITS_MAX: usize = 18;
 
 /// The parts of a quantity's text.
 struct Parts<'a> {
     negative: bool,
-    /// The digits before the point, without leading zeros; `0` if there is none left.
+    /// Digits before the point, without leading zeros; `0` if none remain.
     whole: &'a str,
-    /// The digits after the point.
+    /// Digits after the point.
     fraction: &'a str,
-    /// Whether any digit was given at all.
+    /// Whether the number has any digit.
     has_digits: bool,
     suffix: &'a str,
 }
 
-/// What a suffix means.
+/// Meaning of a suffix.
 #[derive(Clone, Copy)]
 enum Scale {
-    /// Times 10 to this power; the format is how it was written.
+    /// Power of ten, with the notation it was written in.
     Decimal(i64, Format),
-    /// Times 1024 to this power.
+    /// Power of 1024.
     Binary(u32),
 }
 
-/// Reads a quantity.
+/// Parses a quantity.
 pub(super) fn parse_quantity(text: &str) -> Result<Quantity, QuantityError> {
     if text.is_empty() {
         return Err(QuantityError::Format);
@@ -57,7 +57,7 @@ pub(super) fn parse_quantity(text: &str) -> Result<Quantity, QuantityError> {
         },
         Scale::Binary(power) => binary(parts.negative, digits, fraction_digits, power),
     };
-    if short && prints_as_it_came(&parts, scale) {
+    if short && prints_unchanged(&parts, scale) {
         quantity.text = Some(text.to_owned());
     }
     if quantity.is_zero() {
@@ -70,8 +70,7 @@ pub(super) fn parse_quantity(text: &str) -> Result<Quantity, QuantityError> {
 
 /// Splits the text into sign, number and suffix.
 ///
-/// A sign without anything behind it, and a suffix without a number, are taken for zero here, as
-/// the reference does.
+/// Like the reference, it reads a sign alone, and a suffix without a number, as zero.
 fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_digit = |character: char| character.is_ascii_digit();
@@ -105,7 +104,7 @@ fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     })
 }
 
-/// Looks the suffix up.
+/// Returns the meaning of a suffix.
 fn interpret(suffix: &str) -> Result<Scale, QuantityError> {
     if let Some((_, power)) = DECIMAL_SUFFIXES.iter().find(|(name, _)| *name == suffix) {
         return Ok(Scale::Decimal(*power, Format::Decimal));
@@ -125,7 +124,7 @@ fn interpret(suffix: &str) -> Result<Scale, QuantityError> {
     Ok(Scale::Decimal(i64::from(power), Format::DecimalExponent))
 }
 
-/// Tells whether Go keeps the quantity as a 64-bit integer with a power of ten.
+/// Whether Go stores the quantity as a 64-bit integer with a power of ten.
 fn is_short(parts: &Parts<'_>, scale: Scale) -> bool {
     match scale {
         Scale::Decimal(power, _) => {
@@ -133,7 +132,7 @@ fn is_short(parts: &Parts<'_>, scale: Scale) -> bool {
             parts.whole.len() + parts.fraction.len() <= SHORT_DECIMAL_DIGITS_MAX
                 && power.saturating_sub(fraction_digits) >= NANO
         }
-        // Each power of 1024 is taken for three decimal digits of the fourteen there are.
+        // Each power of 1024 uses three of the fourteen decimal digits.
         Scale::Binary(power) => {
             let digits_max = 14_usize.checked_sub(3 * power as usize);
             parts.fraction.is_empty() && digits_max.is_some_and(|max| parts.whole.len() <= max)
@@ -141,8 +140,8 @@ fn is_short(parts: &Parts<'_>, scale: Scale) -> bool {
     }
 }
 
-/// Tells whether Go takes the text of a short quantity for canonical, which it may not quite be.
-fn prints_as_it_came(parts: &Parts<'_>, scale: Scale) -> bool {
+/// Whether Go considers the text of a short quantity canonical; it may not quite be.
+fn prints_unchanged(parts: &Parts<'_>, scale: Scale) -> bool {
     let last_three_are = |zeros: &str| {
         let digits = [parts.whole, parts.fraction].concat();
         digits.ends_with(zeros)
@@ -159,7 +158,8 @@ fn prints_as_it_came(parts: &Parts<'_>, scale: Scale) -> bool {
     }
 }
 
-/// Makes a binary quantity: the number is multiplied out, and capped at the largest 64-bit integer.
+/// Creates a binary quantity: the number is multiplied out, and capped at the largest 64-bit
+/// integer.
 fn binary(negative: bool, mut digits: Digits, fraction_digits: i64, power: u32) -> Quantity {
     digits.multiply_1024(power);
     let mut quantity = Quantity {

@@ -1,4 +1,4 @@
-//! Tests of reading, printing, rounding and comparing quantities.
+//! Tests of parsing, printing, rounding and comparing quantities.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn quantities_print_in_canonical_form() {
 }
 
 #[test]
-fn texts_that_go_takes_for_canonical_are_kept() {
+fn texts_that_go_considers_canonical_are_kept() {
     for text in ["1.500", "007", "+5", "01Gi", "+1Gi", "1e03"] {
         assert_eq!(parse(text).to_string(), text);
     }
@@ -67,7 +67,7 @@ fn texts_that_go_takes_for_canonical_are_kept() {
 }
 
 #[test]
-fn what_is_finer_than_a_billionth_is_rounded_away_from_zero() {
+fn fractions_of_a_billionth_round_away_from_zero() {
     assert_eq!(parse("0.0000000001").to_string(), "1n");
     assert_eq!(parse("-0.0000000001").to_string(), "-1n");
     assert_eq!(parse("1.5n").to_string(), "2n");
@@ -94,7 +94,7 @@ fn binary_quantities_are_capped_and_decimal_ones_are_not() {
 }
 
 #[test]
-fn malformed_texts_are_refused_with_the_errors_of_go() {
+fn parse_errors_match_go() {
     for text in ["", "a", "1.2.3", "1 ", " 1", "1mm1x", "1Gi ", "é"] {
         assert_eq!(
             text.parse::<Quantity>(),
@@ -145,7 +145,7 @@ fn defaulting_rounds_up_to_thousandths() {
 }
 
 #[test]
-fn values_are_rounded_away_from_zero() {
+fn values_round_away_from_zero() {
     assert_eq!(parse("1Ki").value(), 1024);
     assert_eq!(parse("1500m").value(), 2);
     assert_eq!(parse("-1500m").value(), -2);
@@ -171,7 +171,7 @@ fn quantities_compare_by_value() {
 }
 
 #[test]
-fn printing_what_was_printed_changes_nothing() {
+fn printing_is_idempotent() {
     for text in [
         "0.5",
         "1024Mi",

@@ -1,15 +1,15 @@
-//! Base64 as Go's decoder takes it.
+//! Base64 with the rules of Go's decoder.
 
 use super::error::DecodeError;
 
-/// The alphabet.
+/// Base64 alphabet.
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns the base64 text that Go writes for the bytes that it reads from `text`: without line
-/// breaks, and with zero in the bits that belong to no byte.
+/// Returns Go's base64 encoding of the bytes in `text`: without line breaks, and with unused bits
+/// cleared.
 ///
 /// # Errors
-/// The text is not base64 with its padding.
+/// The text is not padded base64.
 ///
 /// Upstream: `base64.StdEncoding`.
 pub(super) fn canonical(text: &str) -> Result<String, DecodeError> {
@@ -18,7 +18,7 @@ pub(super) fn canonical(text: &str) -> Result<String, DecodeError> {
         .bytes()
         .enumerate()
         .filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
-    // How many digits the group at hand has.
+    // Number of digits in the current group.
     let mut in_group = 0;
     while let Some((at, byte)) = bytes.next() {
         if byte == b'=' {
@@ -51,7 +51,7 @@ pub(super) fn canonical(text: &str) -> Result<String, DecodeError> {
     Ok(found)
 }
 
-/// Clears the bits of the last digit that belong to no byte, in a group of two or three digits.
+/// Clears the unused bits of the last digit, in a group of two or three digits.
 fn clear_unused_bits(found: &mut String, in_group: usize) {
     let Some(last) = found.pop() else { return };
     let unused = if in_group == 2 { 0b1111 } else { 0b11 };
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_read_as_go_reads_it() {
+    fn base64_decoding_matches_go() {
         for (text, expected) in [
             ("", Ok("")),
             ("YQ==", Ok("YQ==")),

@@ -24,20 +24,20 @@ use crate::quantity::QuantityError;
 
 /// Decodes one value.
 ///
-/// As Go's, it goes on after a value of the wrong type and reports the first of them at the end; a
-/// bad quantity, time or number-or-text ends it at once.
+/// Like Go, it continues after a value of the wrong type and reports the first of them at the end;
+/// an invalid quantity, time or number-or-string stops it immediately.
 pub(super) struct Decoder<'a> {
     unknown: UnknownMembers,
     /// The first value of the wrong type.
     mismatch: Option<DecodeError>,
-    /// The Go struct that holds the value at hand, empty at the root.
+    /// Go struct that contains the current value; empty at the root.
     holder: &'a str,
-    /// The path to the value at hand; lists and maps add nothing to it.
+    /// Path to the current value; lists and maps add nothing to it.
     path: Vec<&'a str>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Begins at the place `path` in a stateful set, or at the root of any object.
+    /// Creates a decoder at `path` in a stateful set, or at the root of any object.
     pub(super) fn new(unknown: UnknownMembers, path: &'a str) -> Self {
         let holder = if path.is_empty() {
             ""
@@ -114,7 +114,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Returns what Go writes for the member, or none where it leaves the member out.
+    /// Returns Go's encoding of the member; `None` if Go omits it.
     fn field(&mut self, field: &Field, value: Value) -> Result<Option<Value>, DecodeError> {
         let decoded = match (field.shape, value) {
             (Shape::Pointer | Shape::List | Shape::Map, Value::Null) => Value::Null,
@@ -180,7 +180,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Returns the time in Go's form; the zero time is null.
+    /// Returns the time in Go's format; the zero time is null.
     fn time(
         &mut self,
         value: &Value,
@@ -241,7 +241,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Returns the Go struct that holds what stands at `path` in a stateful set.
+/// Returns the Go struct that contains `path` in a stateful set.
 fn holder_in_set(path: &str) -> &'static str {
     let (parents, _) = path.rsplit_once('.').unwrap_or(("", path));
     let mut names = parents.split('.').filter(|name| !name.is_empty());
@@ -254,7 +254,7 @@ fn holder_in_set(path: &str) -> &'static str {
     holder.unwrap_or("StatefulSet")
 }
 
-/// Returns what Go writes for a member that is absent although it is always written.
+/// Returns Go's encoding of an absent member that is always written.
 fn zero(field: &Field) -> Value {
     match (field.shape, field.kind) {
         (Shape::Pointer | Shape::List | Shape::Map, _) => Value::Null,
@@ -273,7 +273,7 @@ fn zero(field: &Field) -> Value {
     }
 }
 
-/// Returns the zero value of a type that is not an object.
+/// Returns the zero value of a non-object type.
 fn zero_value(kind: Kind) -> Value {
     match kind {
         Kind::String(_) | Kind::Bytes => Value::from(""),
@@ -284,7 +284,7 @@ fn zero_value(kind: Kind) -> Value {
     }
 }
 
-/// Tells whether Go leaves out a plain member with this value; it never leaves out an object.
+/// Whether Go omits a plain member with this value; it never omits an object.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -313,7 +313,7 @@ fn fits_i32(number: &Number) -> bool {
         .is_some_and(|number| i32::try_from(number).is_ok())
 }
 
-/// Returns the digits of a number as they stood in the text, as far as they are still known.
+/// Returns the digits of a number in the input, as far as they are known.
 fn literal(number: &Number) -> String {
     let is_small = |double: f64| double.abs() < 1e19;
     if number.as_f64().is_some_and(is_small) {
@@ -323,7 +323,7 @@ fn literal(number: &Number) -> String {
     }
 }
 
-/// Returns the Go type of a type that is not an object.
+/// Returns the Go type of a non-object type.
 fn go_scalar(kind: Kind) -> &'static str {
     match kind {
         Kind::String(go_type) => go_type,

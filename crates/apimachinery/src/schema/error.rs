@@ -1,14 +1,14 @@
-//! Why a value cannot be decoded.
+//! Decode errors.
 
 use crate::quantity::QuantityError;
 
-/// Why a value cannot be decoded into a type. The texts are those of Go's decoder.
+/// Reason why a value can't be decoded into a type. The texts are those of Go's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// A value has another JSON type than its member, or is a number that does not fit.
+    /// A value has another JSON type than its member, or a number is out of range.
     #[error("json: cannot unmarshal {value} into Go {target} of type {go_type}")]
     Mismatch {
-        /// What was found: `string`, `bool`, `array`, `object`, `number`, or `number` and the
+        /// The found value: `string`, `bool`, `array`, `object`, `number`, or `number` and the
         /// digits.
         value: String,
         /// `value` at the root, else `struct field`, the struct's name and the path.
@@ -22,7 +22,7 @@ pub enum DecodeError {
     /// A text is not a time.
     #[error("{0}")]
     Time(String),
-    /// A text is not base64; the byte that is wrong.
+    /// A text is not base64; offset of the invalid byte.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),
     /// The schema has no type of this name.

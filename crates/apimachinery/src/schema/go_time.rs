@@ -1,4 +1,4 @@
-//! Times as Go reads and writes them: RFC 3339, whole seconds, UTC.
+//! Times in Go's format: RFC 3339, whole seconds, UTC.
 
 use std::str::FromStr;
 
@@ -7,16 +7,16 @@ use jiff::civil::DateTime;
 
 use crate::int_or_string::go_quote;
 
-/// The layout that Go names in its error texts about times.
+/// Layout in Go's error texts about times.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
-/// The layout of times with microseconds.
+/// Layout of times with microseconds.
 const MICRO_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 
-/// Returns the time as Go writes it, or none for Go's zero time, the first second of year 1.
+/// Returns the time in Go's format; `None` for Go's zero time, the first second of year 1.
 ///
 /// # Errors
-/// Go's text, if this is not a time of RFC 3339. Like Go, it takes an hour of one digit and a comma
+/// Go's text, if this is not an RFC 3339 time. Like Go, it accepts an hour of one digit and a comma
 /// before the fraction.
 ///
 /// Upstream: `metav1.Time.UnmarshalJSON` and `MarshalJSON`.
@@ -24,7 +24,7 @@ pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
     read(text, LAYOUT)
 }
 
-/// Does the same to a time with exactly six digits after the dot.
+/// Like [`canonical`], for a time with exactly six digits after the dot.
 ///
 /// # Errors
 /// Go's text, if this is not such a time.
@@ -76,8 +76,8 @@ fn read(text: &str, layout: &'static str) -> Result<Option<String>, String> {
 /// Years after which the calendar repeats.
 const ERA: i16 = 400;
 
-/// Returns the time so many seconds later. One that is beyond what the date type holds is an era
-/// earlier; the second part tells by how many years.
+/// Returns the time `seconds` later, with a number of years to add: a result beyond the range of
+/// the date type is shifted back by an era.
 fn shifted(time: DateTime, seconds: i64) -> (DateTime, i16) {
     let later = SignedDuration::from_secs(seconds);
     if let Ok(shifted) = time.checked_add(later) {
@@ -92,7 +92,7 @@ fn format(utc: DateTime, years: i16, fraction: &str) -> String {
     let (date, time) = (utc.date(), utc.time());
     let dot = if fraction.is_empty() { "" } else { "." };
     let year = date.year() + years;
-    // Go counts the digits of a year without its sign.
+    // Go's digit count of a year excludes the sign.
     let sign = if year < 0 { "-" } else { "" };
     format!(
         "{sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{dot}{fraction}Z",
@@ -105,7 +105,7 @@ fn format(utc: DateTime, years: i16, fraction: &str) -> String {
     )
 }
 
-/// Reads a time from left to right.
+/// Parses a time from left to right.
 struct Scanner<'a> {
     text: &'a str,
     layout: &'static str,
@@ -113,7 +113,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Takes a number of exactly so many digits, the layout's `element`.
+    /// Consumes a number of exactly `digits` digits, the layout's `element`.
     fn number(&mut self, digits: usize, element: &str) -> Result<i16, String> {
         let number = self
             .rest
@@ -125,7 +125,7 @@ impl<'a> Scanner<'a> {
         Ok(number)
     }
 
-    /// Takes a number that lies in a range.
+    /// Consumes a number within a range.
     fn ranged(
         &mut self,
         digits: usize,
@@ -140,7 +140,7 @@ impl<'a> Scanner<'a> {
         Err(self.failure(&format!(": {name} out of range")))
     }
 
-    /// Takes a fixed text.
+    /// Consumes a fixed text.
     fn literal(&mut self, literal: &str) -> Result<(), String> {
         self.rest = self
             .rest
@@ -149,7 +149,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Skips a fraction of a second, if there is one.
+    /// Skips an optional fraction of a second.
     fn fraction(&mut self) {
         let is_digit = |character: char| character.is_ascii_digit();
         let fraction = self.rest.strip_prefix(['.', ',']);
@@ -158,7 +158,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Takes a dot, or a comma, and six digits; returns the digits.
+    /// Consumes a dot, or a comma, and six digits; returns the digits.
     fn six_digits(&mut self) -> Result<&'a str, String> {
         let element = ".000000";
         let split = self.rest.split_at_checked(element.len());
@@ -170,7 +170,7 @@ impl<'a> Scanner<'a> {
         Ok(digits)
     }
 
-    /// Takes the offset from UTC, in seconds.
+    /// Consumes the offset from UTC, in seconds.
     fn zone(&mut self) -> Result<i64, String> {
         if let Some(rest) = self.rest.strip_prefix('Z') {
             self.rest = rest;
@@ -200,7 +200,7 @@ impl<'a> Scanner<'a> {
         read(self)
     }
 
-    /// Returns how many digits come next.
+    /// Number of digits at the current position.
     fn digits_ahead(&self) -> usize {
         self.rest.bytes().take_while(u8::is_ascii_digit).count()
     }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_of_several_bytes_are_no_digits() {
+    fn multibyte_characters_are_not_digits() {
         for text in [
             "é026-01-01T00:00:00Z",
             "202é-01-01T00:00:00Z",
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn years_outside_of_four_digits_are_written_as_go_does() {
+    fn years_beyond_four_digits_print_like_go() {
         for (text, written) in [
             ("9999-12-31T23:59:59-12:00", "10000-01-01T11:59:59Z"),
             ("0000-01-01T00:00:00+01:00", "-0001-12-31T23:00:00Z"),

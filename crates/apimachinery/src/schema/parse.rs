@@ -13,23 +13,23 @@
 //!   6 ports: []ContainerPort by=containerPort,protocol:TCP
 //! ```
 //!
-//! After a type's name: `kind=` and the apiVersion if it is the type of a kind, which then is named
-//! as the type is, without what stands before a slash; `atomic` if server-side apply treats its
-//! objects as one value.
+//! A type's name is followed by `kind=` and the apiVersion if requests carry the type as a whole
+//! object; its kind is the type's name without any prefix up to a slash. `atomic` means that
+//! server-side apply treats its objects as one value.
 //!
-//! A member begins with its protobuf number, or `-` if protobuf doesn't carry it, or two numbers
-//! with a dot where Go embeds a struct and the first one is that struct's. After the name, `!` says
-//! that Go writes the member also when it is zero, and `@Name` names the embedded Go struct that it
-//! comes from. Types are `str`, `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`,
-//! `MicroTime`, `RawObject` (anything, kept as it is), the name of another block, or a Go string
-//! type with its package (`v1.PullPolicy`), with `*` (pointer), `[]` (list) or `map<…>` (keys are
-//! texts, and values can be `[]str`) around it.
+//! A member begins with its protobuf number; `-` if protobuf lacks it; two numbers with a dot if Go
+//! embeds a struct, whose number comes first. After the name, `!` means that Go writes the member
+//! even if it is zero, and `@Name` gives the embedded Go struct that declares it. Types are `str`,
+//! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
+//! JSON, kept verbatim), the name of another block, or a Go string type with its package
+//! (`v1.PullPolicy`), wrapped in `*` (pointer), `[]` (list) or `map<…>` (with string keys; values
+//! can be `[]str`).
 //!
-//! Then come the words that say how the member merges, for server-side apply: `atomic`, `granular`,
-//! `set`, `by=` and the keys of a list of objects, each maybe with a default after a colon. Without
-//! a word, lists are atomic, maps granular, and objects as their type says. A strategic merge patch
-//! goes by the same word, with the first key, unless `patch=` names another key or says `replace`;
-//! objects and maps it merges always. `retainKeys` is a strategy that goes beside the others.
+//! The remaining words define how server-side apply merges the member: `atomic`, `granular`, `set`,
+//! `by=` and the keys of a list of objects, each optionally with a default after a colon. Without a
+//! word, lists are atomic, maps granular, and objects follow their type. Strategic merge patches
+//! use the same word, with the first key, unless `patch=` gives another key or says `replace`; they
+//! always merge objects and maps. `retainKeys` is an additional strategy.
 
 use super::table::Field;
 use super::table::Kind;
@@ -42,7 +42,7 @@ use super::table::Topology;
 use super::table::Type;
 use super::table::go_name;
 
-/// The text form of the table.
+/// Source files of the table.
 const SOURCES: [&str; 17] = [
     include_str!("types/apps.txt"),
     include_str!("types/config.txt"),
@@ -63,7 +63,7 @@ const SOURCES: [&str; 17] = [
     include_str!("types/volume.txt"),
 ];
 
-/// Reads the table.
+/// Parses the table.
 pub(super) fn parse() -> Table {
     let mut table = Table::default();
     let lines = SOURCES.iter().flat_map(|source| source.lines());

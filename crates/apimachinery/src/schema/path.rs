@@ -7,18 +7,18 @@ use serde_json::Value;
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathStep {
-    /// To the member of an object.
+    /// A member of an object.
     Member(String),
-    /// To the element of a list.
+    /// An element of a list.
     Index(usize),
 }
 
-/// The steps from a value to one that it contains; prints as `spec.containers[0].name`.
+/// Steps from a value to a nested one; prints as `spec.containers[0].name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(Vec<PathStep>);
 
 impl Path {
-    /// Returns the steps from the outermost value inwards.
+    /// Returns the steps, outermost first.
     pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Returns the value at the end of `path` from `value`, if the path leads anywhere.
+/// Returns the value at `path` inside `value`, if it exists.
 pub fn get_path<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
     path.steps()
         .iter()

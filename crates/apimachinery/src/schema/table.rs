@@ -1,35 +1,35 @@
-//! The table of types: which members each one has, of which type, when Go writes them, how they
-//! merge, and under which numbers protobuf carries them.
+//! The table of types: their members, and each member's type, zero-value rule, merge strategy and
+//! protobuf number.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::parse;
 
-/// The parsed table. It never changes.
+/// The parsed table. It is immutable.
 static TABLE: LazyLock<Table> = LazyLock::new(parse::parse);
 
 /// All types, by name and by kind.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) types: BTreeMap<&'static str, Type>,
-    /// The names of the types of kinds, by apiVersion and kind.
+    /// Type names by apiVersion and kind.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), &'static str>,
-    /// Lines that the parser could not read; always empty, which a test makes sure of.
+    /// Lines that failed to parse; a test verifies that there are none.
     pub(super) unread: Vec<&'static str>,
 }
 
-/// A type: what Go holds in one struct.
+/// A type: the equivalent of a Go struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The type's name in the table: the Go struct's, with a group before a slash where two groups
-    /// have a struct of that name (`events/Event`).
+    /// Name in the table: the Go struct's, prefixed with a group and a slash if two groups have a
+    /// struct of that name (`events/Event`).
     pub name: &'static str,
-    /// The apiVersion, if objects of the type are the bodies of requests.
+    /// apiVersion, if requests carry objects of this type.
     pub api_version: Option<&'static str>,
     /// Whether server-side apply treats an object of this type as one value.
     pub atomic: bool,
-    /// The members in the order in which Go declares them.
+    /// The members in Go's order of declaration.
     pub fields: Vec<Field>,
 }
 
@@ -38,35 +38,34 @@ pub struct Type {
 pub struct Field {
     /// The member's JSON name.
     pub name: &'static str,
-    /// Whether it is written also when it is zero or null.
+    /// Whether Go writes it even if it is zero or null.
     pub always: bool,
-    /// The embedded Go struct that it comes from.
+    /// Embedded Go struct that declares it.
     pub embedded: Option<&'static str>,
-    /// Its number in protobuf messages; none for what protobuf doesn't carry.
+    /// Protobuf number; `None` for members that protobuf lacks.
     pub tag: Option<Tag>,
-    /// What is wrapped around its values.
+    /// Wrapper around its values.
     pub shape: Shape,
     /// The type of its values.
     pub kind: Kind,
-    /// What its line says of how it merges; none where that follows from its type.
+    /// Merge rule on its line; `None` if the rule follows from its type.
     pub(super) topology: Option<Topology>,
-    /// What its line says of strategic merge patches; none where that follows from `topology`.
+    /// Patch strategy on its line; `None` if the strategy follows from `topology`.
     pub(super) patch: Option<PatchStrategy>,
-    /// Whether a strategic merge patch that was made from two objects lists, in `$retainKeys`, the
-    /// members that stay.
+    /// Whether a generated strategic merge patch lists the remaining members in `$retainKeys`.
     pub retain_keys: bool,
 }
 
-/// The number of a member in protobuf messages.
+/// Protobuf number of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag {
-    /// The number of the embedded message that holds the member, where Go embeds a struct.
+    /// Number of the embedded message that contains the member, if Go embeds a struct.
     pub outer: Option<u32>,
-    /// The number of the member itself.
+    /// Number of the member itself.
     pub number: u32,
 }
 
-/// What a member wraps around its values.
+/// Wrapper of a member's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Nothing: absent and zero are the same.
@@ -75,14 +74,14 @@ pub enum Shape {
     Pointer,
     /// A list.
     List,
-    /// A map with text keys.
+    /// A map with string keys.
     Map,
 }
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A text, with the name of its Go type.
+    /// A string, with the name of its Go type.
     String(&'static str),
     /// A 32-bit integer.
     Int32,
@@ -90,54 +89,54 @@ pub enum Kind {
     Int64,
     /// True or false.
     Bool,
-    /// Bytes, which JSON holds in base64.
+    /// Bytes, base64-encoded in JSON.
     Bytes,
     /// A resource quantity.
     Quantity,
-    /// A number or a text.
+    /// A number or a string.
     IntOrString,
     /// A time in whole seconds.
     Time,
     /// A time in microseconds.
     MicroTime,
-    /// Any JSON value, kept as it is.
+    /// Any JSON value, kept verbatim.
     Raw,
-    /// A list of texts, as the values of a map.
+    /// A list of strings, as the values of a map.
     Strings,
     /// An object of the type with this name.
     Struct(&'static str),
 }
 
-/// How server-side apply merges a member: as one value, or by its parts.
+/// How server-side apply merges a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// One value, owned and replaced as a whole. Scalars are too.
+    /// As one value, owned and replaced as a whole; also for scalars.
     Atomic,
-    /// An object or a map, whose members are owned one by one.
+    /// As an object or a map whose members are owned separately.
     Granular,
-    /// A list of different values, owned one by one.
+    /// As a list of distinct values, owned separately.
     Set,
-    /// A list of objects, which these members tell apart.
+    /// As a list of objects, identified by these members.
     Keyed(Vec<ListKey>),
 }
 
-/// A member that tells the elements of a list apart.
+/// A member that identifies the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListKey {
     /// The member's name.
     pub name: &'static str,
-    /// What stands for it in an element that lacks it.
+    /// Default for elements that lack it.
     pub default: Option<&'static str>,
 }
 
 /// How a strategic merge patch changes a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchStrategy {
-    /// The patch's value takes the place of the old one.
+    /// The patch's value replaces the old one.
     Replace,
     /// Objects and maps merge member by member, lists of plain values as sets.
     Merge,
-    /// The elements of a list merge where this member is equal.
+    /// List elements merge if this member is equal.
     MergeBy(&'static str),
 }
 
@@ -147,7 +146,7 @@ impl Type {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// Returns the Go struct's name, as Go's error texts have it.
+    /// Returns the Go struct's name, as in Go's error texts.
     pub fn go_name(&self) -> &'static str {
         go_name(self.name)
     }
@@ -199,12 +198,12 @@ impl Field {
     }
 }
 
-/// Returns the type with this name in the table.
+/// Returns the type of this name.
 pub fn find_type(name: &str) -> Option<&'static Type> {
     TABLE.types.get(name)
 }
 
-/// Returns the type of the objects of a kind. `DeleteOptions` are part of every group version.
+/// Returns the type of a kind. `DeleteOptions` exist in every group version.
 pub fn type_of_kind(api_version: &str, kind: &str) -> Option<&'static Type> {
     match TABLE.kinds.get(&(api_version, kind)) {
         Some(name) => find_type(name),
@@ -213,17 +212,17 @@ pub fn type_of_kind(api_version: &str, kind: &str) -> Option<&'static Type> {
     }
 }
 
-/// Returns the members of the type `type_name` in the order in which Go declares them.
+/// Returns the members of the type `type_name` in Go's order of declaration.
 pub fn fields(type_name: &str) -> Option<&'static [Field]> {
     find_type(type_name).map(|found| found.fields.as_slice())
 }
 
-/// Tells whether the type `type_name` has the member `member`.
+/// Whether the type `type_name` has the member `member`.
 pub fn is_known(type_name: &str, member: &str) -> bool {
     find_type(type_name).is_some_and(|found| found.field(member).is_some())
 }
 
-/// Returns the Go struct's name of the type with this name in the table.
+/// Returns the Go struct's name of a type.
 pub(super) fn go_name(type_name: &'static str) -> &'static str {
     type_name.rsplit('/').next().unwrap_or(type_name)
 }

@@ -1,4 +1,4 @@
-//! Tests of decode and encode, and of unknown members.
+//! Tests of decoding, encoding and unknown members.
 
 mod table;
 
@@ -22,7 +22,7 @@ fn template_error(template: &Value) -> String {
 }
 
 #[test]
-fn an_empty_template_gets_the_members_that_are_always_written() {
+fn empty_template_gets_the_always_written_members() {
     let expected = json!({"metadata": {}, "spec": {"containers": null}});
     assert_eq!(normal("PodTemplateSpec", &json!({})), expected);
     assert_eq!(normal("PodTemplateSpec", &Value::Null), expected);
@@ -33,7 +33,7 @@ fn an_empty_template_gets_the_members_that_are_always_written() {
 }
 
 #[test]
-fn zero_values_are_dropped_unless_behind_a_pointer() {
+fn zero_values_are_dropped_except_for_pointers() {
     let value = json!({
         "hostNetwork": false, "nodeName": "", "volumes": [], "nodeSelector": {}, "priority": 0,
         "containers": [], "automountServiceAccountToken": false, "securityContext": {},
@@ -61,7 +61,7 @@ fn null_elements_become_zero_values() {
 }
 
 #[test]
-fn quantities_ports_and_times_take_their_canonical_form() {
+fn quantities_ports_and_times_are_canonicalised() {
     let value = json!({
         "metadata": {
             "creationTimestamp": "2024-02-29T23:30:05.999+01:30",
@@ -137,7 +137,7 @@ fn unknown_members_are_dropped_or_kept() {
 }
 
 #[test]
-fn dropping_unknown_members_leaves_the_rest_in_its_form() {
+fn dropping_unknown_members_keeps_the_rest() {
     let mut value = json!({
         "$patch": "replace", "metadata": {"creationTimestamp": null, "labels": {"new": "x"}},
         "spec": {
@@ -162,7 +162,7 @@ fn dropping_unknown_members_leaves_the_rest_in_its_form() {
 }
 
 #[test]
-fn unknown_members_agree_where_both_hold_them() {
+fn unknown_members_agree_where_both_have_them() {
     let agree = |a: Value, b: Value| {
         let equal = |a: &Value, b: &Value| a == b;
         let agree = |a: &Value, b: &Value| unknown_members_agree("PodSpec", a, b, &equal);
@@ -196,7 +196,7 @@ fn unknown_members_agree_where_both_hold_them() {
 }
 
 #[test]
-fn errors_read_as_go_writes_them() {
+fn errors_match_go() {
     let seconds = json!({"spec": {"terminationGracePeriodSeconds": 9_223_372_036_854_776_000_u64}});
     assert_eq!(
         template_error(&seconds),
@@ -245,7 +245,7 @@ fn errors_read_as_go_writes_them() {
 }
 
 #[test]
-fn a_bad_quantity_or_time_ends_the_decoding_at_once() {
+fn invalid_quantity_or_time_stops_decoding() {
     let value = json!({"hostNetwork": 1, "overhead": {"cpu": "x"}});
     let err = normalize("PodSpec", &value, UnknownMembers::Drop, "").unwrap_err();
     assert!(

@@ -1,4 +1,4 @@
-//! Members that the schema does not know: listed, dropped and compared.
+//! Members that the schema doesn't know: listing, removal and comparison.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use super::table::Kind;
 use super::table::Shape;
 use super::table::find_type;
 
-/// Returns each member of `value`, taken as an object of the type `type_name`, that the type or a
-/// type within it does not know, with its path, in the order of the paths' names. What an unknown
-/// member contains is not listed by itself. Values of the wrong type, and all values of a type that
-/// the schema lacks, have no unknown members.
+/// Returns the members of `value`, an object of the type `type_name`, that the type and its nested
+/// types don't know, with their paths, sorted by path. The contents of an unknown member are not
+/// listed separately. Values of the wrong type, and values of a type that the schema lacks, have no
+/// unknown members.
 pub fn unknown_members<'a>(type_name: &str, value: &'a Value) -> Vec<(Path, &'a Value)> {
     let mut found = Vec::new();
     walk_object(type_name, value, &mut Path::default(), &mut found);
@@ -70,8 +70,8 @@ fn walk_member<'a>(
     }
 }
 
-/// Removes the members that [`unknown_members`] lists, and nothing else: the rest keeps its form.
-/// Returns whether there were any.
+/// Removes the members that [`unknown_members`] lists, and leaves the rest unchanged. Returns
+/// whether it removed any.
 pub fn drop_unknown_members(type_name: &str, value: &mut Value) -> bool {
     let (Some(found_type), Value::Object(members)) = (find_type(type_name), value) else {
         return false;
@@ -101,10 +101,10 @@ fn objects_of(shape: Shape, value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Tells whether each unknown member that both `a` and `b` hold is the same in both, by `same`.
+/// Whether each unknown member of both `a` and `b` is the same in both, according to `same`.
 ///
-/// Elements of lists are compared by their place, so this says something only about values that are
-/// alike in what the schema knows. A null is as good as no member.
+/// List elements are compared by index, so the result is meaningful only if `a` and `b` are equal
+/// in the members that the schema knows. Null counts as absent.
 pub fn unknown_members_agree(
     type_name: &str,
     a: &Value,

@@ -31,7 +31,7 @@ impl Token {
     }
 }
 
-/// Parses a comma-separated list of requirements; an empty text has none.
+/// Parses a comma-separated list of requirements, which may be empty.
 pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, SelectorError> {
     let mut parser = Parser {
         tokens: tokenize(text),
@@ -145,7 +145,7 @@ impl Parser {
         Requirement::new(&key, operator, values)
     }
 
-    /// The value after `=`, `!=`, `>` or `<`; none at all is the empty value.
+    /// Parses the value after `=`, `!=`, `>` or `<`; a missing one is the empty value.
     fn exact_value(&mut self) -> Result<String, SelectorError> {
         if matches!(self.peek(), None | Some(Token::Comma)) {
             return Ok(String::new());
@@ -156,7 +156,7 @@ impl Parser {
         }
     }
 
-    /// A list in parentheses; an empty place between commas is the empty value.
+    /// Parses a list in parentheses; nothing between two commas is the empty value.
     fn values(&mut self) -> Result<Vec<String>, SelectorError> {
         match self.next() {
             Some(Token::Open) => {}

@@ -1,4 +1,4 @@
-//! What selectors select, and what they refuse.
+//! Tests of matching and of rejected selectors.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> LabelSelector {
 }
 
 #[test]
-fn no_selector_selects_nothing_and_an_empty_one_everything() {
+fn none_selects_nothing_and_empty_everything() {
     let nothing = Selector::from_label_selector(None).unwrap();
     assert!(!nothing.matches(&labels(&[])));
     assert!(!nothing.is_empty());
@@ -56,7 +56,7 @@ fn expressions_follow_their_operators() {
 }
 
 #[test]
-fn malformed_selectors_are_refused() {
+fn malformed_selectors_are_rejected() {
     for selector in [
         expression("k", "Near", &[]),
         expression("k", "In", &[]),
@@ -76,7 +76,7 @@ fn malformed_selectors_are_refused() {
 }
 
 #[test]
-fn query_strings_parse_and_print_in_order_of_keys() {
+fn query_strings_print_sorted_by_key() {
     for (text, printed) in [
         ("", ""),
         ("a=b", "a=b"),
@@ -97,7 +97,7 @@ fn query_strings_parse_and_print_in_order_of_keys() {
 }
 
 #[test]
-fn query_strings_with_errors_are_refused_in_the_words_of_the_reference() {
+fn query_string_errors_match_the_reference() {
     let requirement = |rest: &str| format!("unable to parse requirement: {rest}");
     for (text, message) in [
         (

@@ -1,4 +1,4 @@
-//! The syntax of label keys and values.
+//! Syntax of label keys and values.
 
 const NAME_LENGTH_MAX: usize = 63;
 const PREFIX_LENGTH_MAX: usize = 253;
@@ -8,11 +8,11 @@ const VALUE_RULE: &str = "a valid label must be an empty string or consist of al
 const QUALIFIED_NAME_RULE: &str = "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// Checks a label key: an optional DNS subdomain with a slash, then a name.
+/// Validates a label key: an optional DNS subdomain with a slash, then a name.
 ///
 /// # Errors
 ///
-/// The first rule that the key breaks, in the API server's words.
+/// The first violated rule, in the API server's words.
 ///
 /// Upstream: `validation.IsQualifiedName`.
 pub fn validate_label_key(key: &str) -> Result<(), String> {
@@ -49,11 +49,11 @@ pub fn validate_label_key(key: &str) -> Result<(), String> {
     }
 }
 
-/// Checks a label value: empty, or a name of at most 63 characters.
+/// Validates a label value: empty, or a name of at most 63 characters.
 ///
 /// # Errors
 ///
-/// The first rule that the value breaks, in the API server's words.
+/// The first violated rule, in the API server's words.
 ///
 /// Upstream: `validation.IsValidLabelValue`.
 pub fn validate_label_value(value: &str) -> Result<(), String> {

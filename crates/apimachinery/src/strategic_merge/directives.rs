@@ -1,25 +1,25 @@
-//! The members of a strategic patch that aren't values: `$patch` and its like.
+//! Directives of strategic patches: `$patch` and others.
 
 use serde_json::{Map, Value};
 
-/// Says what to do with an object or a list: `replace`, `delete` or `merge`.
+/// Action on an object or a list: `replace`, `delete` or `merge`.
 pub(super) const PATCH: &str = "$patch";
 
-/// Lists the members of an object that stay.
+/// Names of the members of an object that stay.
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 
-/// Starts a member that lists values to take out of a list.
+/// Prefix of a member that lists values to remove from a list.
 pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 
-/// Starts a member that says how a list is to be ordered.
+/// Prefix of a member that sets the order of a list.
 pub(super) const SET_ORDER: &str = "$setElementOrder/";
 
-/// The `$patch` of a value.
+/// The `$patch` directive of a value.
 pub(super) fn patch_of(value: &Value) -> Option<&str> {
     value.get(PATCH)?.as_str()
 }
 
-/// What is left of a patch that meets nothing to merge with.
+/// Returns a patch without its directives, for use where no old value exists.
 ///
 /// Upstream: `dropDirectives`.
 pub(super) fn without_directives(value: &Value) -> Value {

@@ -1,5 +1,5 @@
-//! The order of a merged list: what the patch names in the patch's order, the rest where the
-//! server had it.
+//! Order of a merged list: elements in the patch take the patch's order, the others keep the
+//! server's.
 //!
 //! Upstream: `normalizeElementOrder`.
 
@@ -7,13 +7,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Tells which elements are the same: by a member, or as a whole.
+/// Identity of list elements: by a member, or by the whole value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity(pub(super) Option<&'static str>);
 
 impl Identity {
-    /// What an element has in common with those that are the same; nothing for one that lacks the
-    /// member.
+    /// Identity of an element; `None` if it lacks the member.
     fn of(self, item: &Value) -> Option<String> {
         match self.0 {
             Some(key) => item.get(key).map(Value::to_string),
@@ -22,14 +21,14 @@ impl Identity {
     }
 }
 
-/// Where the elements of a list stand, so that each is found without a walk over the list.
+/// Index of list elements by identity.
 pub(super) struct Positions {
     identity: Identity,
     positions: HashMap<String, Vec<usize>>,
 }
 
 impl Positions {
-    /// Takes down where the elements of a list stand.
+    /// Indexes the elements of a list.
     pub(super) fn of<'a>(identity: Identity, list: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut positions = Self {
             identity,
@@ -41,20 +40,20 @@ impl Positions {
         positions
     }
 
-    /// Where the first element stands that is the same as `item`.
+    /// Position of the first element identical to `item`.
     pub(super) fn first(&self, item: &Value) -> Option<usize> {
         let positions = self.positions.get(&self.identity.of(item)?)?;
         positions.first().copied()
     }
 
-    /// Adds an element behind the others.
+    /// Adds an element at the end.
     pub(super) fn add(&mut self, item: &Value, position: usize) {
         if let Some(identity) = self.identity.of(item) {
             self.positions.entry(identity).or_default().push(position);
         }
     }
 
-    /// Forgets the elements that are the same as `item`, and returns where they stand.
+    /// Removes the elements identical to `item`, and returns their positions.
     pub(super) fn remove(&mut self, item: &Value) -> Vec<usize> {
         let identity = self.identity.of(item);
         identity
@@ -63,7 +62,7 @@ impl Positions {
     }
 }
 
-/// Orders `merged`: `wanted` is the order that the patch asks for, `server` the order before.
+/// Orders `merged`: `wanted` is the order in the patch, `server` the previous order.
 pub(super) fn normalize(
     identity: Identity,
     merged: Vec<Value>,
@@ -83,7 +82,8 @@ fn sorted(mut list: Vec<Value>, order: &Positions) -> Vec<Value> {
     list
 }
 
-/// Takes from `left` only where the server had it before the next of `right`.
+/// Merges both lists; an element of `left` goes first only if the server had it before the next of
+/// `right`.
 fn interleave(left: Vec<Value>, right: Vec<Value>, server: &Positions) -> Vec<Value> {
     let mut out = Vec::with_capacity(left.len() + right.len());
     let mut left = left.into_iter().peekable();

@@ -1,7 +1,7 @@
-//! The service account that `--use-service-account-credentials` names: the right to its tokens, and
-//! its own rights.
+//! Rights for `--use-service-account-credentials`: the right to request the account's tokens, and
+//! the account's own rights.
 //!
-//! No token is asked for yet: a program that waits for the lease has no use for one.
+//! These checks request no token: a program that waits for the lease needs none.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use statefulset_client::transport::ServiceAccountName;
 
 use super::Obstacle;
 
-/// Where one asks about oneself.
+/// Access reviews for the program's own user.
 const SELF_REVIEWS: Resource = review("selfsubjectaccessreviews", "SelfSubjectAccessReview");
-/// Where one asks about others.
+/// Access reviews for other users.
 const REVIEWS: Resource = review("subjectaccessreviews", "SubjectAccessReview");
-/// Of what the controller writes, one right of each resource stands for all.
+/// Writes of the controller: one right per resource represents all others.
 const WRITES: [(&str, Resource, &str); 4] = [
     ("create", PODS, ""),
     ("create", PERSISTENT_VOLUME_CLAIMS, ""),
@@ -34,7 +34,7 @@ const fn review(plural: &'static str, kind: &'static str) -> Resource {
     }
 }
 
-/// Checks that tokens of the account may be had.
+/// Checks that the program may request tokens of the account.
 pub(super) async fn check_tokens(
     client: &RestClient,
     account: &ServiceAccountName,
@@ -68,7 +68,7 @@ pub(super) async fn check_tokens(
     })
 }
 
-/// Warns if the account may not do the work. Requests tell it too, once there are any.
+/// Warns if the account lacks rights of the controller. Forbidden requests would show it later.
 pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &ServiceAccountName) {
     let namespace = &account.namespace;
     let spec = |right: Object| {
@@ -94,7 +94,7 @@ pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &Servic
 
 type Object = serde_json::Map<String, Value>;
 
-/// Those of the rights (verb, resource, subresource) that reviews deny, as text. `spec` makes the
+/// Returns, as text, the rights (verb, resource, subresource) that reviews deny. `spec` builds the
 /// spec of a review from the attributes of a right.
 async fn denied(
     client: &RestClient,
@@ -133,7 +133,8 @@ struct AnswerStatus {
     allowed: bool,
 }
 
-/// Whether a review says no. Where there is no answer, requests will show who may do what.
+/// Whether a review denies the right. A review that fails counts as allowed; later requests will
+/// show missing rights.
 async fn is_denied(client: &RestClient, reviews: &Resource, spec: &Value) -> bool {
     let review = json!({
         "apiVersion": reviews.api_version(), "kind": reviews.kind, "spec": spec,

@@ -1,7 +1,8 @@
-//! The right to the lease.
+//! Check of the right to read the lease.
 //!
-//! A replica that may not read its lease never takes over, so it must not count as ready: a rollout
-//! with a wrong name of the lease, or without its role binding, would end the last one that works.
+//! A replica that may not read its lease never takes over, so it must not report ready: otherwise a
+//! rollout with a wrong lease name, or without its role binding, would stop the last working
+//! replica.
 
 use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::LEASES;
@@ -9,7 +10,7 @@ use statefulset_client::rest::RestClient;
 
 use super::Obstacle;
 
-/// Checks that the lease may be read. One that isn't there will be created.
+/// Checks that the lease is readable. A missing lease passes; leader election creates it.
 pub(super) async fn check_lease(client: &RestClient, lease: &LeaseName) -> Result<(), Obstacle> {
     let LeaseName { namespace, name } = lease;
     let resource = LEASES.group_resource();
@@ -49,13 +50,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_that_can_be_read_or_created_is_no_obstacle() {
+    async fn readable_or_missing_lease_passes() {
         assert_eq!(checked(Ok((200, "{}".to_owned()))).await, Ok(()));
         assert_eq!(checked(Ok(failure(404, "NotFound", "none"))).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_forbidden_lease_is_named_with_the_rights_to_grant() {
+    async fn forbidden_lease_reports_the_rights_to_grant() {
         let message = "leases.coordination.k8s.io \"mine\" is forbidden: User \"jane\" cannot get";
         let Err(Obstacle::Rights {
             missing,
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_of_the_server_is_logged() {
+    async fn failed_lease_read_is_reported() {
         let failed = Obstacle::Request(
             "cannot get the lease kube-system/mine: etcd failed, trying again".to_owned(),
         );

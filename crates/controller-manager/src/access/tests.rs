@@ -8,8 +8,8 @@ use tracing::Level;
 use super::*;
 use crate::scripted::{Said, client, failure};
 
-/// Waits for a server that answers each list with the script, which is given the whole seconds
-/// since the start and the path; returns how long it took and what was logged.
+/// Waits for a server that answers each list from the script, which receives the whole seconds
+/// since the start and the path. Returns the duration and the log lines.
 async fn waited(
     script: impl Fn(u64, &str) -> Said + Send + Sync + 'static,
 ) -> (Duration, Vec<String>) {
@@ -31,7 +31,7 @@ fn forbidden(path: &str) -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn access_that_is_there_is_not_logged() {
+async fn granted_access_is_not_logged() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let paths = Arc::clone(&asked);
     let (after, log) = waited(move |_, path| {
@@ -52,7 +52,7 @@ async fn access_that_is_there_is_not_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_are_logged_once_and_waited_for() {
+async fn missing_rights_are_logged_once_until_granted() {
     let (after, log) = waited(|seconds, path| {
         let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");
         Ok(if is_missing && seconds < 60 {
@@ -97,7 +97,7 @@ async fn each_change_of_missing_rights_is_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_logged_by_the_server_state() {
+async fn server_state_logs_outages() {
     let (after, log) = waited(|seconds, _| match seconds {
         0..20 => Err("connection refused"),
         20..40 => Ok(failure(401, "Unauthorized", "Unauthorized")),
@@ -120,7 +120,7 @@ async fn an_outage_is_logged_by_the_server_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_not_served_yet_is_waited_for() {
+async fn wait_continues_until_resources_are_served() {
     let (_, log) = waited(|seconds, path| match path {
         "/apis/apps/v1/statefulsets" if seconds < 20 => Ok(failure(
             404,
@@ -140,7 +140,7 @@ async fn a_resource_that_is_not_served_yet_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forbidden_lease_is_logged_once_and_waited_for() {
+async fn forbidden_lease_is_logged_once_until_granted() {
     let log = CapturedLog::at(Level::INFO);
     let begin = Instant::now();
     let message = "leases.coordination.k8s.io \"mine\" is forbidden: User \"jane\" cannot get";
@@ -170,7 +170,7 @@ async fn a_forbidden_lease_is_logged_once_and_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_takes_its_time_is_logged_and_waited_for() {
+async fn slow_server_is_logged_once_until_it_answers() {
     let log = CapturedLog::at(Level::INFO);
     let begin = Instant::now();
     let slow = tower::service_fn(|_: http::Request<kube::client::Body>| async {

@@ -1,4 +1,4 @@
-//! The clients behind the fence, and their rates.
+//! Tests of the clients: fence, rates and user agents.
 
 use statefulset_client::clock::{SystemClock, TokioClock};
 use statefulset_client::error::Error;
@@ -8,7 +8,7 @@ use statefulset_client::resource::PODS;
 use super::*;
 use crate::flags::{Invocation, parse};
 
-/// The port that nobody serves.
+/// An address where no server listens.
 const NOWHERE: &str = "https://127.0.0.1:1";
 
 fn options(arguments: &[&str]) -> Options {
@@ -18,7 +18,7 @@ fn options(arguments: &[&str]) -> Options {
     }
 }
 
-/// Calls with clients of a server that is not there.
+/// Calls with clients of an unreachable server.
 fn with_clients<T>(options: &Options, call: impl FnOnce(&Clients<'_>) -> T) -> T {
     let config = Config::new(NOWHERE.parse().unwrap());
     let metrics = Arc::new(NoopClientMetrics);
@@ -27,7 +27,7 @@ fn with_clients<T>(options: &Options, call: impl FnOnce(&Clients<'_>) -> T) -> T
 }
 
 #[tokio::test]
-async fn a_closed_fence_stops_every_write_of_the_controller() {
+async fn closed_fence_stops_every_controller_write() {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     for flag in ["false", "true"] {
         let flag = format!("--use-service-account-credentials={flag}");
@@ -35,7 +35,7 @@ async fn a_closed_fence_stops_every_write_of_the_controller() {
         let client = with_clients(&options(&[&flag]), |clients| {
             clients.controller(Some(&fence), &clock).unwrap()
         });
-        // With the flag the request for a token is the first write.
+        // With the flag, the token request is the first write.
         let error = client.create(&PODS, "ns", "{}".to_owned()).await;
         let error = error.unwrap_err();
         assert!(matches!(error, Error::NotLeading { .. }), "{flag}: {error}");
@@ -43,7 +43,7 @@ async fn a_closed_fence_stops_every_write_of_the_controller() {
 }
 
 #[test]
-fn every_client_has_the_rate_of_the_flags_its_name_and_what_all_share() {
+fn clients_take_rate_and_user_agent_from_the_flags() {
     let options = options(&["--kube-api-qps=3", "--kube-api-burst=4"]);
     with_clients(&options, |clients| {
         let client = clients.options_of("part");

@@ -1,31 +1,31 @@
-//! The shape of the argument vector, by the rules of Go's pflag package.
+//! Argument syntax of Go's pflag package.
 //!
-//! They are few, and clap's are others: here a switch takes a value only after `=`, any other flag
-//! takes the next argument whatever it looks like, an underscore is a dash, and a list that is
-//! given several times grows. What comes out is `--name=value` for each flag, which clap reads alike.
+//! It differs from clap's: a boolean takes a value only after `=`, any other flag consumes the next
+//! argument even if that looks like a flag, `_` equals `-`, and repeated lists accumulate. The
+//! result is `--name=value` per flag, which clap parses the same way.
 
 use anyhow::{anyhow, bail};
 use clap::{Arg, Command};
 
-use super::{elsewhere, values};
+use super::{foreign_flags, values};
 
-/// What to do about a flag that isn't understood.
+/// Advice about an unknown flag.
 const SEE_HELP: &str = "see --help";
 
-/// An argument vector.
+/// A parsed argument vector.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Arguments {
-    /// Each flag as `--name=value`, in the order given.
+    /// Each flag as `--name=value`, in the given order.
     pub(super) flags: Vec<String>,
-    /// What is no flag.
+    /// Positional arguments.
     pub(super) positional: Vec<String>,
 }
 
-/// Reads an argument vector.
+/// Parses an argument vector.
 ///
 /// # Errors
 ///
-/// A flag is unknown, belongs to another program, or lacks its value.
+/// An unknown flag, a flag of another program, or a missing value.
 pub(super) fn read(command: &Command, texts: &[String]) -> anyhow::Result<Arguments> {
     let mut reader = Reader {
         command,
@@ -55,16 +55,16 @@ pub(super) fn read(command: &Command, texts: &[String]) -> anyhow::Result<Argume
     })
 }
 
-/// The kind of a flag's value; it also is its name in the help.
+/// Type of a flag's value, as shown in the help.
 pub(super) fn value_name(arg: &Arg) -> &str {
     let names = arg.get_value_names().unwrap_or_default();
     names.first().map_or("", |name| name.as_str())
 }
 
-/// What has been read so far.
+/// Arguments read so far.
 struct Reader<'a> {
     command: &'a Command,
-    /// Names of flags, each with its value.
+    /// Flag names with their values.
     values: Vec<(String, String)>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         };
         let name = name.replace('_', "-");
         let Some(arg) = self.find(|arg| arg.get_long() == Some(name.as_str())) else {
-            if let Some(reason) = elsewhere::why_not(&name) {
+            if let Some(reason) = foreign_flags::why_not(&name) {
                 bail!("--{name} {reason}");
             }
             bail!("unknown flag: --{name}; {SEE_HELP}");
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads one-letter flags, of which only the last can have a value: `-v4`, `-v=4`, `-v 4`.
+    /// Parses one-letter flags; only the last can have a value: `-v4`, `-v=4`, `-v 4`.
     fn read_short<'t>(
         &mut self,
         argument: &str,
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
         self.command.get_arguments().find(|arg| is_it(arg))
     }
 
-    /// Adds a flag. The last value of a flag counts, but lists grow.
+    /// Adds a flag. The last value wins, except that lists accumulate.
     fn put(&mut self, arg: &Arg, value: &str) {
         let name = arg.get_long().unwrap_or_default();
         let kind = value_name(arg);

@@ -1,4 +1,4 @@
-//! Flags that say who is let in to the program's own endpoints.
+//! Authentication flags of the program's own endpoints.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) authentication_kubeconfig: OptionalPath,
 
-    /// Don't look up the authentication settings that are missing in the cluster
+    /// Don't look up missing authentication settings in the cluster
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) authentication_skip_lookup: bool,
 
-    /// How long the answer to a token review holds
+    /// How long to cache the results of token reviews
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authentication_token_webhook_cache_ttl: Duration,
 
-    /// Accepted for the sake of existing manifests: a lookup that fails is logged and tried again
-    /// in any case, and until it succeeds client certificates and request headers count for nothing
+    /// Accepted for compatibility: a failed lookup is always logged and retried, and until it
+    /// succeeds client certificates and request headers are ignored
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) authentication_tolerate_lookup_failure: bool,
 
@@ -34,8 +34,8 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) client_ca_file: OptionalPath,
 
-    /// Common names of the client certificates that may name a user in headers; none for every
-    /// certificate of --requestheader-client-ca-file
+    /// Common names of client certificates that may name a user in headers; if empty, every
+    /// certificate signed by --requestheader-client-ca-file
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) requestheader_allowed_names: Strings,
 
@@ -43,7 +43,7 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) requestheader_client_ca_file: OptionalPath,
 
-    /// Prefixes of headers with further attributes of the user
+    /// Prefixes of headers with extra attributes of the user
     #[arg(long, value_name = "strings", default_value = "x-remote-extra-", value_parser = values::strings)]
     pub(crate) requestheader_extra_headers_prefix: Strings,
 
@@ -61,7 +61,7 @@ pub(crate) struct AuthenticationFlags {
 }
 
 impl AuthenticationFlags {
-    /// Checks that no header's name is empty.
+    /// Checks that no header name is empty.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Flags that say what callers of the program's own endpoints may do.
+//! Authorization flags of the program's own endpoints.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::values::{self, OptionalPath, Strings};
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[expect(
     clippy::struct_field_names,
-    reason = "the fields are called as the flags are"
+    reason = "the fields have the names of the flags"
 )]
 #[command(next_help_heading = "Authorization flags")]
 pub(crate) struct AuthorizationFlags {
-    /// Paths that anybody may get; the API server isn't asked. A * at the end stands for anything
+    /// Paths that anyone may read without authorization. A trailing * matches any suffix
     #[arg(
         long,
         value_name = "strings",
@@ -26,11 +26,11 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) authorization_kubeconfig: OptionalPath,
 
-    /// How long the leave to do something holds
+    /// How long to cache allowed requests
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authorization_webhook_cache_authorized_ttl: Duration,
 
-    /// How long a refusal holds
+    /// How long to cache denied requests
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Duration,
 }

@@ -1,4 +1,4 @@
-//! Flags for looking into the process.
+//! Debugging flags.
 
 use clap::ArgAction;
 
@@ -8,12 +8,12 @@ use super::values;
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Debugging flags")]
 pub(crate) struct DebuggingFlags {
-    /// Serve `/debug/flags/v`, which changes how much is logged while the program runs. The other
-    /// pages of Go's profiler, under `/debug/pprof/`, don't exist here
+    /// Serve `/debug/flags/v`, which changes the log verbosity at run time. The other pages of Go's
+    /// profiler, under `/debug/pprof/`, don't exist here
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "true", value_parser = values::boolean)]
     pub(crate) profiling: bool,
 
-    /// Accepted for the sake of existing manifests; this program has no lock profiler
+    /// Accepted for compatibility; this program has no lock profiler
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) contention_profiling: bool,
 }

@@ -1,4 +1,4 @@
-//! Flags that turn behaviour on and off.
+//! Feature gate flags.
 
 use super::values::{self, Strings};
 
@@ -6,17 +6,17 @@ use super::values::{self, Strings};
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct FeatureFlags {
-    /// Optional behaviour to turn on or off, as Name=bool or kube:Name=bool, separated by commas
+    /// Feature gates to turn on or off, as Name=bool or kube:Name=bool, separated by commas
     #[arg(long, value_name = "mapStringBool", default_value = "")]
     pub(crate) feature_gates: String,
 
-    /// The Kubernetes version to behave like, from 1.33 to 1.36: the messages of events, the form of
-    /// new revisions, and the gates that there were. Nothing that runs is restarted by it
+    /// The Kubernetes version to emulate, from 1.33 to 1.36: event messages, the form of new
+    /// revisions, and the feature gates of that version. Changing it restarts no pods
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) emulated_version: Strings,
 
-    /// The oldest Kubernetes version that other components may have, from 1.32 to the emulated one;
-    /// the one before the emulated one if it is not given. Checked, but nothing depends on it
+    /// The oldest Kubernetes version of other components, from 1.32 to the emulated one; by default
+    /// the version before the emulated one. Checked, but otherwise unused
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) min_compatibility_version: Strings,
 }

@@ -1,5 +1,5 @@
-//! Texts for packagers, from the definition of the flags: shell completions, the man page, and the
-//! page of the documentation.
+//! Texts generated from the flag definitions: shell completions, the man page and the documentation
+//! page.
 
 use std::fmt::Write as _;
 
@@ -8,21 +8,21 @@ use clap::ValueEnum as _;
 use clap_complete::Shell;
 
 use super::help::{sections, shown_default};
-use super::{argv, command, elsewhere, values};
+use super::{argv, command, foreign_flags, values};
 use crate::PROGRAM;
 
-/// A text that can be generated.
+/// Kind of generated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// Completions of a shell.
+    /// Shell completions.
     Completion(Shell),
     /// The man page.
     Man,
-    /// The page of the documentation.
+    /// The documentation page.
     Markdown,
 }
 
-/// Reads the name of a text.
+/// Parses the name of a text.
 pub(super) fn text(name: &str) -> Result<Option<Text>, String> {
     match name {
         "" => Ok(None),
@@ -46,7 +46,7 @@ pub(super) fn text(name: &str) -> Result<Option<Text>, String> {
 ///
 /// # Errors
 ///
-/// It can't be put together.
+/// The text can't be generated.
 pub(crate) fn generate(text: Text) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     match text {
@@ -60,7 +60,7 @@ pub(crate) fn generate(text: Text) -> anyhow::Result<String> {
             .context("write the man page")?,
         Text::Markdown => return Ok(markdown()),
     }
-    String::from_utf8(bytes).context("read what was generated")
+    String::from_utf8(bytes).context("read the generated text")
 }
 
 fn markdown() -> String {
@@ -99,17 +99,17 @@ fn markdown() -> String {
     }
     page.push_str(
         "\n## Flags that are refused\n\n\
-         These flags of kube-controller-manager are not there; each is refused with one line that \
-         says why. A `*` stands for anything.\n\n",
+         These flags of kube-controller-manager don't exist here; the program rejects each with one \
+         line that says why. A trailing `*` matches any suffix.\n\n",
     );
-    for (whose, flags) in elsewhere::all() {
+    for (whose, flags) in foreign_flags::all() {
         let flags: Vec<_> = flags.iter().map(|flag| format!("`--{flag}`")).collect();
         let _ = writeln!(page, "- {whose}: {}", flags.join(", "));
     }
     page
 }
 
-/// A text in a cell of a table.
+/// Escapes a text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
         .replace('<', "&lt;")
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_names_every_flag() {
+    fn every_text_lists_every_flag() {
         let shells = Shell::value_variants().iter().copied();
         let texts = shells
             .map(Text::Completion)
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_asked_for_by_name() {
+    fn texts_are_selected_by_name() {
         assert_eq!(text(""), Ok(None));
         assert_eq!(text("man"), Ok(Some(Text::Man)));
         assert_eq!(

@@ -1,11 +1,11 @@
-//! Flags that print something instead of running.
+//! Flags that print something instead of running the controller.
 
 use clap::ArgAction;
 
 use super::generate::{self, Text};
 use super::values;
 
-/// A text to generate. An alias, so that clap takes an empty value for none.
+/// Kind of text to generate. An alias, so that clap accepts an empty value as `None`.
 pub(super) type OptionalText = Option<Text>;
 
 /// Upstream: `globalflag.AddGlobalFlags`.

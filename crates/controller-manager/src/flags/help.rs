@@ -1,4 +1,4 @@
-//! The flags as text, by the sections of kube-controller-manager.
+//! The help text, by the sections of kube-controller-manager.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use clap::{Arg, Command};
 use super::{argv, command, values};
 use crate::PROGRAM;
 
-/// The longest line, in characters.
+/// Maximum line length, in characters.
 const WIDTH: usize = 90;
-/// How far texts stand in.
+/// Indentation of the flag descriptions.
 const INDENT: &str = "                ";
 
-/// What `--help` prints.
+/// Text that `--help` prints.
 pub(crate) fn help() -> String {
     let command = command();
     let about = command.get_about().map(ToString::to_string);
@@ -46,7 +46,7 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// The sections in their order, each with its flags by name.
+/// Help sections in order, with their flags sorted by name.
 pub(super) fn sections(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut sections: Vec<(String, Vec<&Arg>)> = Vec::new();
     for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
@@ -62,7 +62,7 @@ pub(super) fn sections(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     sections
 }
 
-/// The default, if it says anything.
+/// Default value of a flag, unless it is empty.
 pub(super) fn shown_default(flag: &Arg) -> Option<String> {
     let default = flag.get_default_values().first()?.to_str()?;
     let silent = default.is_empty()
@@ -71,7 +71,7 @@ pub(super) fn shown_default(flag: &Arg) -> Option<String> {
     (!silent).then(|| default.to_owned())
 }
 
-/// Breaks a text into lines of at most so many characters, where its words allow.
+/// Wraps a text at word boundaries into lines of at most `width` characters.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

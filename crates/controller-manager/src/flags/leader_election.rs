@@ -1,4 +1,4 @@
-//! Flags of leader election.
+//! Leader election flags.
 
 use std::time::Duration;
 
@@ -12,17 +12,16 @@ use super::values;
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[expect(
     clippy::struct_field_names,
-    reason = "the fields are called as the flags are"
+    reason = "the fields have the names of the flags"
 )]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct LeaderElectionFlags {
-    /// Run only while holding a lease. Without it, see to it that no other StatefulSet controller
+    /// Run only while holding a lease. Without it, make sure that no other StatefulSet controller
     /// runs
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "true", value_parser = values::boolean)]
     pub(crate) leader_elect: bool,
 
-    /// How long a lease lasts: so long after the last renewal that they saw, others wait before
-    /// they take it over
+    /// How long candidates wait after the last observed renewal before they take over the lease
     #[arg(long, value_name = "duration", default_value = "15s", value_parser = values::duration)]
     pub(crate) leader_elect_lease_duration: Duration,
 
@@ -31,11 +30,11 @@ pub(crate) struct LeaderElectionFlags {
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
 
-    /// How long to wait between two tries to get or to renew the lease
+    /// How long to wait between attempts to acquire or renew the lease
     #[arg(long, value_name = "duration", default_value = "2s", value_parser = values::duration)]
     pub(crate) leader_elect_retry_period: Duration,
 
-    /// What kind of object is the lock: leases, nothing else
+    /// Type of the lock object; only leases is supported
     #[arg(long, value_name = "string", default_value = "leases")]
     pub(crate) leader_elect_resource_lock: String,
 
@@ -49,11 +48,11 @@ pub(crate) struct LeaderElectionFlags {
 }
 
 impl LeaderElectionFlags {
-    /// Checks the durations against each other. Without leader election nothing is checked.
+    /// Validates the durations against each other. Checks nothing without leader election.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, in the words of the reference.
+    /// The first violated rule, in the words of the reference.
     ///
     /// Upstream: `NewLeaderElector`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
@@ -77,7 +76,7 @@ impl LeaderElectionFlags {
         Ok(())
     }
 
-    /// The times of the election.
+    /// Durations of the election.
     pub(crate) fn config(&self) -> LeaderElectionConfig {
         LeaderElectionConfig {
             lease_duration: self.leader_elect_lease_duration,

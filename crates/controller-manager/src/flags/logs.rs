@@ -1,4 +1,4 @@
-//! Flags of the log.
+//! Logging flags.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::logging::Format;
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Logs flags")]
 pub(crate) struct LogsFlags {
-    /// How much is logged: 0 to 3 steps, 4 decisions, 5 and more everything
+    /// Log verbosity: 0 to 3 logs steps, 4 decisions, 5 and more everything
     #[arg(short = 'v', long = "v", value_name = "int", default_value = "0", value_parser = values::int)]
     pub(crate) verbosity: i32,
 
-    /// How it is logged: text or json
+    /// Log format: text or json
     #[arg(long, value_name = "string", default_value = "text", value_parser = format)]
     pub(crate) logging_format: Format,
 
-    /// Accepted for the sake of existing manifests; every line is written at once
+    /// Accepted for compatibility; every line is written immediately
     #[arg(long, value_name = "duration", default_value = "5s", value_parser = values::duration)]
     pub(crate) log_flush_frequency: Duration,
 }

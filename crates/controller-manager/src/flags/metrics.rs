@@ -1,4 +1,4 @@
-//! Flags of what `/metrics` shows.
+//! Metrics flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,37 +7,37 @@ use clap::ArgAction;
 
 use super::values::{self, Strings};
 
-/// The version before the one that this program follows, whose hidden metrics may be shown.
+/// The previous minor version, whose hidden metrics may be shown.
 const PREVIOUS_VERSION: &str = "1.35";
 
-/// What one `--allow-metric-labels` says: metric and label with the values allowed.
+/// Parsed `--allow-metric-labels`: metric and label with their allowed values.
 pub(crate) type LabelAllowList = Vec<(String, String)>;
 
 /// Upstream: `metrics.Options`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Metrics flags")]
 pub(crate) struct MetricsFlags {
-    /// Values that a label may have, all others become "unexpected": metric,label=value,value; may
-    /// be given several times
+    /// Allowed values of a label, all others become "unexpected": metric,label=value,value; may be
+    /// repeated
     #[arg(long, value_name = "stringToString", action = ArgAction::Append, value_parser = label_allow_list)]
     pub(crate) allow_metric_labels: Vec<LabelAllowList>,
 
-    /// Metrics that are not shown, by their full names
+    /// Metrics to hide, by their full names
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) disabled_metrics: Strings,
 
-    /// The previous minor version, to show the metrics that were hidden since. There are none
-    /// between these versions
+    /// The previous minor version, to show the metrics hidden since. There are none between these
+    /// versions
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) show_hidden_metrics_for_version: String,
 }
 
 impl MetricsFlags {
-    /// Checks the names.
+    /// Validates the names.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, in the words of the reference.
+    /// The first violated rule, in the words of the reference.
     ///
     /// Upstream: `metrics.Options.Validate`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
@@ -61,7 +61,7 @@ impl MetricsFlags {
         Ok(())
     }
 
-    /// The values that a label may have, by metric and label.
+    /// Allowed label values, by metric and label.
     pub(crate) fn allowed_values(&self) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
         let pairs = self.allow_metric_labels.iter().flatten();
         pairs
@@ -70,15 +70,16 @@ impl MetricsFlags {
     }
 }
 
-/// Whether a text can be the name of a metric or of a label.
+/// Whether a text is a valid name of a metric or of a label.
 fn is_name(text: &str, with_colons: bool) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || (with_colons && c == ':');
     text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-/// Reads pairs of a key and a value, which both may have commas: a single pair as it is, several of
-/// them as comma-separated values in double quotes.
+/// Parses key-value pairs, both of which may contain commas: a single pair as it is, several as
+/// comma-separated values in double quotes.
 ///
+/// Upstream: `stringToStringValue.Set`.
 /// Upstream: `stringToStringValue.Set`.
 fn label_allow_list(text: &str) -> Result<LabelAllowList, String> {
     let fields = match text.matches('=').count() {
@@ -95,7 +96,7 @@ fn label_allow_list(text: &str) -> Result<LabelAllowList, String> {
         .collect()
 }
 
-/// Splits at commas outside of double quotes, which fall away.
+/// Splits at commas outside of double quotes, and removes the quotes.
 fn quoted_fields(text: &str) -> Vec<String> {
     let mut fields = Vec::new();
     let mut field = String::new();

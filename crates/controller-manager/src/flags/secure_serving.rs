@@ -1,4 +1,4 @@
-//! Flags of the program's own endpoints.
+//! Serving flags of the program's own endpoints.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
 
 use super::values::{self, OptionalPath};
 
-/// Cipher suites in order of preference; none for the default ones.
+/// Cipher suites in order of preference; empty for the defaults.
 pub(crate) type CipherSuites = Vec<CipherSuite>;
-/// Key exchanges in order of preference; none for the default ones.
+/// Key exchanges in order of preference; empty for the defaults.
 pub(crate) type NamedGroups = Vec<NamedGroup>;
 
-/// A certificate for some names only.
+/// A certificate for specific host names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SniCertKey {
-    /// File with the certificate and its chain.
+    /// Path of the certificate chain.
     pub(crate) certificate: PathBuf,
-    /// File with the private key.
+    /// Path of the private key.
     pub(crate) key: PathBuf,
-    /// Names that it is for, maybe with a wildcard in front; none for those in the certificate.
+    /// Host names, optionally with a leading wildcard; empty for the names in the certificate.
     pub(crate) names: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct SniCertKey {
 #[expect(clippy::doc_markdown, reason = "the text is that of the help")]
 #[command(next_help_heading = "Secure serving flags")]
 pub(crate) struct SecureServingFlags {
-    /// Address to listen on; 0.0.0.0, :: or nothing for all interfaces
+    /// Address to listen on; 0.0.0.0, :: or an empty value for all interfaces
     #[arg(long, value_name = "ip", default_value = "0.0.0.0", value_parser = values::ip)]
     pub(crate) bind_address: IpAddr,
 
@@ -39,12 +39,12 @@ pub(crate) struct SecureServingFlags {
     #[arg(long, value_name = "int", default_value = "10257", value_parser = values::int)]
     pub(crate) secure_port: i32,
 
-    /// Folder of the certificate kube-controller-manager.crt and its key, which are made if they
-    /// don't exist. Without it a certificate is made in memory. --tls-cert-file wins over it
+    /// Folder of the certificate kube-controller-manager.crt and its key, which are created if
+    /// missing. Without it a certificate is created in memory. --tls-cert-file overrides it
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) cert_dir: OptionalPath,
 
-    /// File with the certificate and its chain; read again when it changes
+    /// File with the certificate chain; reloaded when it changes
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) tls_cert_file: OptionalPath,
 
@@ -52,16 +52,16 @@ pub(crate) struct SecureServingFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) tls_private_key_file: OptionalPath,
 
-    /// Certificate and key for some names, as cert,key or cert,key:name,*.name; may be given
-    /// several times
+    /// Certificate and key for specific host names, as cert,key or cert,key:name,*.name; may be
+    /// repeated
     #[arg(long, value_name = "namedCertKey", action = ArgAction::Append, value_parser = sni_cert_key)]
     pub(crate) tls_sni_cert_key: Vec<SniCertKey>,
 
-    /// Oldest version of TLS: VersionTLS12 or VersionTLS13
+    /// Minimum TLS version: VersionTLS12 or VersionTLS13
     #[arg(long, value_name = "string", default_value = "VersionTLS12", value_parser = tls_version)]
     pub(crate) tls_min_version: ProtocolVersion,
 
-    /// Cipher suites in order of preference, none for all:
+    /// Cipher suites in order of preference, empty for all:
     /// TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256,
     /// TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
     /// TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -69,8 +69,8 @@ pub(crate) struct SecureServingFlags {
     #[arg(long, value_name = "strings", default_value = "", value_parser = cipher_suites)]
     pub(crate) tls_cipher_suites: CipherSuites,
 
-    /// Key exchanges in order of preference, by number, none for all: 23 (P-256), 24 (P-384),
-    /// 29 (X25519)
+    /// Key exchanges in order of preference, by number, empty for all: 23 (P-256), 24 (P-384), 29
+    /// (X25519)
     #[arg(long, value_name = "strings", default_value = "", value_parser = curve_preferences)]
     pub(crate) tls_curve_preferences: NamedGroups,
 
@@ -78,12 +78,12 @@ pub(crate) struct SecureServingFlags {
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) disable_http2_serving: bool,
 
-    /// Most requests at once in an HTTP/2 connection; 0 for the server's own limit
+    /// Maximum concurrent requests per HTTP/2 connection; 0 for the server's default
     #[arg(long, value_name = "int", default_value = "0", value_parser = values::unsigned)]
     pub(crate) http2_max_streams_per_connection: u32,
 
-    /// Accepted for the sake of existing manifests; the port is always bound with SO_REUSEADDR, and
-    /// so need not wait for sockets of an earlier process
+    /// Accepted for compatibility; the port is always bound with SO_REUSEADDR, so it doesn't wait
+    /// for lingering sockets of an earlier process
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) permit_address_sharing: bool,
 
@@ -93,11 +93,11 @@ pub(crate) struct SecureServingFlags {
 }
 
 impl SecureServingFlags {
-    /// Checks the port, and that a certificate comes with its key.
+    /// Validates the port, and that certificate and key are given together.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken.
+    /// The first violated rule.
     ///
     /// Upstream: `SecureServingOptions.Validate`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
@@ -114,7 +114,7 @@ impl SecureServingFlags {
         Ok(())
     }
 
-    /// The port, if there is to be one.
+    /// The port; `None` if the flag is 0.
     pub(crate) fn port(&self) -> Option<u16> {
         u16::try_from(self.secure_port)
             .ok()
@@ -162,7 +162,7 @@ fn cipher_suites(text: &str) -> Result<CipherSuites, String> {
         .collect()
 }
 
-/// The suites by the names that Go gives them, two of them an older and a newer one.
+/// Cipher suites by Go's names; two have an older and a newer name.
 fn cipher_suite(name: &str) -> Option<CipherSuite> {
     let suite = match name {
         "TLS_AES_128_GCM_SHA256" => CipherSuite::TLS13_AES_128_GCM_SHA256,

@@ -1,14 +1,14 @@
-//! The flags as `/flagz` shows them.
+//! Flag values for `/flagz`.
 
 use super::{argv, command};
 
-/// Kinds whose values Go shows in brackets.
+/// Types whose values Go prints in brackets.
 const BRACKETED: [&str; 2] = ["strings", "namedCertKey"];
-/// These are questions, not settings.
+/// Flags that print something; they are not settings.
 const QUESTIONS: [&str; 3] = ["generate", "help", "version"];
 
-/// Name and value of every flag that an argument vector sets, and the defaults of the others, by
-/// name.
+/// Name and value of every flag, sorted by name: values set by the argument vector, defaults for
+/// the others.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_has_its_value_or_its_default() {
+    fn flagz_shows_values_and_defaults() {
         let arguments = [
             "--leader_elect=false",
             "-v=4",

@@ -1,4 +1,4 @@
-//! Argument vectors and what they mean.
+//! Tests of argument parsing.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn flags(arguments: &[&str]) -> Flags {
     }
 }
 
-/// The defaults, changed.
+/// The defaults with a change.
 fn defaults_with(change: impl FnOnce(&mut Flags)) -> Flags {
     let mut flags = flags(&[]);
     change(&mut flags);
@@ -33,12 +33,12 @@ fn texts(list: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_definition_of_the_flags_is_sound() {
+fn flag_definitions_are_valid() {
     command().debug_assert();
 }
 
 #[test]
-fn without_arguments_everything_has_the_default_of_the_reference() {
+fn defaults_match_the_reference() {
     let expected = Flags {
         debugging: debugging::DebuggingFlags {
             profiling: true,
@@ -46,7 +46,7 @@ fn without_arguments_everything_has_the_default_of_the_reference() {
         },
         generic: generic::GenericFlags {
             min_resync_period: Duration::from_secs(43_200),
-            // The one default that differs.
+            // The only default that differs.
             kube_api_content_type: "application/json".to_owned(),
             kube_api_qps: 20.0,
             kube_api_burst: 30,
@@ -130,7 +130,7 @@ fn without_arguments_everything_has_the_default_of_the_reference() {
 }
 
 #[test]
-fn a_value_follows_after_an_equals_sign_or_in_the_next_argument() {
+fn values_follow_an_equals_sign_or_a_space() {
     for arguments in [
         ["--kubeconfig=a=b", "--kube-api-burst=7", "--v=5"].as_slice(),
         &["--kubeconfig", "a=b", "--kube-api-burst", "7", "--v", "5"],
@@ -154,7 +154,7 @@ fn a_value_follows_after_an_equals_sign_or_in_the_next_argument() {
 }
 
 #[test]
-fn a_value_may_look_like_a_flag() {
+fn values_may_look_like_flags() {
     let expected = defaults_with(|flags| {
         flags.misc.master = "--kube_config=x".to_owned();
         flags.generic.kube_api_qps = -1.0;
@@ -164,7 +164,7 @@ fn a_value_may_look_like_a_flag() {
 }
 
 #[test]
-fn a_switch_has_its_value_only_after_an_equals_sign() {
+fn booleans_take_values_only_after_an_equals_sign() {
     let leader_elect = |argument| flags(&[argument]).leader_election.leader_elect;
     assert!(leader_elect("--leader-elect"));
     assert!(leader_elect("--leader-elect=T"));
@@ -180,7 +180,7 @@ fn a_switch_has_its_value_only_after_an_equals_sign() {
 }
 
 #[test]
-fn all_kinds_of_values_are_read() {
+fn every_type_of_value_parses() {
     let flags = flags(&[
         "--master=https://host:6443",
         "--concurrent-statefulset-syncs=9",
@@ -248,7 +248,7 @@ fn all_kinds_of_values_are_read() {
 }
 
 #[test]
-fn help_version_and_generated_texts_are_asked_for() {
+fn help_version_and_generate_parse() {
     assert_eq!(
         parsed(&["--generate=man"]).unwrap(),
         Invocation::Generate(Text::Man)
@@ -268,7 +268,7 @@ fn help_version_and_generated_texts_are_asked_for() {
 }
 
 #[test]
-fn the_help_names_each_flag_once_in_its_section() {
+fn help_lists_each_flag_once_in_its_section() {
     let help = help();
     let command = command();
     for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
@@ -292,7 +292,7 @@ fn the_help_names_each_flag_once_in_its_section() {
 }
 
 #[test]
-fn the_help_has_the_sections_of_the_reference() {
+fn help_sections_match_the_reference() {
     let help = help();
     let sections: Vec<_> = help
         .lines()
@@ -312,7 +312,7 @@ fn the_help_has_the_sections_of_the_reference() {
     ];
     assert_eq!(sections, expected);
     let flag = "\n      --concurrent-statefulset-syncs int\n                \
-                How many StatefulSets are synced at once. (default 5)\n";
+                Number of StatefulSets to sync in parallel. (default 5)\n";
     assert!(help.contains(flag), "{help}");
     assert!(help.contains("\n  -v, --v int\n"), "{help}");
     let gate = "\n                \
@@ -323,7 +323,7 @@ fn the_help_has_the_sections_of_the_reference() {
 }
 
 #[test]
-fn each_mistake_is_told_in_one_line() {
+fn each_mistake_is_reported_in_one_line() {
     for (arguments, expected) in [
         (["--nope"].as_slice(), "unknown flag: --nope; see --help"),
         (&["--nope=1"], "unknown flag: --nope; see --help"),
@@ -424,7 +424,7 @@ fn each_mistake_is_told_in_one_line() {
 }
 
 #[test]
-fn each_flag_of_a_stock_manifest_is_taken_or_refused_with_a_reason() {
+fn stock_manifest_flags_are_accepted_or_explained() {
     for (argument, taken) in [
         ("--allocate-node-cidrs=true", false),
         ("--authentication-kubeconfig=/etc/kubernetes/c.conf", true),

@@ -1,4 +1,4 @@
-//! How the values of flags are read. Whatever is refused comes back as what must be.
+//! Parsers of flag values. Their errors state the requirement, such as "must be a number".
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use crate::go_duration;
 
-/// The kind of a switch.
+/// Type name of boolean flags.
 pub(super) const BOOL: &str = "bool";
-/// Kinds of lists that grow by another comma and what follows.
+/// Types whose repeated values are joined by commas.
 pub(super) const JOINED: [&str; 2] = ["strings", "mapStringBool"];
-/// Kinds of which every value is kept.
+/// Types that keep every repeated value.
 pub(super) const REPEATED: [&str; 2] = ["namedCertKey", "stringToString"];
 
-/// A path, or none if the flag is empty. An alias, so that clap doesn't take an empty value for a
-/// flag that wasn't given.
+/// An optional path; an empty value is `None`. An alias, so that clap can tell an empty value from
+/// a missing flag.
 pub(crate) type OptionalPath = Option<PathBuf>;
-/// A list given in one value. An alias, so that clap doesn't take it for a value of each flag.
+/// A comma-separated list. An alias, so that clap doesn't take it for a repeated flag.
 pub(crate) type Strings = Vec<String>;
 
-/// Reads the spellings of a boolean that Go's flags accept.
+/// Parses the spellings of a boolean that Go's flags accept.
 pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -29,28 +29,28 @@ pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// Reads a number of 32 bits.
+/// Parses a 32-bit integer.
 pub(super) fn int(text: &str) -> Result<i32, &'static str> {
     parse(text, "must be a whole number of 32 bits")
 }
 
-/// Reads a number of 32 bits that is not negative.
+/// Parses an unsigned 32-bit integer.
 pub(super) fn unsigned(text: &str) -> Result<u32, &'static str> {
     parse(text, "must be a whole number of 32 bits, 0 or greater")
 }
 
-/// Reads a finite number.
+/// Parses a finite number.
 pub(super) fn float(text: &str) -> Result<f64, &'static str> {
     let must = "must be a number";
     parse(text, must).and_then(|it: f64| if it.is_finite() { Ok(it) } else { Err(must) })
 }
 
-/// Reads a duration that is not negative.
+/// Parses a non-negative duration.
 pub(super) fn duration(text: &str) -> Result<Duration, &'static str> {
     go_duration::parse(text).ok_or("must be a duration of 0s or more, such as 12h or 1h30m")
 }
 
-/// Reads an address; nothing stands for all interfaces.
+/// Parses an IP address; an empty value is all interfaces.
 pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
     if text.is_empty() {
         return Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -59,10 +59,10 @@ pub(super) fn ip(text: &str) -> Result<IpAddr, String> {
         .map_err(|_| format!("failed to parse IP: {text:?}"))
 }
 
-/// Reads a path.
+/// Parses a path.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "it stands among readers that can fail"
+    reason = "value parsers share one signature"
 )]
 pub(super) fn path(text: &str) -> Result<OptionalPath, &'static str> {
     Ok(Some(text)
@@ -70,16 +70,16 @@ pub(super) fn path(text: &str) -> Result<OptionalPath, &'static str> {
         .map(PathBuf::from))
 }
 
-/// Reads a list; nothing is the empty one.
+/// Parses a list; an empty value is the empty list.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "it stands among readers that can fail"
+    reason = "value parsers share one signature"
 )]
 pub(super) fn strings(text: &str) -> Result<Strings, &'static str> {
     Ok(split(text).map(str::to_owned).collect())
 }
 
-/// The entries of a list.
+/// Entries of a list.
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').skip(usize::from(text.is_empty()))
 }

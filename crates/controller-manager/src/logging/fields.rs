@@ -1,27 +1,27 @@
-//! The fields of a log line.
+//! Fields of a log line.
 
 use std::fmt;
 
 use tracing::field::{Field, Visit};
 
-/// What a line says beside its message, in order.
+/// Message and key-value pairs of a line, in order.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Fields {
     pub(super) message: String,
     pub(super) pairs: Vec<(&'static str, Value)>,
 }
 
-/// A value as it was given.
+/// Value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
-    /// To be quoted.
+    /// Text, printed in quotes.
     Text(String),
-    /// A number or a truth value.
+    /// A number or a boolean, printed bare.
     Plain(String),
 }
 
 impl Fields {
-    /// Puts these after the present ones, in whose place they come where they have the same name.
+    /// Appends fields; a repeated name replaces the earlier value.
     pub(super) fn extend(&mut self, later: Self) {
         let names: Vec<_> = later.pairs.iter().map(|(name, _)| *name).collect();
         self.pairs.retain(|(name, _)| !names.contains(name));
@@ -32,7 +32,7 @@ impl Fields {
     fn push(&mut self, field: &Field, value: Value) {
         match (field.name(), value) {
             ("message", Value::Text(text) | Value::Plain(text)) => self.message = text,
-            // As upstream names it, which has it before all others.
+            // Upstream calls it `err` and prints it first.
             ("error", value) => self.pairs.insert(0, ("err", value)),
             (name, value) => self.pairs.push((name, value)),
         }

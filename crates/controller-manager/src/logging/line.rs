@@ -1,4 +1,4 @@
-//! A log line in the two formats of kube-controller-manager.
+//! Log lines in the two formats of kube-controller-manager.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use tracing::{Level, Metadata};
 use super::Format;
 use super::fields::{Fields, Value};
 
-/// What makes up a line.
+/// Content of a line.
 pub(super) struct Line<'a> {
     pub(super) time: Timestamp,
     pub(super) process: u32,
@@ -24,8 +24,8 @@ impl Line<'_> {
         }
     }
 
-    /// As klog writes it: `I0102 15:04:05.000000       1 file.rs:12] "message" key="value"`, the
-    /// time in UTC.
+    /// The klog format, with UTC time: `I0102 15:04:05.000000       1 file.rs:12] "message"
+    /// key="value"`.
     fn text(&self) -> String {
         let severity = match *self.metadata.level() {
             Level::ERROR => 'E',
@@ -42,7 +42,7 @@ impl Line<'_> {
             self.process
         );
         for (name, value) in &self.fields.pairs {
-            // Writing to a string doesn't fail.
+            // Writing to a string can't fail.
             let _ = match value {
                 Value::Text(value) => write!(text, " {name}={}", quoted(value)),
                 Value::Plain(value) => write!(text, " {name}={value}"),
@@ -52,8 +52,8 @@ impl Line<'_> {
         text
     }
 
-    /// As component-base writes it: an object with the time in milliseconds, the place, the
-    /// message, the verbosity unless it is an error, and the fields.
+    /// The component-base format: an object with the time in milliseconds, the caller, the message,
+    /// the verbosity unless it is an error, and the fields.
     fn json(&self) -> String {
         let nanoseconds = self.time.as_nanosecond();
         let (milliseconds, rest) = (nanoseconds / 1_000_000, nanoseconds % 1_000_000);
@@ -80,7 +80,7 @@ impl Line<'_> {
         json
     }
 
-    /// Folder, file and line, without the folder that every crate has.
+    /// Folder, file and line, without `src`.
     fn caller(&self) -> String {
         let path = self.metadata.file().unwrap_or("?");
         let mut parts: Vec<_> = path.split('/').filter(|part| *part != "src").collect();
@@ -89,7 +89,7 @@ impl Line<'_> {
     }
 }
 
-/// A text in quotes and on one line, as JSON has it.
+/// A text quoted like a JSON string, on one line.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Writes a line for each event, with the fields of the spans that it is in.
+//! Tracing layer that writes a line per event, with the fields of its spans.
 
 use std::io::Write as _;
 
@@ -13,7 +13,7 @@ use super::Format;
 use super::fields::Fields;
 use super::line::Line;
 
-/// Renders lines and hands them over whole.
+/// Renders lines and writes each as a whole.
 pub(super) struct Lines {
     format: Format,
     write: Box<dyn Fn(&str) + Send + Sync>,
@@ -29,7 +29,7 @@ impl Lines {
 
     pub(super) fn to_stderr(format: Format) -> Self {
         Self::to(format, |line| {
-            // With stderr closed there is nobody left to tell.
+            // With stderr closed, the line is lost.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         })
     }

@@ -1,13 +1,12 @@
-//! The families `kubernetes_build_info` and `kubernetes_feature_enabled`, which never change while
-//! the program runs.
+//! The constant families `kubernetes_build_info` and `kubernetes_feature_enabled`.
 
 use prometheus::{Error, IntGaugeVec, Opts, Registry};
 
-/// A gate, its stage as the label says it (`ALPHA`, `BETA`, empty once it is generally available),
+/// A feature gate: name, stage as in the label (`ALPHA`, `BETA`, empty once generally available),
 /// and whether it is on.
 pub(crate) type Feature = (&'static str, &'static str, bool);
 
-/// The release of Kubernetes whose behaviour the program has.
+/// Kubernetes release that the program reproduces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
     pub(crate) major: u32,
@@ -15,8 +14,8 @@ pub(crate) struct Release {
     pub(crate) patch: u32,
 }
 
-/// Tells the release. Tools compare `git_version` with that of the other components, so it is
-/// Kubernetes', with the program's own version as its build metadata.
+/// Registers the release. Tools compare `git_version` with that of other components, so it is the
+/// version of Kubernetes, with the program's own version as build metadata.
 ///
 /// Upstream: `component-base/metrics/prometheus/version`.
 pub(super) fn register_build_info(registry: &Registry, release: Release) -> Result<(), Error> {
@@ -51,7 +50,7 @@ pub(super) fn register_build_info(registry: &Registry, release: Release) -> Resu
     registry.register(Box::new(info))
 }
 
-/// Tells which gates are on.
+/// Registers the feature gates and their state.
 ///
 /// Upstream: `component-base/metrics/prometheus/feature`.
 pub(super) fn register_features(registry: &Registry, features: &[Feature]) -> Result<(), Error> {
@@ -66,7 +65,7 @@ pub(super) fn register_features(registry: &Registry, features: &[Feature]) -> Re
     registry.register(Box::new(enabled))
 }
 
-/// The architecture as Go names it.
+/// Architecture by Go's name.
 fn go_arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

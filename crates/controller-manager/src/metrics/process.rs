@@ -1,4 +1,5 @@
-//! The families `process_*`, read from Linux' `/proc` at each scrape. Elsewhere there are none.
+//! The `process_*` families, read from Linux' `/proc` at each scrape. On other systems they are
+//! absent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,10 @@ use std::path::{Path, PathBuf};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
 
-/// How many ticks of `/proc/self/stat` make a second: fixed in Linux' interface, whatever the
-/// kernel's own clock.
+/// Ticks per second in `/proc/self/stat`: fixed by Linux' interface, independent of the kernel's
+/// clock.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// What Go shows where there is no limit: the largest unsigned integer, as a float.
+/// Go's value for "no limit": the largest unsigned integer, as a float.
 const UNLIMITED: f64 = 18_446_744_073_709_552_000.0;
 
 /// Name, help, type and value of each family.
@@ -77,11 +78,11 @@ const FAMILIES: [Family; 9] = [
     ),
 ];
 
-/// Reads what the kernel knows of this process.
+/// Reads the kernel's statistics of this process.
 ///
 /// Upstream: `collectors.NewProcessCollector`.
 pub(super) struct ProcessCollector {
-    /// `/proc`, or what stands for it in a test.
+    /// `/proc`, or its substitute in a test.
     proc: PathBuf,
     descriptions: Vec<Desc>,
 }
@@ -131,7 +132,7 @@ fn metric(kind: MetricType, value: f64) -> Metric {
     metric
 }
 
-/// What was found; none where the system doesn't tell.
+/// Values read; `None` where the system doesn't provide one.
 #[derive(Debug, Default, PartialEq)]
 struct Reading {
     cpu_seconds: Option<f64>,
@@ -150,7 +151,7 @@ impl Reading {
         let read = |name: &str| fs::read_to_string(proc.join(name)).unwrap_or_default();
         let (stat, status) = (read("self/stat"), read("self/status"));
         let (limits, netstat) = (read("self/limits"), read("self/net/netstat"));
-        // The name of the program stands in brackets and may hold anything.
+        // The program's name is in parentheses and may contain anything.
         let stat: Vec<&str> = stat
             .rsplit_once(')')
             .map_or("", |(_, rest)| rest)
@@ -173,7 +174,7 @@ impl Reading {
     }
 }
 
-/// The number that follows a line's beginning.
+/// Number that follows a prefix of a line.
 fn word_after(text: &str, beginning: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(beginning))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
@@ -183,7 +184,7 @@ fn kilobytes(text: &str, beginning: &str) -> Option<f64> {
     Some(word_after(text, beginning)? * 1024.0)
 }
 
-/// The soft limit that stands behind its name.
+/// Soft limit of a name.
 fn limit(text: &str, beginning: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(beginning))?;
     match rest.split_ascii_whitespace().next()? {
@@ -192,7 +193,7 @@ fn limit(text: &str, beginning: &str) -> Option<f64> {
     }
 }
 
-/// The number under a name, in a table of two lines that begin alike.
+/// Number below a column name, in a two-line table whose lines share a prefix.
 fn column(text: &str, beginning: &str, name: &str) -> Option<f64> {
     let mut rows = text.lines().filter(|line| line.starts_with(beginning));
     let (names, values) = (rows.next()?, rows.next()?);
@@ -208,7 +209,7 @@ fn column(text: &str, beginning: &str, name: &str) -> Option<f64> {
 )]
 fn count_entries(folder: &Path) -> Option<f64> {
     let count = fs::read_dir(folder).ok()?.count();
-    // The folder itself was open meanwhile.
+    // Listing the folder opens one more descriptor.
     Some(count.saturating_sub(1) as f64)
 }
 
@@ -216,7 +217,7 @@ fn count_entries(folder: &Path) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A folder that looks like `/proc`, of a process whose name is made to confuse.
+    /// A folder that imitates `/proc`, for a process with a confusing name.
     fn proc() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join("self");
@@ -245,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_knows_is_read() {
+    fn statistics_are_read_from_proc() {
         let expected = Reading {
-            // Fields 14 and 15 of 100 ticks each.
+            // Fields 14 and 15, of 100 ticks each.
             cpu_seconds: Some(14.0 + 15.0),
             open_fds: Some(4.0),
             max_fds: Some(1024.0),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_gauges_have_the_values_that_were_read() {
+    fn families_show_the_read_values() {
         let proc = proc();
         let found = ProcessCollector::new(proc.path()).unwrap().collect();
         let values = found.iter().map(|family| {
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_tell_is_left_out() {
+    fn missing_statistics_are_omitted() {
         let nothing = tempfile::tempdir().unwrap();
         assert_eq!(Reading::of(nothing.path()), Reading::default());
         let collector = ProcessCollector::new(nothing.path()).unwrap();
@@ -296,7 +297,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_has_all_of_them() {
+    fn own_process_has_every_family() {
         let collector = ProcessCollector::new(Path::new("/proc")).unwrap();
         let found = collector.collect();
         let names: Vec<&str> = found.iter().map(MetricFamily::name).collect();

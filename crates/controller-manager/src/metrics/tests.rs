@@ -1,4 +1,4 @@
-//! Tests of what is shown.
+//! Tests of the metrics page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ const RELEASE: Release = Release {
 };
 const FEATURES: [Feature; 2] = [("A", "ALPHA", false), ("B", "BETA", true)];
 
-/// Everything, with something counted in every family.
+/// Metrics with a count in every family.
 fn counted(release: Release) -> Metrics {
     let metrics = Metrics::new(release, &FEATURES, View::default()).unwrap();
     let client = metrics.client(&Uri::from_static("https://me@127.0.0.1:6443/a"));
@@ -49,7 +49,7 @@ fn counted(release: Release) -> Metrics {
 }
 
 #[test]
-fn the_page_of_metrics_lists_what_is_shown() {
+fn documentation_lists_every_metric() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let page = fs::read_to_string(&path).unwrap();
     let kinds = ["| counter |", "| gauge |", "| histogram |"];
@@ -87,7 +87,7 @@ fn the_page_of_metrics_lists_what_is_shown() {
     assert!(gone.is_empty(), "in {} alone:\n{gone:#?}", path.display());
 }
 
-/// The words of a text that begin as the names of families do.
+/// Words of a text that look like metric names.
 fn names(text: &str) -> BTreeSet<&str> {
     let prefixes = [
         "informer_",
@@ -104,7 +104,7 @@ fn names(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn alerts_and_dashboard_name_what_is_shown() {
+fn alerts_and_dashboard_use_existing_metrics() {
     let text = counted(RELEASE).gather();
     let shown: BTreeSet<&str> = text
         .lines()
@@ -122,14 +122,14 @@ fn alerts_and_dashboard_name_what_is_shown() {
 }
 
 #[test]
-fn requests_name_the_host_as_go_does() {
+fn request_metrics_name_the_host_like_go() {
     let text = counted(RELEASE).gather();
     let line = "rest_client_requests_total{code=\"200\",host=\"127.0.0.1:6443\",method=\"GET\"} 1";
     assert!(text.lines().any(|found| found == line), "{text}");
 }
 
 #[test]
-fn skipped_syncs_are_shown_as_of_1_37() {
+fn skipped_syncs_are_shown_from_1_37() {
     for (minor, shown) in [(36, false), (37, true)] {
         let text = counted(Release { minor, ..RELEASE }).gather();
         assert_eq!(text.contains("stale_sync_skips_total"), shown);
@@ -137,7 +137,7 @@ fn skipped_syncs_are_shown_as_of_1_37() {
 }
 
 #[test]
-fn the_program_tells_its_release_and_its_gates() {
+fn release_and_gates_are_shown() {
     let text = counted(RELEASE).gather();
     let samples: BTreeMap<&str, &str> = text
         .lines()
@@ -167,7 +167,7 @@ fn the_program_tells_its_release_and_its_gates() {
 }
 
 #[test]
-fn what_is_disabled_is_not_shown() {
+fn disabled_metrics_are_hidden() {
     let view = View {
         disabled: ["workqueue_depth".to_owned()].into(),
         ..View::default()

@@ -1,4 +1,4 @@
-//! What of the metrics is shown: `--disabled-metrics` and `--allow-metric-labels`.
+//! Filters of the metrics page: `--disabled-metrics` and `--allow-metric-labels`.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,17 +7,17 @@ use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
 use crate::flags::metrics::MetricsFlags;
 
-/// What a label shows instead of a value that isn't allowed.
+/// Label value that replaces values outside the allow list.
 const UNEXPECTED: &str = "unexpected";
 
-/// The families to leave out, and the labels whose values are limited.
+/// Hidden families, and allow lists of label values.
 ///
 /// Upstream: `metrics.Options`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Families by name.
+    /// Names of hidden families.
     pub(crate) disabled: BTreeSet<String>,
-    /// By family and label: the values that are shown as they are.
+    /// Allowed label values, by family and label.
     pub(crate) allowed: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
@@ -37,7 +37,7 @@ impl From<&MetricsFlags> for View {
 }
 
 impl View {
-    /// Applies the flags to what was gathered.
+    /// Applies the flags to gathered families.
     pub(super) fn apply(&self, mut families: Vec<MetricFamily>) -> Vec<MetricFamily> {
         families.retain(|family| !self.disabled.contains(family.name()));
         for family in &mut families {
@@ -73,8 +73,8 @@ impl View {
     }
 }
 
-/// Adds a series to another one that now has the same labels. Of gauges the last one stays, as it
-/// does where they are set one after the other.
+/// Merges a series into another with the same labels. Of gauges the last value wins, as with
+/// repeated sets.
 fn add(sum: &mut Metric, metric: &Metric, kind: MetricType) {
     match kind {
         MetricType::COUNTER => {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_say_what_is_shown() {
+    fn view_follows_the_flags() {
         let flags = MetricsFlags {
             allow_metric_labels: vec![vec![("c,host".to_owned(), "a,b".to_owned())]],
             disabled_metrics: vec!["g".to_owned()],
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disabled_family_is_left_out() {
+    fn disabled_family_is_omitted() {
         let view = View {
             disabled: ["c", "h"].map(str::to_owned).into(),
             ..View::default()
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_allowed_become_one() {
+    fn disallowed_label_values_are_merged() {
         let counters = shown(&allowed("c", "host", &["b"]));
         assert_eq!(
             counters[..2],

@@ -1,4 +1,4 @@
-//! Flags and what the program makes of them.
+//! Tests of flag validation and conversion.
 
 use statefulset_client::version::KubeVersion;
 
@@ -135,7 +135,7 @@ fn arguments_resolve_to_options() {
 }
 
 #[test]
-fn each_mistake_is_told_in_one_line() {
+fn each_mistake_is_reported_in_one_line() {
     let off = "--leader-elect=false";
     for (arguments, expected) in [
         (
@@ -225,7 +225,7 @@ fn each_mistake_is_told_in_one_line() {
 }
 
 #[test]
-fn leader_election_is_checked_only_where_it_is_on() {
+fn leader_election_flags_are_validated_only_if_enabled() {
     let checked = |arguments: &[&str]| {
         let flags = flags(arguments).unwrap().leader_election;
         flags.validate().map_err(|err| err.to_string())

@@ -1,18 +1,18 @@
-//! Which Kubernetes version is emulated.
+//! The emulated Kubernetes version.
 
 use anyhow::{bail, ensure};
 use statefulset_client::version::KubeVersion;
 
 use crate::flags::features::FeatureFlags;
 
-/// The only component whose version can be set.
+/// Only component whose version can be set.
 const COMPONENT: &str = "kube";
 
-/// Reads both version flags, and returns the version to behave like.
+/// Parses both version flags and returns the emulated version.
 ///
 /// # Errors
 ///
-/// A version can't be read or is out of its range, in the words of the reference.
+/// An invalid version, or one out of range, in the words of the reference.
 ///
 /// Upstream: `ComponentGlobalsRegistry.Set`, `effectiveVersion.Validate`.
 pub(super) fn emulation_version(flags: &FeatureFlags) -> anyhow::Result<KubeVersion> {
@@ -33,7 +33,7 @@ pub(super) fn emulation_version(flags: &FeatureFlags) -> anyhow::Result<KubeVers
     Ok(emulated)
 }
 
-/// The version in a list of `version` or `component=version`, if there is one.
+/// Version in a list of `version` or `component=version` entries; `None` for an empty list.
 ///
 /// Upstream: `toVersionMap`.
 fn version_of(entries: &[String]) -> anyhow::Result<Option<KubeVersion>> {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn three_versions_before_the_reference_can_be_emulated() {
+    fn three_earlier_versions_can_be_emulated() {
         for (emulated, compatible, minor) in [
             ("", "", 36),
             ("1.36", "", 36),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_use_the_texts_of_the_reference() {
+    fn errors_match_the_reference() {
         for (emulated, compatible, expected) in [
             (
                 "1.32",

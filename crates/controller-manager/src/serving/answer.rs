@@ -1,4 +1,4 @@
-//! The forms that answers have: plain text, and `Status` objects.
+//! Response formats: plain text and `Status` objects.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
@@ -6,18 +6,18 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use kube_apimachinery::json::write_go_str;
 
-/// An answer with its whole body.
+/// A response with its whole body.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// The type of text as Go's `http.Error` and the health handlers write it.
+/// Content type of text from Go's `http.Error` and the health handlers.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
-/// The type of JSON.
+/// Content type of JSON.
 pub(crate) const JSON: &str = "application/json";
 
-/// How programs begin whose users read JSON with their own eyes.
+/// User agent prefixes of clients whose users read JSON directly.
 const HUMAN_AGENTS: [&str; 3] = ["curl", "Wget", "Mozilla/5.0"];
 
-/// An answer of a type that no browser shall take for another one.
+/// A response whose content type browsers must not override.
 pub(crate) fn answer(code: StatusCode, content_type: &'static str, body: String) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from(body)));
     *answer.status_mut() = code;
@@ -28,37 +28,37 @@ pub(crate) fn answer(code: StatusCode, content_type: &'static str, body: String)
     answer
 }
 
-/// A success in plain text.
+/// A plain-text success.
 pub(crate) fn text(body: impl Into<String>) -> Answer {
     answer(StatusCode::OK, TEXT, body.into())
 }
 
-/// A failure in plain text, which ends with a line break.
+/// A plain-text failure, terminated by a line break.
 ///
 /// Upstream: `http.Error`.
 pub(crate) fn error(code: StatusCode, message: &str) -> Answer {
     answer(code, TEXT, format!("{message}\n"))
 }
 
-/// Nothing is here. Upstream: `http.NotFound`.
+/// The 404 response. Upstream: `http.NotFound`.
 pub(crate) fn not_found() -> Answer {
     error(StatusCode::NOT_FOUND, "404 page not found")
 }
 
-/// A failure as API servers tell it.
+/// A failure in the form of API servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure<'a> {
     pub(crate) code: StatusCode,
-    /// A word for machines.
+    /// Machine-readable reason.
     pub(crate) reason: &'a str,
-    /// A sentence for people.
+    /// Human-readable message.
     pub(crate) message: &'a str,
-    /// Whether there is a member `details`, which would say what object it is about.
+    /// Whether the response has a `details` member, which would name the affected object.
     pub(crate) details: bool,
 }
 
 impl Failure<'_> {
-    /// A `Status` object: in one line, or indented for clients that people read the output of.
+    /// The `Status` response: one line, or indented for user agents that people read directly.
     ///
     /// Upstream: `responsewriters.ErrorNegotiated`, `isPrettyPrint`.
     pub(crate) fn answer(self, request_headers: &HeaderMap) -> Answer {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_a_status_in_one_line() {
+    async fn failures_are_one_line_status_objects() {
         let failure = Failure {
             code: StatusCode::UNAUTHORIZED,
             reason: "Unauthorized",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn curl_gets_it_indented() {
+    async fn curl_gets_indented_json() {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static("curl/8.5.0"));
         let failure = Failure {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_told_as_go_does() {
+    async fn not_found_matches_go() {
         let answer = not_found();
         assert_eq!(answer.status(), 404);
         assert_eq!(answer.headers()[CONTENT_TYPE], TEXT);

@@ -1,5 +1,4 @@
-//! Who asks? Headers of a trusted proxy, a client certificate, a bearer token, or nobody that is
-//! known.
+//! Authentication: headers of a trusted proxy, a client certificate, a bearer token, or anonymous.
 
 mod lookup;
 mod request_header;
@@ -19,42 +18,42 @@ pub(crate) use lookup::Lookup;
 pub(crate) use request_header::{HeaderNames, RequestHeader};
 pub(crate) use token::Tokens;
 
-/// Where a user's attributes tell by what they were known.
+/// Key of the user attribute that identifies the credential.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// The certificates that a client has shown in its handshake, its own first.
+/// Certificates that a client presented in its handshake, its own first.
 pub(crate) type Chain = Arc<[CertificateDer<'static>]>;
 
-/// Finds out who asks.
+/// Identifies the user of a request.
 ///
 /// Upstream: `DelegatingAuthenticatorConfig.New`.
 pub(crate) struct Authentication {
-    /// Users that a trusted proxy names.
+    /// Users named in headers by a trusted proxy.
     pub(crate) request_header: Option<Arc<RequestHeader>>,
-    /// Whose client certificates are believed.
+    /// Authorities of accepted client certificates.
     pub(crate) client_ca: Option<Arc<ClientCa>>,
-    /// Whose token is it? Without this tokens don't count.
+    /// Token reviews. Without them tokens are ignored.
     pub(crate) tokens: Option<Tokens>,
-    /// When certificates expire.
+    /// Clock for certificate expiry.
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// There are credentials, and nobody they belong to.
+/// The request has credentials, but none is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unauthenticated(pub(crate) String);
 
 impl Authentication {
-    /// Whether client certificates are of use.
+    /// Whether client certificates can identify a user.
     pub(crate) fn wants_certificates(&self) -> bool {
         self.request_header.is_some() || self.client_ca.is_some()
     }
 
-    /// Who asks. The first kind of credentials that tells somebody counts; with no credentials it
-    /// is the anonymous user.
+    /// Identifies the user. The first credential that identifies somebody wins; a request without
+    /// credentials is the anonymous user.
     ///
     /// # Errors
     ///
-    /// There are credentials, and none of them is good.
+    /// The request has credentials, and none is valid.
     pub(crate) async fn authenticate(
         &self,
         chain: &[CertificateDer<'_>],

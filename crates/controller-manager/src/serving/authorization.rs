@@ -1,5 +1,5 @@
-//! May they? Paths that anybody may see, a group that may do everything, and for the rest the API
-//! server is asked.
+//! Authorization: public paths, the group with all rights, and access reviews of the API server for
+//! everything else.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,21 +16,21 @@ use super::cache::{Digest, ExpiringCache, HeapSize, digest_of};
 use super::review::Reviewer;
 use super::user::{MASTERS, User};
 
-/// Where the question is asked.
+/// Resource of access reviews.
 const REVIEWS: Resource = Resource {
     group: "authorization.k8s.io",
     version: "v1",
     plural: "subjectaccessreviews",
     kind: "SubjectAccessReview",
 };
-/// How many answers are remembered. Upstream: the webhook authorizer's `LRUExpireCache`.
+/// Maximum number of cached decisions. Upstream: the webhook authorizer's `LRUExpireCache`.
 const CACHE_CAPACITY: NonZeroUsize = NonZeroUsize::new(8192).expect("not zero");
-/// How many bytes they may have together.
+/// Maximum total size of cached decisions, in bytes.
 const CACHE_BYTES_MAX: usize = 4 << 20;
-/// Questions of more bytes are not remembered. Upstream: `maxControlledAttrCacheSize`.
+/// Maximum size of a cached request, in bytes. Upstream: `maxControlledAttrCacheSize`.
 const CACHED_BYTES_MAX: usize = 10_000;
 
-/// Paths that are allowed to everybody.
+/// Public paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AllowedPaths {
     exact: Vec<String>,
@@ -38,12 +38,11 @@ pub(crate) struct AllowedPaths {
 }
 
 impl AllowedPaths {
-    /// Paths as `--authorization-always-allow-paths` names them: a `*` at the end stands for
-    /// anything.
+    /// Parses paths from `--authorization-always-allow-paths`; a trailing `*` matches any suffix.
     ///
     /// # Errors
     ///
-    /// There is a `*` elsewhere.
+    /// A `*` in another place.
     ///
     /// Upstream: `path.NewAuthorizer`.
     pub(crate) fn new<T: AsRef<str>>(paths: &[T]) -> Result<Self, String> {
@@ -69,32 +68,32 @@ impl AllowedPaths {
     }
 }
 
-/// The answer to: may they?
+/// Result of an authorization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// They may.
+    /// Allowed.
     Allow,
-    /// They may not; why, where the API server says so.
+    /// Denied, with the API server's reason if it gives one.
     Deny(String),
 }
 
-/// How long answers of the API server are remembered.
+/// Cache lifetimes of the API server's decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheTtls {
-    /// Those that allow.
+    /// Lifetime of allowed requests.
     pub(crate) authorized: Duration,
-    /// Those that don't.
+    /// Lifetime of denied requests.
     pub(crate) unauthorized: Duration,
 }
 
-/// Decides who may see what.
+/// Authorizes requests.
 ///
 /// Upstream: `DelegatingAuthorizationOptions`, `webhook.WebhookAuthorizer`.
 pub(crate) struct Authorization {
     paths: AllowedPaths,
     reviewer: Option<Reviewer>,
     ttls: CacheTtls,
-    /// By the digest of the question.
+    /// Decisions by the request's digest.
     cache: ExpiringCache<Decision>,
 }
 
@@ -107,7 +106,7 @@ impl HeapSize for Decision {
     }
 }
 
-/// Who wants to do what with which path.
+/// User, verb and path of a request.
 #[derive(Debug, Serialize)]
 struct Question<'a> {
     user: &'a User,
@@ -116,7 +115,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Its digest; none if it can't be written down.
+    /// Digest of the request; `None` if it can't be serialized.
     fn digest(&self) -> Option<Digest> {
         let text = serde_json::to_vec(self).ok()?;
         Some(digest_of(&text))
@@ -124,8 +123,7 @@ impl Question<'_> {
 }
 
 impl Authorization {
-    /// Without a reviewer only the paths of everybody are allowed, and everything to
-    /// `system:masters`.
+    /// Without a reviewer only public paths are allowed, and everything to `system:masters`.
     pub(crate) fn new(paths: AllowedPaths, reviewer: Option<Reviewer>, ttls: CacheTtls) -> Self {
         Self {
             paths,
@@ -135,16 +133,16 @@ impl Authorization {
         }
     }
 
-    /// Whether everybody may see the path.
+    /// Whether the path is public.
     pub(crate) fn is_open(&self, path: &str) -> bool {
         self.paths.allow(path)
     }
 
-    /// Whether the user may do that. The verb is a method in lower case.
+    /// Decides whether the user may do this. The verb is an HTTP method in lower case.
     ///
     /// # Errors
     ///
-    /// The API server can't be asked, which allows nothing.
+    /// The API server can't be asked; the request must not be allowed.
     pub(crate) async fn authorize(
         &self,
         user: &User,
@@ -196,7 +194,7 @@ async fn ask(reviewer: &Reviewer, question: &Question<'_>) -> Result<Decision, E
     };
     let answer = reviewer.review(&REVIEWS, &review).await?;
     let status = answer.status.unwrap_or_default();
-    // An answer that says both is no permission.
+    // An answer that both allows and denies is a denial.
     if status.allowed && status.denied != Some(true) {
         return Ok(Decision::Allow);
     }

@@ -1,4 +1,4 @@
-//! Answers of the API server about users, remembered for a while.
+//! Cache of the API server's answers about users.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -8,29 +8,29 @@ use ring::digest::{SHA256, digest};
 use statefulset_client::lru::LruCache;
 use tokio::time::Instant;
 
-/// The length of a SHA-256 digest.
+/// Length of a SHA-256 digest, in bytes.
 const DIGEST_LEN: usize = 32;
-/// An entry's own share: its digest, its times, its places in two maps.
+/// Size of an entry without its value, in bytes: digest, times and two map slots.
 const OVERHEAD: usize = 256;
 
-/// The digest of a question. No token and no name is kept as a key, and a long one costs no more
-/// than a short one.
+/// Digest of a request. The cache thus stores no token or name as a key, and a long request costs
+/// no more than a short one.
 pub(crate) type Digest = [u8; DIGEST_LEN];
 
-/// Digests a question.
+/// Computes the digest of a request.
 pub(crate) fn digest_of(question: &[u8]) -> Digest {
     let mut bytes = [0; DIGEST_LEN];
     bytes.copy_from_slice(digest(&SHA256, question).as_ref());
     bytes
 }
 
-/// The bytes that a value holds outside of itself.
+/// Heap memory of a value.
 pub(crate) trait HeapSize {
-    /// About how many.
+    /// Approximate size in bytes.
     fn heap_size(&self) -> usize;
 }
 
-/// A map, bounded in entries and in bytes, whose entries expire, each in its own time.
+/// A map bounded in entries and bytes, whose entries expire individually.
 ///
 /// Upstream: `cache.LRUExpireCache`.
 pub(crate) struct ExpiringCache<V> {
@@ -51,7 +51,7 @@ struct Entry<V> {
 }
 
 impl<V: Clone + HeapSize> ExpiringCache<V> {
-    /// An empty map that holds at most this many entries and bytes.
+    /// Creates an empty map with these limits.
     pub(crate) fn new(capacity: NonZeroUsize, bytes_max: usize) -> Self {
         let state = State {
             entries: LruCache::new(capacity),
@@ -64,15 +64,15 @@ impl<V: Clone + HeapSize> ExpiringCache<V> {
         }
     }
 
-    /// The value of a key, if it has not expired.
+    /// Value of a key, unless expired.
     pub(crate) fn get(&self, key: &Digest) -> Option<V> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = state.entries.get(key)?;
         (entry.expires > Instant::now()).then(|| entry.value.clone())
     }
 
-    /// Remembers a value for a while; not at all if that is no time, or if the value is larger than
-    /// the map may be. What was used least recently makes room.
+    /// Caches a value for `ttl`, unless `ttl` is zero or the value exceeds the map's size limit.
+    /// Evicts the least recently used entries.
     pub(crate) fn insert(&self, key: Digest, value: V, ttl: Duration) {
         let Some(expires) = Instant::now().checked_add(ttl) else {
             return;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_entry_expires_in_its_own_time() {
+    async fn entries_expire_individually() {
         let cache = cache(2, 10_000);
         insert(&cache, "short", 1, SECOND);
         insert(&cache, "long", 1, 10 * SECOND);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_time_is_not_remembered_and_the_oldest_goes_first() {
+    async fn zero_ttl_is_not_cached_and_the_oldest_is_evicted() {
         let cache = cache(1, 10_000);
         insert(&cache, "none", 1, Duration::ZERO);
         assert_eq!(kept(&cache, &["none"]), [false]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn large_entries_push_out_others_but_never_all() {
+    async fn large_entries_evict_others_within_limits() {
         let cache = cache(100, 10_000);
         for key in ["a", "b", "c"] {
             insert(&cache, key, 3000, SECOND);
@@ -160,13 +160,13 @@ mod tests {
             kept(&cache, &["a", "b", "c", "d"]),
             [false, true, true, true]
         );
-        // What doesn't fit leaves the rest alone.
+        // A value that is too large evicts nothing.
         insert(&cache, "e", 10_000, SECOND);
         assert_eq!(
             kept(&cache, &["b", "c", "d", "e"]),
             [true, true, true, false]
         );
-        // A value that replaces another one of its key gives that one's room back.
+        // Replacing a value frees the old one's size.
         for _ in 0..10 {
             insert(&cache, "b", 3000, SECOND);
         }

@@ -1,5 +1,4 @@
-//! The certificates that the server shows: given ones, which are re-read when they change, or one
-//! that it makes itself.
+//! Serving certificates: from files, reloaded when they change, or self-signed.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,21 +16,21 @@ use rustls::sign::CertifiedKey;
 
 use super::files::{FromFiles, Refresh};
 
-/// What the files in the folder of `--cert-dir` are called, as upstream's.
+/// Base name of the files in `--cert-dir`, as upstream's.
 const PAIR_NAME: &str = "kube-controller-manager";
-/// The names of a certificate of our own. Upstream: `MaybeDefaultWithSelfSignedCerts`.
+/// Names in a self-signed certificate. Upstream: `MaybeDefaultWithSelfSignedCerts`.
 const OWN_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
-/// How long a certificate of our own lasts, in days. Upstream: `maxAge`.
+/// Lifetime of a self-signed certificate, in days. Upstream: `maxAge`.
 const OWN_DAYS: i64 = 365;
 
-/// A certificate for some names.
+/// A certificate for specific host names.
 pub(crate) struct ForNames {
-    /// Names, maybe with a wildcard in front; none for those in the certificate.
+    /// Host names, optionally with a leading wildcard; empty for the names in the certificate.
     pub(crate) names: Vec<String>,
     pub(crate) pair: Arc<FromFiles<CertifiedKey>>,
 }
 
-/// Chooses the certificate by the name that the client asks for.
+/// Selects the certificate by the host name in the handshake.
 ///
 /// Upstream: `DynamicServingCertificateController`.
 pub(crate) struct Certificates {
@@ -39,7 +38,7 @@ pub(crate) struct Certificates {
     named: Vec<ForNames>,
 }
 
-/// Where the certificate for all other names comes from.
+/// Source of the default certificate.
 enum Source {
     Files(Arc<FromFiles<CertifiedKey>>),
     Own(Arc<CertifiedKey>),
@@ -51,11 +50,11 @@ impl std::fmt::Debug for Certificates {
     }
 }
 
-/// A certificate with its chain, and its key, from two files that are followed.
+/// A certificate chain and its key, from two files that are reloaded when they change.
 ///
 /// # Errors
 ///
-/// The files can't be read, or don't belong together.
+/// The files can't be read, or don't match.
 pub(crate) fn pair(
     certificate: &Path,
     key: &Path,
@@ -82,15 +81,15 @@ fn certified_key(
     CertifiedKey::from_der(chain, key, provider).context("the certificate and its key")
 }
 
-/// The certificates in a PEM text, at least one.
+/// Parses the certificates in a PEM text; at least one is required.
 pub(crate) fn parse_certificates(pem: &[u8]) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
-    ensure!(!certificates.is_empty(), "there is no certificate in it");
+    ensure!(!certificates.is_empty(), "it contains no certificate");
     Ok(certificates)
 }
 
 impl Certificates {
-    /// Certificates from files, which are followed.
+    /// Certificates from files that are reloaded when they change.
     pub(crate) fn from_files(default: Arc<FromFiles<CertifiedKey>>) -> Self {
         Self {
             default: Source::Files(default),
@@ -98,12 +97,12 @@ impl Certificates {
         }
     }
 
-    /// A certificate of our own for this host alone, valid from an hour ago for a year, which
-    /// nobody but this process has.
+    /// A self-signed certificate for this host, valid from an hour ago for a year, with a key that
+    /// only this process holds.
     ///
     /// # Errors
     ///
-    /// The key can't be made.
+    /// Key generation fails.
     ///
     /// Upstream: `GenerateSelfSignedCertKey`.
     pub(crate) fn own(now: Timestamp, provider: &CryptoProvider) -> anyhow::Result<Self> {
@@ -115,22 +114,22 @@ impl Certificates {
         })
     }
 
-    /// The same, and others for some names.
+    /// Adds certificates for specific host names.
     #[must_use]
     pub(crate) fn with_names(mut self, named: Vec<ForNames>) -> Self {
         self.named = named;
         self
     }
 
-    /// The certificate that is shown to clients which ask for no name.
+    /// Certificate for clients that send no host name.
     #[cfg(test)]
     pub(crate) fn shown_by_default(&self) -> CertificateDer<'static> {
         let shown = self.choose(None);
-        let own = shown.end_entity_cert().expect("there is one");
+        let own = shown.end_entity_cert().expect("the chain is not empty");
         own.clone().into_owned()
     }
 
-    /// What is to be looked at again.
+    /// Certificates to reload from files.
     pub(crate) fn refreshed(&self) -> Vec<Arc<dyn Refresh>> {
         let mut all: Vec<Arc<dyn Refresh>> = Vec::new();
         if let Source::Files(pair) = &self.default {
@@ -141,7 +140,7 @@ impl Certificates {
         all
     }
 
-    /// The certificate for a name: the first that has it, else the one for all others.
+    /// Certificate for a name: the first match, else the default.
     fn choose(&self, name: Option<&str>) -> Arc<CertifiedKey> {
         let named = name.and_then(|name| {
             let exact = |one: &&ForNames| one.matches(|own| own.eq_ignore_ascii_case(name));
@@ -169,7 +168,7 @@ impl ForNames {
     }
 }
 
-/// Whether a name with a wildcard in front stands for another: for one label, not for more.
+/// Whether a leading wildcard matches a name; it covers exactly one label.
 fn is_under(wildcard: &str, name: &str) -> bool {
     let (Some(parent), Some((_, rest))) = (wildcard.strip_prefix("*."), name.split_once('.'))
     else {
@@ -184,11 +183,11 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// The files of a folder's pair; they are made if neither is there.
+/// Paths of the folder's certificate and key; creates both if neither exists.
 ///
 /// # Errors
 ///
-/// One is there without the other, or they can't be written.
+/// Only one of the two exists, or they can't be written.
 ///
 /// Upstream: `MaybeDefaultWithSelfSignedCerts`, `CanReadCertAndKey`.
 pub(crate) fn pair_in(folder: &Path, now: Timestamp) -> anyhow::Result<(PathBuf, PathBuf)> {
@@ -197,12 +196,12 @@ pub(crate) fn pair_in(folder: &Path, now: Timestamp) -> anyhow::Result<(PathBuf,
     match (certificate.exists(), key.exists()) {
         (true, true) => {}
         (true, false) => bail!(
-            "{} is there without {}: remove it, or add the key",
+            "{} exists without {}: remove it, or add the key",
             certificate.display(),
             key.display()
         ),
         (false, true) => bail!(
-            "{} is there without {}: remove it, or add the certificate",
+            "{} exists without {}: remove it, or add the certificate",
             key.display(),
             certificate.display()
         ),
@@ -235,13 +234,13 @@ fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Makes a self-signed certificate and its key, as PEM.
+/// Creates a self-signed certificate and its key, as PEM.
 fn make(now: Timestamp) -> anyhow::Result<(String, String)> {
     let mut params = CertificateParams::new(OWN_NAMES.map(str::to_owned))?;
     let name = format!("{}@{}", OWN_NAMES[0], now.as_second());
     params.distinguished_name.push(DnType::CommonName, name);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    // The library takes whole days.
+    // The library accepts whole days only.
     let begin = now.checked_sub(1.hour())?.to_zoned(TimeZone::UTC).date();
     let end = begin.checked_add(OWN_DAYS.days())?;
     let day = |date: jiff::civil::Date| -> anyhow::Result<_> {

@@ -1,4 +1,4 @@
-//! Whose client certificates are believed.
+//! Authorities of accepted client certificates.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,16 +15,16 @@ use rustls::server::danger::ClientCertVerifier;
 use super::certificate::parse_certificates;
 use super::files::{FromFiles, Refresh};
 
-/// Authorities, and how to look at what they have signed.
+/// Authorities, with the verifier of their signatures.
 #[derive(Debug)]
 pub(crate) struct Authorities(Arc<dyn ClientCertVerifier>);
 
 impl Authorities {
-    /// The authorities in a PEM text.
+    /// Parses the authorities in a PEM text.
     ///
     /// # Errors
     ///
-    /// There are none, or they are none.
+    /// The text has no certificate, or an invalid one.
     pub(crate) fn parse(pem: &[u8], provider: &Arc<CryptoProvider>) -> anyhow::Result<Self> {
         let mut roots = RootCertStore::empty();
         for authority in parse_certificates(pem)? {
@@ -36,20 +36,20 @@ impl Authorities {
     }
 }
 
-/// The authorities that are believed at present.
+/// The authorities in use.
 pub(crate) enum ClientCa {
-    /// Those of a file.
+    /// Authorities from a file.
     File(FromFiles<Authorities>),
-    /// Those that were looked up in the cluster; none if there are none.
+    /// Authorities from the cluster; `None` if unknown.
     LookedUp(RwLock<Option<Arc<Authorities>>>),
 }
 
 impl ClientCa {
-    /// The authorities in a file, which is followed.
+    /// Loads authorities from a file that is reloaded when it changes.
     ///
     /// # Errors
     ///
-    /// The file can't be read or used.
+    /// The file can't be read or is invalid.
     pub(crate) fn file(
         what: &'static str,
         path: &Path,
@@ -62,12 +62,12 @@ impl ClientCa {
         made.map(Self::File)
     }
 
-    /// Authorities that come and go.
+    /// Authorities from the cluster, which may change.
     pub(crate) fn looked_up(authorities: Option<Authorities>) -> Self {
         Self::LookedUp(RwLock::new(authorities.map(Arc::new)))
     }
 
-    /// Replaces the authorities that were looked up before. Those of a file stay.
+    /// Replaces the authorities from the cluster. Those of a file stay.
     pub(crate) fn set(&self, authorities: Option<Authorities>) {
         if let Self::LookedUp(current) = self {
             let mut current = current.write().unwrap_or_else(PoisonError::into_inner);
@@ -85,11 +85,12 @@ impl ClientCa {
         }
     }
 
-    /// Whom a client's certificates name, the client's own first; none if no authority is known.
+    /// Subject of a client's certificate chain, the client's own certificate first; `None` if no
+    /// authority is known.
     ///
     /// # Errors
     ///
-    /// No authority that is believed has signed it, it has expired, or it is not for clients.
+    /// The certificate has no trusted signature, has expired, or is not a client certificate.
     pub(crate) fn verify(
         &self,
         chain: &[CertificateDer<'_>],

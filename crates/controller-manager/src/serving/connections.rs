@@ -1,4 +1,4 @@
-//! The connections that are open: how many there may be, and which goes first.
+//! Open connections, with the limit of their number.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// How many connections there may be. When one more comes, the one whose last request began or
-/// ended before those of all others goes, so that clients which hold connections keep nobody else
-/// out, also not by requests that wait.
+/// Maximum number of connections. Beyond it, the connection with the oldest activity (start or end
+/// of a request) is closed, so that clients that hold connections, even with pending requests, lock
+/// nobody out.
 pub(super) const CONNECTIONS_MAX: usize = 256;
-/// How long a connection may stay open without a request.
+/// Maximum time that a connection may stay idle.
 ///
 /// Upstream: `IdleTimeout` of the secure server.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(90);
 
-/// The connections that are open.
+/// All open connections.
 #[derive(Clone, Default)]
 pub(super) struct Connections(Arc<Mutex<Open>>);
 
@@ -27,21 +27,21 @@ struct Open {
 }
 
 struct Connection {
-    /// When the last request began or ended.
+    /// Start or end of the latest request.
     active: Instant,
-    /// How many requests are being answered.
+    /// Number of requests in progress.
     requests: usize,
     close: CancellationToken,
 }
 
-/// One connection; it is forgotten when this is dropped.
+/// One connection, removed on drop.
 pub(super) struct Slot {
     connections: Connections,
     number: u64,
     close: CancellationToken,
 }
 
-/// One request of a connection; it has ended when this is dropped.
+/// One request of a connection, finished on drop.
 pub(super) struct Running(Arc<Slot>);
 
 impl Connections {
@@ -49,7 +49,7 @@ impl Connections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a connection in. If there are too many, another one is told to close.
+    /// Adds a connection. Beyond the limit, closes the one with the oldest activity.
     pub(super) fn admit(&self) -> Slot {
         let close = CancellationToken::new();
         let mut open = self.open();
@@ -82,14 +82,14 @@ impl Connections {
 }
 
 impl Slot {
-    /// Notes that a request has begun.
+    /// Records the start of a request.
     pub(super) fn begin(self: &Arc<Self>) -> Running {
         self.change(|connection| connection.requests += 1);
         Running(Arc::clone(self))
     }
 
-    /// Waits until the connection has to go: it was idle for too long, or there are too many.
-    pub(super) async fn worn_out(&self) {
+    /// Waits until the connection must close: it was idle for too long, or exceeds the limit.
+    pub(super) async fn must_close(&self) {
         loop {
             let until = {
                 let open = self.connections.open();
@@ -136,54 +136,54 @@ mod tests {
 
     use super::*;
 
-    const AT_ONCE: Duration = Duration::from_millis(1);
+    const MOMENT: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_requests_is_worn_out() {
+    async fn idle_connection_is_closed() {
         let slot = Arc::new(Connections::default().admit());
         let begin = Instant::now();
-        slot.worn_out().await;
+        slot.must_close().await;
         assert_eq!(begin.elapsed(), IDLE_MAX);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_keep_it_open() {
+    async fn requests_keep_a_connection_open() {
         let slot = Arc::new(Connections::default().admit());
         let running = slot.begin();
-        assert!(timeout(IDLE_MAX * 3, slot.worn_out()).await.is_err());
+        assert!(timeout(IDLE_MAX * 3, slot.must_close()).await.is_err());
         drop(running);
         let begin = Instant::now();
-        slot.worn_out().await;
+        slot.must_close().await;
         assert_eq!(begin.elapsed(), IDLE_MAX);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_too_many_ends_the_one_that_did_nothing_for_longest() {
+    async fn excess_connection_closes_the_least_recently_active() {
         let connections = Connections::default();
         let mut slots = Vec::new();
         for _ in 0..CONNECTIONS_MAX {
             slots.push(Arc::new(connections.admit()));
-            advance(AT_ONCE).await;
+            advance(MOMENT).await;
         }
-        // The first had a request, the second has one that waits.
+        // The first had a request, the second has a pending one.
         drop(slots[0].begin());
         let waiting = slots[1].begin();
         let newest = connections.admit();
-        assert!(timeout(AT_ONCE, slots[0].worn_out()).await.is_err());
-        assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_err());
-        assert!(timeout(AT_ONCE, slots[2].worn_out()).await.is_ok());
+        assert!(timeout(MOMENT, slots[0].must_close()).await.is_err());
+        assert!(timeout(MOMENT, slots[1].must_close()).await.is_err());
+        assert!(timeout(MOMENT, slots[2].must_close()).await.is_ok());
         assert_eq!(connections.count(), CONNECTIONS_MAX + 1);
-        // Each further one ends another one, and in the end that whose request waits still.
+        // Each further connection closes another, and finally the one with the pending request.
         let mut others = Vec::new();
         for _ in 2..CONNECTIONS_MAX {
-            advance(AT_ONCE).await;
+            advance(MOMENT).await;
             others.push(connections.admit());
         }
-        assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_err());
+        assert!(timeout(MOMENT, slots[1].must_close()).await.is_err());
         others.push(connections.admit());
         others.push(connections.admit());
-        assert!(timeout(AT_ONCE, slots[1].worn_out()).await.is_ok());
-        assert!(timeout(AT_ONCE, others[0].worn_out()).await.is_err());
+        assert!(timeout(MOMENT, slots[1].must_close()).await.is_ok());
+        assert!(timeout(MOMENT, others[0].must_close()).await.is_err());
         drop((waiting, newest, others));
         slots.clear();
         assert_eq!(connections.count(), 0);

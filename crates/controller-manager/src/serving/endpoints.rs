@@ -1,4 +1,4 @@
-//! What there is to see, by path.
+//! Endpoints by path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use super::answer::{self, Answer, JSON};
 use super::health::{Endpoint, Health};
 use super::zpages::{self, StatusPage};
 
-/// The type of metrics.
+/// Content type of metrics.
 const METRICS: &str = text::CONTENT_TYPE;
-/// The paths that `/statusz` lists: the first parts of all, as upstream.
+/// Paths that `/statusz` lists: top-level paths, as upstream.
 const LISTED: [&str; 6] = [
     "/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz",
 ];
-/// How many bytes a new verbosity may have.
+/// Maximum size of a new verbosity, in bytes.
 const VERBOSITY_BYTES_MAX: usize = 64;
-/// How long the body of a request may take.
+/// Time limit for reading a request body.
 const BODY_MAX: Duration = Duration::from_secs(10);
 
-/// Sets how much is logged.
+/// Sets the log verbosity.
 pub(crate) type SetVerbosity = dyn Fn(i32) -> Result<(), String> + Send + Sync;
 
-/// What there is to see.
+/// Content of the endpoints.
 pub(crate) struct Endpoints {
     /// `/healthz`, `/livez`, `/readyz`, `/metrics/slis`.
     pub(crate) health: Arc<Health>,
@@ -37,18 +37,18 @@ pub(crate) struct Endpoints {
     pub(crate) metrics: Box<dyn Fn() -> String + Send + Sync>,
     /// `/configz`, as JSON.
     pub(crate) configz: String,
-    /// `/flagz`, by name and value; none if the gate is off.
+    /// `/flagz`, by name and value; `None` if the gate is off.
     pub(crate) flagz: Option<Vec<(String, String)>>,
-    /// `/statusz`; none if the gate is off.
+    /// `/statusz`; `None` if the gate is off.
     pub(crate) statusz: Option<StatusPage>,
-    /// What the program is called.
+    /// Name of the program.
     pub(crate) program: String,
-    /// `/debug/flags/v`; none without `--profiling`.
+    /// `/debug/flags/v`; `None` without `--profiling`.
     pub(crate) set_verbosity: Option<Box<SetVerbosity>>,
 }
 
 impl Endpoints {
-    /// The answer to a request that is allowed. `path` is decoded.
+    /// Responds to an authorized request. `path` is decoded.
     ///
     /// Upstream: `NewBaseHandler`.
     pub(super) async fn answer<B>(&self, path: &str, parts: &Parts, body: B) -> Answer

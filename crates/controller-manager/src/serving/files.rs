@@ -1,4 +1,4 @@
-//! Things made of files, made again when the files change.
+//! Values built from files, rebuilt when the files change.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error_line::error_line;
 
-/// How often the files are looked at.
+/// Time between two reads of the files.
 ///
-/// Upstream looks once a minute and whenever the kernel tells of a change.
+/// Upstream reads once a minute, and when the kernel reports a change.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Makes a thing of the contents of its files, in their order.
+/// Builds a value from the contents of its files, in their order.
 type Make<T> = dyn Fn(&[Vec<u8>]) -> anyhow::Result<T> + Send + Sync;
 
-/// A thing that follows its files.
+/// A value that follows its files.
 pub(crate) struct FromFiles<T> {
     what: &'static str,
     files: Vec<PathBuf>,
@@ -28,27 +28,27 @@ pub(crate) struct FromFiles<T> {
     seen: Mutex<Seen>,
 }
 
-/// What was found at the last look.
+/// Result of the last read.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     digest: Vec<u8>,
-    /// Why the files can't be read or used.
+    /// Reason why the files can't be read or used.
     trouble: Option<String>,
 }
 
-/// Something that may have changed since it was looked at last.
+/// A value that may have changed since the last refresh.
 pub(crate) trait Refresh: Send + Sync {
-    /// Looks at the files. What can't be used is told once, and what was there before stays.
+    /// Reads the files. A failure is logged once, and the earlier value stays in use.
     fn refresh(&self);
 }
 
 impl<T> FromFiles<T> {
-    /// Reads the files for the first time. `what` tells what is made of them, such as
-    /// `serving certificate`.
+    /// Reads the files for the first time. `what` names the value in logs, such as `serving
+    /// certificate`.
     ///
     /// # Errors
     ///
-    /// A file can't be read, or is of no use.
+    /// A file can't be read, or is invalid.
     pub(crate) fn load(
         what: &'static str,
         files: Vec<PathBuf>,
@@ -71,13 +71,13 @@ impl<T> FromFiles<T> {
         })
     }
 
-    /// The thing as it was made last.
+    /// The latest value.
     pub(crate) fn current(&self) -> Arc<T> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
-    /// Makes the thing again if the files have changed; whether it did.
+    /// Rebuilds the value if the files have changed; returns whether it did.
     fn try_refresh(&self, seen: &mut Seen) -> anyhow::Result<bool> {
         let contents = read(&self.files)?;
         let digest = digest(&contents);
@@ -126,7 +126,7 @@ fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Vec<u8>>> {
     files.iter().map(one).collect()
 }
 
-/// Tells contents apart without keeping them, as there are keys among them.
+/// A digest detects changes without keeping the contents, which include keys.
 fn digest(contents: &[Vec<u8>]) -> Vec<u8> {
     let mut context = Context::new(&SHA256);
     for content in contents {
@@ -136,7 +136,7 @@ fn digest(contents: &[Vec<u8>]) -> Vec<u8> {
     context.finish().as_ref().to_vec()
 }
 
-/// Looks at files again and again until `stop`.
+/// Refreshes the values periodically until `stop`.
 pub(crate) async fn follow(all: Vec<Arc<dyn Refresh>>, stop: CancellationToken) {
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_changes_is_made_again_and_what_is_bad_is_not_used() {
+    async fn changed_files_are_reloaded_and_bad_ones_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let files = vec![folder.path().join("a"), folder.path().join("b")];
         fs::write(&files[0], "1").unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_of_no_use_at_the_start_are_told() {
+    fn load_reports_unusable_files() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         let load = || {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bytes_in_other_files_are_another_content() {
+    fn digest_depends_on_file_boundaries() {
         let contents = |a: &str, b: &str| [a.as_bytes().to_vec(), b.as_bytes().to_vec()];
         assert_ne!(digest(&contents("ab", "c")), digest(&contents("a", "bc")));
     }

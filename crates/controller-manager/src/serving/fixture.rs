@@ -1,4 +1,4 @@
-//! What the tests of the endpoints share: authorities, certificates, control planes, handlers.
+//! Shared test fixtures of the endpoints: authorities, certificates, control planes, handlers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,7 @@ use super::health::Health;
 use super::review::Reviewer;
 use super::zpages::StatusPage;
 
-/// What the default of `--authorization-always-allow-paths` names.
+/// Default of `--authorization-always-allow-paths`.
 const ALWAYS: [&str; 3] = ["/healthz", "/readyz", "/livez"];
 
 pub(crate) const ROLES: Resource = rbac("clusterroles", "ClusterRole");
@@ -46,7 +46,7 @@ const fn rbac(plural: &'static str, kind: &'static str) -> Resource {
     }
 }
 
-/// The moment of the tests.
+/// Current time of the tests.
 pub(crate) fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
@@ -55,16 +55,16 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// An authority that signs certificates.
+/// A certificate authority.
 pub(crate) struct Ca(CertifiedIssuer<'static, KeyPair>);
 
-/// What a certificate says that the tests care about.
+/// Certificate attributes that matter to the tests.
 #[derive(Default)]
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
     pub(crate) group: &'a str,
     pub(crate) for_servers: bool,
-    /// Year of its end; 0 for a far one.
+    /// Year of expiry; 0 for a distant one.
     pub(crate) ends: i32,
 }
 
@@ -116,7 +116,7 @@ impl Ca {
         (certificate.der().clone(), key.into())
     }
 
-    /// The certificate of a client alone.
+    /// A client certificate without its key.
     pub(crate) fn client(&self, name: &str, group: &str) -> CertificateDer<'static> {
         let wanted = Wanted {
             name,
@@ -127,7 +127,7 @@ impl Ca {
     }
 }
 
-/// A control plane that knows the tokens `token-of-NAME` of some users.
+/// A control plane that knows the tokens `token-of-NAME` of these users.
 pub(crate) async fn plane(users: &[&str]) -> TestControlPlane {
     let mut tokens = KnownTokens::default();
     for user in users {
@@ -139,7 +139,7 @@ pub(crate) async fn plane(users: &[&str]) -> TestControlPlane {
     TestControlPlane::builder().tokens(tokens).start().await
 }
 
-/// Lets a user of a control plane do something with paths.
+/// Grants a user verbs on paths.
 pub(crate) async fn allow(client: &RestClient, user: &str, paths: &[&str], verbs: &[&str]) {
     let name = format!("of-{user}");
     let role = json!({
@@ -212,14 +212,14 @@ pub(crate) fn endpoints() -> (Endpoints, Arc<Mutex<Option<i32>>>) {
     (endpoints, verbosity)
 }
 
-/// A handler that asks a control plane, or nobody.
+/// A handler with the control plane's reviews, or without any.
 pub(crate) fn handler(client: Option<RestClient>) -> Handler {
     let authentication = authentication(client.clone().map(reviewer));
     let authorization = authorization(client.map(reviewer));
     Handler::new(authentication, authorization, endpoints().0)
 }
 
-/// A request; `token` empty for none.
+/// A request; an empty `token` sends none.
 pub(crate) fn request(method: &str, uri: &str, token: &str) -> Request<Empty<bytes::Bytes>> {
     let mut builder = Request::builder().method(method).uri(uri);
     if !token.is_empty() {
@@ -228,18 +228,15 @@ pub(crate) fn request(method: &str, uri: &str, token: &str) -> Request<Empty<byt
     builder.body(Empty::new()).unwrap()
 }
 
-/// Code and body of an answer.
+/// Code and body of a response.
 pub(crate) async fn read(answer: Answer) -> (u16, String) {
     let code = answer.status().as_u16();
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     (code, String::from_utf8(bytes.to_vec()).unwrap())
 }
 
-/// Runs something beside the test, which waits for its end.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test joins what it has begun"
-)]
+/// Runs a future in the background; the test awaits its end.
+#[expect(clippy::disallowed_methods, reason = "the test joins the task")]
 pub(crate) fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {

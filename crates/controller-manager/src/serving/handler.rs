@@ -1,4 +1,4 @@
-//! A request on its way: who asks, whether they may, and the answer.
+//! Request handling: authentication, authorization, response.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, RETRY_AFTER};
@@ -15,13 +15,13 @@ use super::authorization::{Authorization, Decision};
 use super::endpoints::Endpoints;
 use super::user::User;
 
-/// How many requests there may be at once, but for those that nobody needs to be asked about: they
-/// wait for the API server's answers, and hold memory meanwhile.
+/// Maximum number of concurrent requests, except those that need no review: they wait for the API
+/// server's answers, and hold memory meanwhile.
 ///
 /// Upstream: `MaxRequestsInFlight`.
 const IN_FLIGHT_MAX: usize = 400;
 
-/// Answers requests.
+/// Handles requests.
 ///
 /// Upstream: `BuildHandlerChain`.
 pub(crate) struct Handler {
@@ -45,7 +45,7 @@ impl Handler {
         }
     }
 
-    /// The answer to a request of a client that has shown these certificates.
+    /// Responds to a request of a client that presented these certificates.
     pub(crate) async fn answer<B>(
         &self,
         chain: &[CertificateDer<'_>],
@@ -56,7 +56,7 @@ impl Handler {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        // Whether it is allowed and what it is are asked of the same text.
+        // Authorization and dispatch must use the same decoded path.
         let Some(path) = decoded_path(&parts.uri) else {
             return answer::error(
                 StatusCode::BAD_REQUEST,
@@ -64,7 +64,7 @@ impl Handler {
             );
         };
         let headers = &parts.headers;
-        // Probes are answered however many others wait.
+        // Probes are answered even under overload.
         let is_probe = self.authorization.is_open(&path) && !headers.contains_key(AUTHORIZATION);
         let permit = self.in_flight.try_acquire();
         if permit.is_err() && !is_probe {
@@ -121,7 +121,7 @@ fn too_many() -> Answer {
     answer
 }
 
-/// The path without its escapes.
+/// The path, percent-decoded.
 fn decoded_path(uri: &Uri) -> Option<String> {
     let decoded = percent_decode_str(uri.path()).decode_utf8().ok()?;
     Some(decoded.into_owned())
@@ -138,7 +138,7 @@ fn forbidden(user: &User, verb: &str, path: &str, reason: &str) -> String {
     }
 }
 
-/// A text that a browser can't take for more than text. Upstream: `sanitizer`.
+/// A text that a browser can't interpret as markup. Upstream: `sanitizer`.
 fn harmless(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

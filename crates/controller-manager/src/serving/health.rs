@@ -1,10 +1,10 @@
-//! Is the program healthy? Named checks, and the answers that kubelets and people get.
+//! Health: named checks, and the responses for kubelets and people.
 //!
-//! | endpoint | says | checks |
+//! | endpoint | meaning | checks |
 //! |---|---|---|
-//! | `/healthz` | what kube-controller-manager's says | those of the program |
-//! | `/livez` | whether a restart would help | the same |
-//! | `/readyz` | whether it does its part: it leads and its caches are filled, or it stands by | the same, and those of readiness |
+//! | `/healthz` | as kube-controller-manager's | those of the program |
+//! | `/livez` | failing means that a restart would help | the same |
+//! | `/readyz` | the process leads with filled caches, or stands by | the same, and those of readiness |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,22 +16,22 @@ use kube_apimachinery::int_or_string::go_quote;
 use super::answer::{self, Answer};
 use super::slis::Slis;
 
-/// Looks at one part of the program.
+/// Checks one part of the program.
 ///
 /// Upstream: `healthz.HealthChecker`.
 pub(crate) trait HealthCheck: Send + Sync {
-    /// What people exclude it by, and see in the answer.
+    /// Name in responses and in exclusions.
     fn name(&self) -> &str;
 
-    /// Looks, at once and without waiting.
+    /// Runs the check, without waiting.
     ///
     /// # Errors
     ///
-    /// What is wrong; for the log only, as anybody may ask.
+    /// The failure; for the log only, because the endpoint is public.
     fn check(&self) -> Result<(), String>;
 }
 
-/// Which of the three is asked.
+/// One of the three health endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Endpoint {
     /// As upstream.
@@ -43,7 +43,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// The name in answers: the path without its slash.
+    /// Name in responses: the path without its slash.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Healthz => "healthz",
@@ -53,7 +53,7 @@ impl Endpoint {
     }
 }
 
-/// The checks of the program. More may come while it runs.
+/// The checks of the program. Checks can be added at run time.
 ///
 /// Upstream: `MutableHealthzHandler`.
 #[derive(Default)]
@@ -61,7 +61,7 @@ pub(crate) struct Health {
     checks: RwLock<Vec<Arc<dyn HealthCheck>>>,
     readiness: RwLock<Vec<Arc<dyn HealthCheck>>>,
     slis: Slis,
-    /// What failed when an endpoint was asked last, so that only changes are logged.
+    /// Failures at the last request of each endpoint, so that only changes are logged.
     failing: Mutex<BTreeMap<Endpoint, Vec<String>>>,
 }
 
@@ -83,7 +83,7 @@ impl Health {
         checks.push(check);
     }
 
-    /// How often each check was asked, and what it said.
+    /// Counts and last results of the checks.
     pub(crate) fn slis(&self) -> &Slis {
         &self.slis
     }
@@ -99,7 +99,7 @@ impl Health {
         checks
     }
 
-    /// Runs the checks but those that are excluded in the query.
+    /// Runs the checks, except those excluded in the query.
     ///
     /// Upstream: `handleRootHealth`.
     pub(crate) fn answer(&self, endpoint: Endpoint, query: &str) -> Answer {
@@ -124,7 +124,7 @@ impl Health {
             self.slis.observe(name, endpoint, result.is_ok());
             match result {
                 Ok(()) => line(&mut lines, format_args!("[+]{name} ok")),
-                // Anybody may ask, so the reason is for the log only.
+                // The endpoint is public, so the reason is for the log only.
                 Err(reason) => {
                     line(
                         &mut lines,
@@ -156,7 +156,7 @@ impl Health {
         answer::text("ok")
     }
 
-    /// Logs that the checks that fail are others than before.
+    /// Logs a change of the failing checks.
     fn report(&self, endpoint: Endpoint, failed: &[(String, String)]) {
         let names: Vec<String> = failed.iter().map(|(name, _)| name.clone()).collect();
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +178,7 @@ impl Health {
 }
 
 fn line(lines: &mut String, text: std::fmt::Arguments<'_>) {
-    // A String takes any text.
+    // Writing to a string can't fail.
     let _ = writeln!(lines, "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! The port.
+//! The listening socket.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -6,17 +6,17 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use anyhow::{Context as _, anyhow};
 use tokio::net::{TcpListener, TcpSocket};
 
-/// How many connections may wait for being accepted.
+/// Maximum number of connections waiting to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// An unspecified one stands for all interfaces, of IPv4 and IPv6.
+    /// IP address; an unspecified one means all interfaces, IPv4 and IPv6.
     pub(crate) ip: IpAddr,
-    /// The port.
+    /// TCP port.
     pub(crate) port: u16,
-    /// Whether other processes may have the same port too.
+    /// Whether other processes may share the port.
     pub(crate) shared: bool,
 }
 
@@ -24,13 +24,13 @@ pub(crate) struct Address {
 ///
 /// # Errors
 ///
-/// It is taken, or can't be had.
+/// The port is taken, or can't be bound.
 ///
 /// Upstream: `CreateListener`.
 pub(crate) fn listen(address: Address) -> anyhow::Result<TcpListener> {
     let Address { ip, port, shared } = address;
     let opened = if ip.is_unspecified() {
-        // Without IPv6 there is IPv4 alone.
+        // Without IPv6, fall back to IPv4.
         let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         open(all, port, shared).or_else(|error| match error.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
@@ -58,7 +58,7 @@ fn open(ip: IpAddr, port: u16, shared: bool) -> io::Result<TcpListener> {
         IpAddr::V4(_) => TcpSocket::new_v4()?,
         IpAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Sockets of an earlier process that linger are in nobody's way, as Go has it.
+    // Lingering sockets of an earlier process must not block the port; Go sets this too.
     socket.set_reuseaddr(true)?;
     #[cfg(unix)]
     if shared {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_told_in_one_line() {
+    async fn taken_port_is_reported_in_one_line() {
         let first = listen(address(LOCAL, 0, false)).unwrap();
         let port = first.local_addr().unwrap().port();
         let error = listen(address(LOCAL, port, false)).unwrap_err();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_can_be_shared() {
+    async fn port_can_be_shared() {
         let first = listen(address(LOCAL, 0, true)).unwrap();
         let port = first.local_addr().unwrap().port();
         let second = listen(address(LOCAL, port, true)).unwrap();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unspecified_address_stands_for_all() {
+    async fn unspecified_address_listens_on_all_interfaces() {
         let all = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let listener = listen(address(all, 0, false)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -1,7 +1,9 @@
-//! Does this process do its part? It does when it leads and its caches are filled, and when it
-//! stands by for another that leads: a standby that is not ready would hold up rollouts of the
-//! program's own Deployment, and its disruption budget. It doesn't while it starts, which includes
-//! the wait for the right to read the lease, fills its caches, or ends.
+//! Readiness of the process.
+//!
+//! It is ready when it leads and its caches are filled, and when it stands by for another leader:
+//! an unready standby would block rollouts of the program's own Deployment, and its disruption
+//! budget. It is not ready while it starts, including the wait for the right to read the lease,
+//! while it fills its caches, and while it shuts down.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,32 +11,32 @@ use tokio_util::sync::CancellationToken;
 
 use super::health::{Health, HealthCheck};
 
-/// What the process is doing.
+/// Phase of the process.
 #[derive(Clone, Default)]
 pub(crate) enum Phase {
-    /// It waits for an API server that allows what it needs.
+    /// Waiting for an API server that grants the needed rights.
     #[default]
     Starting,
-    /// It waits for the lease.
+    /// Waiting for the lease.
     StandingBy,
-    /// The controller runs; its caches are filled when this says so.
+    /// Running the controller; the function reports whether its caches are filled.
     Running(Arc<dyn Fn() -> bool + Send + Sync>),
 }
 
-/// The phase, as it is now, for checks.
+/// The current phase, shared with the checks.
 ///
 /// Upstream: `healthz.NewInformerSyncHealthz` and `NewShutdownHealthz` of kube-apiserver.
 #[derive(Clone, Default)]
 pub(crate) struct Readiness(Arc<Mutex<Phase>>);
 
 impl Readiness {
-    /// Adds the checks of readiness; `stop` ends the process.
+    /// Adds the readiness checks; `stop` ends the process.
     pub(crate) fn add_to(&self, health: &Health, stop: CancellationToken) {
         health.add_readiness(Arc::new(InformerSync(self.clone())));
         health.add_readiness(Arc::new(Shutdown(stop)));
     }
 
-    /// Notes that another phase has begun.
+    /// Records a new phase.
     pub(crate) fn enter(&self, phase: Phase) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
@@ -73,7 +75,7 @@ impl HealthCheck for Shutdown {
     }
 }
 
-/// A check that always passes: it says that a controller has been started.
+/// A check that always passes and shows that a controller was started.
 ///
 /// Upstream: `healthz.NamedPingChecker`.
 pub(crate) struct Ping(pub(crate) &'static str);
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_is_ready_when_it_stands_by_or_works() {
+    async fn process_is_ready_when_leading_or_standing_by() {
         let health = Health::default();
         let (readiness, stop) = (Readiness::default(), CancellationToken::new());
         readiness.add_to(&health, stop.clone());

@@ -1,4 +1,4 @@
-//! Questions to the API server about users: whose token is this, and may they?
+//! Token and access reviews of the API server.
 
 use std::error::Error as StdError;
 use std::io;
@@ -14,7 +14,7 @@ use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use tokio::time::{sleep, timeout};
 
-/// How long a question may take, all tries together.
+/// Time limit for a review, including retries.
 ///
 /// Upstream: `TokenRequestTimeout` and `ClientTimeout` of the delegating options.
 const REVIEW_MAX: Duration = Duration::from_secs(10);
@@ -27,32 +27,31 @@ const RETRY: Backoff = Backoff {
     jitter: 0.2,
 };
 
-/// Asks the API server.
+/// Requests reviews from the API server.
 #[derive(Clone)]
 pub(crate) struct Reviewer {
     client: RestClient,
     jitter: Arc<dyn Jitter>,
-    /// Whether a line has told that there are no answers.
-    is_told: Arc<AtomicBool>,
+    /// Whether the failure of reviews has been logged.
+    is_logged: Arc<AtomicBool>,
 }
 
 impl Reviewer {
-    /// Asks through a client.
+    /// Creates a reviewer with this client.
     pub(crate) fn new(client: RestClient, jitter: Arc<dyn Jitter>) -> Self {
         Self {
             client,
             jitter,
-            is_told: Arc::default(),
+            is_logged: Arc::default(),
         }
     }
 
-    /// Posts a review and returns it as it was answered. What may be mended by asking again is
-    /// asked again: a review changes nothing. That there are no answers is told once, and so is that
-    /// there are some again.
+    /// Posts a review and returns the answered object. Retries failures that may pass, which is
+    /// safe because a review changes nothing. Logs the first failure, and the recovery.
     ///
     /// # Errors
     ///
-    /// There is no answer in time, or it is a refusal.
+    /// A rejection, or no answer in time.
     ///
     /// Upstream: `webhook.WithExponentialBackoff`.
     pub(crate) async fn review<T: Serialize + DeserializeOwned>(
@@ -84,28 +83,28 @@ impl Reviewer {
                 action: action(),
                 after: REVIEW_MAX,
             };
-            self.tell(&error);
+            self.log_once(&error);
             return Err(error);
         };
         match &answer {
-            Ok(_) if self.is_told.swap(false, Ordering::Relaxed) => {
+            Ok(_) if self.is_logged.swap(false, Ordering::Relaxed) => {
                 tracing::info!("the API server answers about users again");
             }
-            // The rest is told by the state of the API server.
-            Err(error) if !error.is_told_by_server_state() => self.tell(error),
+            // `ServerState` logs the other failures.
+            Err(error) if !error.is_told_by_server_state() => self.log_once(error),
             _ => {}
         }
         answer
     }
 
-    fn tell(&self, error: &Error) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%error, "cannot ask the API server about users, asking again for each request");
+    fn log_once(&self, error: &Error) {
+        if !self.is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(%error, "cannot ask the API server about users, retrying for each request");
         }
     }
 }
 
-/// Whether the same question may get another answer.
+/// Whether a retry may succeed.
 ///
 /// Upstream: `webhook.DefaultShouldRetry`.
 fn may_pass(error: &Error) -> bool {

@@ -1,4 +1,4 @@
-//! Connections: accepted, encrypted, served, ended.
+//! Connection handling: accept, encrypt, serve, close.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -25,19 +25,19 @@ use super::authentication::Chain;
 use super::connections::{Connections, IDLE_MAX, Slot};
 use super::handler::Handler;
 
-/// How long a client may take for the TLS handshake.
+/// Time limit for the TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// How many bytes of headers an HTTP/2 request may have. HTTP/1 has the library's own limit.
+/// Maximum size of the headers of an HTTP/2 request, in bytes. HTTP/1 uses the library's limit.
 const HEADER_BYTES_MAX: u32 = 64 << 10;
-/// How many requests an HTTP/2 connection may have open unless told otherwise.
+/// Default limit of open requests per HTTP/2 connection.
 ///
 /// Upstream: the default of `--http2-max-streams-per-connection` in the secure server.
 const STREAMS_DEFAULT: u32 = 250;
-/// How long an HTTP/2 client may take to answer a ping.
+/// Time limit for an HTTP/2 client to answer a ping.
 const PING_MAX: Duration = Duration::from_secs(15);
-/// How long requests in progress may take when the server stops.
+/// Time limit for requests in progress when the server stops.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
-/// The pause after the system couldn't accept a connection.
+/// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves requests on connections.
@@ -49,8 +49,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that speaks TLS in this way. `streams_max` is for each HTTP/2 connection; 0 for
-    /// the default.
+    /// Creates a server with these TLS settings. `streams_max` limits the open requests per HTTP/2
+    /// connection; 0 for the default.
     pub(crate) fn new(handler: Handler, tls: ServerConfig, streams_max: u32) -> Self {
         Self {
             handler,
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Accepts connections until `stop`, then lets the requests in progress end.
+    /// Accepts connections until `stop`, then finishes the requests in progress.
     pub(crate) async fn run(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
         let mut open = JoinSet::new();
         loop {
@@ -74,11 +74,11 @@ impl Server {
                 Some(_) = open.join_next(), if !open.is_empty() => {}
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        // Answers are small and go out at once.
+                        // Responses are small and need no batching.
                         let _ = stream.set_nodelay(true);
                         open.spawn(Arc::clone(&self).serve(stream, stop.clone()));
                     }
-                    // Out of file descriptors, most likely: let some connections end first.
+                    // Most likely out of file descriptors: let some connections end first.
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         sleep(ACCEPT_PAUSE).await;
@@ -90,7 +90,7 @@ impl Server {
         while open.join_next().await.is_some() {}
     }
 
-    /// Serves one connection until it ends, has to go, or the server stops.
+    /// Serves one connection until it ends, must close, or the server stops.
     async fn serve<S>(self: Arc<Self>, stream: S, stop: CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -100,7 +100,7 @@ impl Server {
         let stream = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            () = slot.worn_out() => return,
+            () = slot.must_close() => return,
             accepted = shaking_hands => match accepted {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => {
@@ -144,7 +144,7 @@ impl Server {
             .await;
         } else {
             let mut builder = http1::Builder::new();
-            // The time counts from the end of the answer before.
+            // The timer starts at the end of the previous response.
             builder
                 .timer(TokioTimer::new())
                 .header_read_timeout(IDLE_MAX);
@@ -160,8 +160,8 @@ impl Server {
     }
 }
 
-/// Drives a connection to its end: its own, or, when it has to go, that of the requests which are
-/// in progress.
+/// Drives a connection to its end; if it must close, only until its requests in progress are
+/// finished.
 async fn until_end<C, E>(
     connection: C,
     shut_down: impl FnOnce(Pin<&mut C>),
@@ -175,7 +175,7 @@ async fn until_end<C, E>(
     let ended = tokio::select! {
         biased;
         () = stop.cancelled() => None,
-        () = slot.worn_out() => None,
+        () = slot.must_close() => None,
         ended = &mut connection => Some(ended),
     };
     let ended = if let Some(ended) = ended {
@@ -192,7 +192,7 @@ async fn until_end<C, E>(
     }
 }
 
-/// The certificates that the client has shown.
+/// Certificates that the client presented.
 fn chain_of<S>(stream: &TlsStream<S>) -> Chain {
     let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
     shown.iter().map(|it| it.clone().into_owned()).collect()

@@ -1,4 +1,4 @@
-//! From flags to a port that is served.
+//! Setup of the served port from the flags.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,41 +34,40 @@ use crate::flags::authentication::AuthenticationFlags;
 use crate::flags::authorization::AuthorizationFlags;
 use crate::flags::secure_serving::SecureServingFlags;
 
-/// Requests a second and at once to the API server about users. As long as they wait, so do the
-/// users.
+/// Rate and burst of reviews. Users wait as long as their reviews do.
 const QPS: f64 = 200.0;
 const BURST: u32 = 400;
-/// The longest that a user waits for the API server's word.
+/// Time limit for one review response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time for which the port waits for the first answer about the cluster's settings.
+/// Time that the port waits for the first lookup of the cluster's settings.
 const FIRST_LOOKUP_MAX: Duration = Duration::from_secs(2);
 
-/// What the flags say of the port.
+/// Flags of the port.
 #[derive(Clone, Copy)]
 pub(crate) struct ServingFlags<'a> {
     pub(crate) authentication: &'a AuthenticationFlags,
     pub(crate) authorization: &'a AuthorizationFlags,
 }
 
-/// What counts the requests to a server, by its address.
+/// Provides request metrics for a server address.
 pub(crate) type MetricsOf = dyn Fn(&Uri) -> Arc<dyn ClientMetrics> + Send + Sync;
 
-/// What the port needs of the rest of the program.
+/// Dependencies on the rest of the program.
 pub(crate) struct ServingDeps {
-    /// What the program calls itself to the API server.
+    /// User agent of review requests.
     pub(crate) user_agent: String,
-    /// The proxy of the environment.
+    /// Proxy settings of the environment.
     pub(crate) proxy: ProxyConfig,
-    /// What counts the requests to a server.
+    /// Request metrics by server address.
     pub(crate) client_metrics: Box<MetricsOf>,
-    /// As whom the rest of the program asks the API server, and who tells how that goes.
+    /// API server and credentials of the rest of the program, with the log of its failures.
     pub(crate) source: Source,
     pub(crate) server_state: Arc<ServerState>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) jitter: Arc<dyn Jitter>,
 }
 
-/// The port, opened, with its certificates; nobody is answered yet.
+/// The opened port with its certificates, before it serves requests.
 pub(crate) struct Opened {
     listener: TcpListener,
     tls: TlsOptions,
@@ -77,13 +76,13 @@ pub(crate) struct Opened {
     streams_max: u32,
 }
 
-/// A client for questions about users, and who logs how the server does.
+/// Client for reviews, with the log of its failures.
 struct ReviewClient {
     rest: RestClient,
     server_state: Arc<ServerState>,
 }
 
-/// The port, ready to be served.
+/// The port, ready to serve.
 pub(crate) struct Serving {
     listener: TcpListener,
     server: Arc<Server>,
@@ -91,12 +90,12 @@ pub(crate) struct Serving {
     lookup: Option<Lookup>,
 }
 
-/// Opens the port, so that one which is taken is told before anything else is done; none if there
-/// shall be none.
+/// Opens the port, so that a port conflict is reported before any other work; `None` if no port is
+/// configured.
 ///
 /// # Errors
 ///
-/// The port can't be had, or the certificates can't be used.
+/// The port is unavailable, or the certificates are invalid.
 ///
 /// Upstream: `SecureServingOptions.ApplyTo`.
 pub(crate) fn open(
@@ -148,12 +147,12 @@ pub(crate) fn open(
 }
 
 impl Opened {
-    /// Prepares to tell who is to be let in. What the cluster says of that is looked up while the
+    /// Prepares authentication and authorization. The cluster's settings are looked up while the
     /// port is served.
     ///
     /// # Errors
     ///
-    /// A file can't be read or used.
+    /// A file can't be read or is invalid.
     ///
     /// Upstream: `DelegatingAuthenticationOptions.ApplyTo`,
     /// `DelegatingAuthorizationOptions.ApplyTo`.
@@ -170,8 +169,8 @@ impl Opened {
         let asking = client(given).await.context("--authentication-kubeconfig")?;
         if asking.is_none() {
             tracing::warn!(
-                "no --authentication-kubeconfig and not in a cluster: whoever calls with a token \
-                 is anonymous"
+                "no --authentication-kubeconfig and not in a cluster: requests with a token \
+                 are anonymous"
             );
         }
         let jitter = &deps.jitter;
@@ -199,8 +198,8 @@ impl Opened {
                 client_ca.is_none(),
                 request_header.is_none(),
             );
-            // A server that answers is waited for, so that the first request finds its settings.
-            let _ = timeout(FIRST_LOOKUP_MAX, looking.look_or_log()).await;
+            // Wait for a responsive server, so that the first request already finds the settings.
+            let _ = timeout(FIRST_LOOKUP_MAX, looking.read_or_log()).await;
             client_ca = client_ca.or_else(|| looking.client_ca());
             request_header = request_header.or_else(|| looking.request_header());
             lookup = Some(looking);
@@ -247,20 +246,20 @@ impl Opened {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Listening address.
     ///
     /// # Errors
     ///
-    /// The system doesn't say.
+    /// The system doesn't report it.
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         self.listener.local_addr().context("the secure port")
     }
 
-    /// Serves until `stop`, then lets the requests in progress end.
+    /// Serves until `stop`, then finishes the requests in progress.
     ///
     /// # Panics
     ///
-    /// A part of it panicked.
+    /// Panics if one of its tasks panics.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut parts = JoinSet::new();
         parts.spawn(files::follow(self.followed, stop.clone()));
@@ -305,14 +304,14 @@ fn review_options(
     }
 }
 
-/// A client for questions about users: with a kubeconfig, or with the pod's service account; none
-/// outside of a cluster.
+/// Client for reviews: with a kubeconfig, or with the pod's service account; `None` outside of a
+/// cluster.
 async fn reviewing_client(
     kubeconfig: Option<&PathBuf>,
     deps: &ServingDeps,
 ) -> anyhow::Result<Option<ReviewClient>> {
     let given = kubeconfig.cloned();
-    // What other credentials are good for is told apart.
+    // Failures of other credentials are logged separately.
     let server_state = if given == deps.source.kubeconfig {
         Arc::clone(&deps.server_state)
     } else {
@@ -326,7 +325,7 @@ async fn reviewing_client(
     let config = match config::load(&source).await {
         Ok(config) => config,
         Err(ConfigError::NotInCluster { .. }) => return Ok(None),
-        // Its own text names the flag of the controller's kubeconfig.
+        // The error's own text names the flag of the controller's kubeconfig.
         Err(ConfigError::ReadFile { path, source }) => {
             let path = path.display();
             return Err(anyhow!(
@@ -350,7 +349,7 @@ mod tests {
     use crate::serving::fixture::now;
 
     #[test]
-    fn review_clients_have_limits_of_their_own() {
+    fn review_clients_have_separate_limits() {
         let metrics: Arc<dyn ClientMetrics> = Arc::new(NoopClientMetrics);
         let (given, cluster_url) = (Arc::clone(&metrics), Uri::from_static("https://it"));
         let url = cluster_url.clone();

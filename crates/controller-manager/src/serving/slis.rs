@@ -1,4 +1,4 @@
-//! `/metrics/slis`: what the health checks said, for those who watch service levels.
+//! The `/metrics/slis` page: health check results for service level monitoring.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::health::Endpoint;
 
-/// What was seen of one check at one endpoint.
+/// Results of one check at one endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     last: bool,
@@ -14,14 +14,14 @@ struct Seen {
     errors: u64,
 }
 
-/// What each check said, by check and endpoint.
+/// Results by check and endpoint.
 ///
 /// Upstream: `component-base/metrics/prometheus/slis`.
 #[derive(Debug, Default)]
 pub(crate) struct Slis(Mutex<BTreeMap<(String, &'static str), Seen>>);
 
 impl Slis {
-    /// Counts an answer. Upstream: `ObserveHealthcheck`.
+    /// Counts a result. Upstream: `ObserveHealthcheck`.
     pub(crate) fn observe(&self, name: &str, endpoint: Endpoint, works: bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (name.to_owned(), endpoint.name());
@@ -34,13 +34,13 @@ impl Slis {
         }
     }
 
-    /// Forgets everything. Upstream: `ResetSLIMetrics`.
+    /// Deletes all results. Upstream: `ResetSLIMetrics`.
     pub(crate) fn reset(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clear();
     }
 
-    /// The metrics as text.
+    /// Metrics in the text format.
     pub(crate) fn gather(&self) -> String {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -52,7 +52,7 @@ impl Slis {
         head(&mut text, gauge, help, "gauge");
         for ((name, kind), seen) in all.iter() {
             let last = u8::from(seen.last);
-            // A String takes any text.
+            // Writing to a string can't fail.
             let _ = writeln!(text, "{gauge}{{name=\"{name}\",type=\"{kind}\"}} {last}");
         }
         let counter = "kubernetes_healthchecks_total";
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_by_check_endpoint_and_result() {
+    fn results_are_counted_by_check_endpoint_and_outcome() {
         let slis = Slis::default();
         assert_eq!(slis.gather(), "");
         slis.observe("leaderElection", Endpoint::Healthz, true);

@@ -1,4 +1,4 @@
-//! How the port speaks TLS.
+//! TLS settings of the port.
 
 use std::sync::Arc;
 
@@ -13,23 +13,22 @@ use rustls::{
     ServerConfig, SignatureScheme, SupportedCipherSuite, SupportedProtocolVersion,
 };
 
-/// What of TLS is allowed.
+/// Allowed TLS parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TlsOptions {
-    /// The oldest version.
+    /// Minimum version.
     pub(crate) min_version: ProtocolVersion,
-    /// Suites in order of preference; none for all. Those of TLS 1.3 are always allowed, as Go
-    /// has it.
+    /// Suites in order of preference; empty for all. Those of TLS 1.3 are always allowed, as in Go.
     pub(crate) cipher_suites: Vec<CipherSuite>,
-    /// Key exchanges in order of preference; none for all.
+    /// Key exchanges in order of preference; empty for all.
     pub(crate) groups: Vec<NamedGroup>,
-    /// Whether HTTP/2 is offered.
+    /// Whether the server offers HTTP/2.
     pub(crate) http2: bool,
-    /// Whether clients are asked for certificates.
+    /// Whether the server requests client certificates.
     pub(crate) client_certificates: bool,
 }
 
-/// The cryptography that is allowed.
+/// Crypto provider limited to the allowed algorithms.
 pub(crate) fn provider(options: &TlsOptions) -> CryptoProvider {
     let mut provider = rustls::crypto::ring::default_provider();
     if !options.cipher_suites.is_empty() {
@@ -56,11 +55,11 @@ fn is_newest(suite: &SupportedCipherSuite) -> bool {
     matches!(suite, SupportedCipherSuite::Tls13(_))
 }
 
-/// How the port speaks TLS.
+/// Server configuration of the port.
 ///
 /// # Errors
 ///
-/// Nothing is left of what is allowed.
+/// No suite or key exchange remains.
 ///
 /// Upstream: `SecureServingInfo.tlsConfig`.
 pub(crate) fn server_config(
@@ -93,9 +92,8 @@ pub(crate) fn server_config(
     Ok(config)
 }
 
-/// Takes whatever certificate a client proves to have the key of. Whose signature is believed is
-/// decided for each request, so that another kind of credentials may do instead, and the
-/// authorities may change while a connection is open.
+/// Accepts any certificate whose key the client holds. Trust is decided for each request, so that
+/// other credentials may be used instead, and authorities may change while a connection is open.
 ///
 /// Upstream: `tls.RequestClientCert`.
 #[derive(Debug)]
@@ -109,7 +107,7 @@ impl ClientCertVerifier for AnyCertificate {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // Clients send what they have.
+        // Clients send any certificate they have.
         &[]
     }
 
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn suites_and_groups_are_those_asked_for_and_the_suites_of_tls_1_3() {
+    fn provider_limits_suites_and_groups() {
         let provider = provider(&TlsOptions {
             cipher_suites: vec![
                 CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_offered_as_asked() {
+    fn alpn_follows_the_options() {
         for (http2, expected) in [(true, &["h2", "http/1.1"][..]), (false, &["http/1.1"])] {
             let options = TlsOptions { http2, ..options() };
             let provider = Arc::new(provider(&options));

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Users of the endpoints.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use super::cache::HeapSize;
 
-/// Whoever is in this group may do everything.
+/// Group with all rights.
 pub(crate) const MASTERS: &str = "system:masters";
-/// The group of everyone who has shown who they are.
+/// Group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everyone else.
+/// Group of all other users.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The name of whoever has no credentials.
+/// Name of users without credentials.
 const ANONYMOUS: &str = "system:anonymous";
 
-/// A user as it is known here.
+/// An identified user.
 ///
 /// Upstream: `user.DefaultInfo`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct User {
-    /// The name.
+    /// User name.
     pub(crate) name: String,
-    /// What tells the user from others who had the name before; may be empty.
+    /// Distinguishes the user from earlier ones of the same name; may be empty.
     pub(crate) uid: String,
-    /// The groups.
+    /// Group names.
     pub(crate) groups: Vec<String>,
-    /// Anything else.
+    /// Extra attributes.
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
@@ -48,7 +48,7 @@ impl HeapSize for Option<User> {
 }
 
 impl User {
-    /// Whoever has no credentials. Upstream: `anonymous.NewAuthenticator`.
+    /// The user without credentials. Upstream: `anonymous.NewAuthenticator`.
     pub(crate) fn anonymous() -> Self {
         Self {
             name: ANONYMOUS.to_owned(),
@@ -57,8 +57,8 @@ impl User {
         }
     }
 
-    /// The user in the group of those who have shown who they are, unless it is known to be, or
-    /// not to be, one of them.
+    /// Adds the group of authenticated users, unless the user is already in it or in the group of
+    /// unauthenticated ones.
     ///
     /// Upstream: `AuthenticatedGroupAdder`.
     #[must_use]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_known_is_in_the_group_of_those() {
+    fn authenticated_adds_the_group() {
         let user = |name: &str, groups: &[&str]| User {
             name: name.to_owned(),
             groups: groups.iter().map(|&group| group.to_owned()).collect(),

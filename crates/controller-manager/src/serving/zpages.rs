@@ -1,4 +1,4 @@
-//! `/statusz` and `/flagz`: what runs here, and with which flags, for people and for programs.
+//! The `/statusz` and `/flagz` pages, for people and for programs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::answer::{self, Answer, Failure, JSON};
 /// Upstream: `headerFmt`.
 const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no \
                        formatting compatibility guarantees and is for debugging purposes only.";
-/// The group of the objects that programs get.
+/// API group of the JSON objects.
 const GROUP: &str = "config.k8s.io";
-/// The versions that are served, all of the same form.
+/// Served versions, all with the same fields.
 const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
 
-/// What a client wants to read.
+/// Response format.
 #[derive(Debug, PartialEq, Eq)]
 enum Form {
     Text,
@@ -28,7 +28,7 @@ enum Form {
     Object(&'static str),
 }
 
-/// What a client wants to read, by its `Accept` headers; none if it is nothing that there is.
+/// Format requested by the `Accept` headers; `None` if no supported one is acceptable.
 fn form(headers: &HeaderMap, kind: &str) -> Option<Form> {
     let mut wanted = headers
         .get_all(ACCEPT)
@@ -92,7 +92,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The members that all objects begin with.
+/// Leading members of all objects.
 fn object_head(kind: &str, version: &str, program: &str) -> String {
     format!(
         "\"kind\":\"{kind}\",\"apiVersion\":\"{GROUP}/{version}\",\"metadata\":{{\"name\":{}}}",
@@ -100,22 +100,22 @@ fn object_head(kind: &str, version: &str, program: &str) -> String {
     )
 }
 
-/// What runs here.
+/// Content of `/statusz`.
 pub(crate) struct StatusPage {
-    /// What the program is called.
+    /// Name of the program.
     pub(crate) program: String,
-    /// Its version.
+    /// Version of the program.
     pub(crate) version: String,
-    /// The version of Kubernetes that it behaves like, as `1.36`.
+    /// Emulated Kubernetes version, as `1.36`.
     pub(crate) emulated: String,
-    /// When it was started.
+    /// Start time.
     pub(crate) started: Timestamp,
-    /// What time it is.
+    /// Clock for the uptime.
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl StatusPage {
-    /// The page. `paths` are those where more is to be found.
+    /// Responds with the page. `paths` are the listed endpoints.
     ///
     /// Upstream: `handleStatusz`.
     pub(crate) fn answer(&self, headers: &HeaderMap, paths: &[&str]) -> Answer {
@@ -157,7 +157,7 @@ impl StatusPage {
     }
 }
 
-/// The flags of the program called `program`, by name and value, in their order.
+/// Responds with the flags of `program`, by name and value, in the given order.
 ///
 /// Upstream: `handleFlagz`.
 pub(crate) fn flags(headers: &HeaderMap, program: &str, flags: &[(String, String)]) -> Answer {
@@ -166,7 +166,7 @@ pub(crate) fn flags(headers: &HeaderMap, program: &str, flags: &[(String, String
         Some(Form::Text) => {
             let mut text = format!("\n{program} flags\n{WARNING}\n\n");
             for (name, value) in flags {
-                // A String takes any text.
+                // Writing to a string can't fail.
                 let _ = writeln!(text, "{name}={value}");
             }
             answer::text(text)
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn people_get_text() {
+    async fn default_format_is_text() {
         let answer = page().answer(&accept(""), &["/healthz", "/metrics"]);
         let expected = format!(
             "\nit statusz\n{WARNING}\n\nStarted: Mon Jul 20 06:14:02 UTC 2026\n\
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn programs_get_objects() {
+    async fn object_formats_match_the_reference() {
         let headers = accept("application/json;v=v1beta1;g=config.k8s.io;as=Statusz");
         let answer = page().answer(&headers, &["/healthz"]);
         assert_eq!(answer.headers()["content-type"], "application/json");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_accept_header_chooses() {
+    async fn accept_header_selects_the_format() {
         for (value, expected) in [
             ("", Some(Form::Text)),
             ("*/*", Some(Form::Text)),

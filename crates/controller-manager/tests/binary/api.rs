@@ -1,4 +1,4 @@
-//! A scripted API server on a loopback port.
+//! Scripted API server on a loopback port.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,15 +22,15 @@ impl Request {
     }
 }
 
-/// What a request is answered with.
+/// Response to a request.
 pub(crate) enum Answer {
     /// A code and a JSON body.
     Body(u16, String),
-    /// The head of a stream in which nothing comes.
+    /// Headers of a stream that stays empty.
     Stream,
-    /// The same; the end of the connection is told.
+    /// The same; reports the end of the connection.
     Watch(Sender<()>),
-    /// Nothing, while the connection stays open.
+    /// No response on an open connection.
     Silence,
 }
 
@@ -54,7 +54,7 @@ impl Answer {
         ))
     }
 
-    /// What an API server says that stores the object of the request.
+    /// Response of an API server that stores the request's object.
     pub(crate) fn stored(request: &Request) -> Self {
         let mut object: serde_json::Value = serde_json::from_str(&request.body).unwrap();
         object["metadata"]["uid"] = "u".into();
@@ -62,7 +62,7 @@ impl Answer {
         Self::Body(201, object.to_string())
     }
 
-    /// What an API server without objects says.
+    /// Response of an API server without objects.
     pub(crate) fn empty_list_or_watch(request: &Request) -> Self {
         if request.is_watch() {
             Self::Stream
@@ -74,7 +74,7 @@ impl Answer {
 
 type Script = dyn Fn(&Request) -> Answer + Send + Sync;
 
-/// A server that answers from a script until the test ends.
+/// A server that follows a script until the test ends.
 pub(crate) struct FakeApi {
     address: SocketAddr,
     scheme: &'static str,
@@ -86,7 +86,7 @@ impl FakeApi {
         Self::over(listener, script, "http", Ok)
     }
 
-    /// A server over TLS, and its certificate as PEM.
+    /// A TLS server, and its certificate as PEM.
     pub(crate) fn over_tls(
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> (Self, String) {
@@ -110,7 +110,7 @@ impl FakeApi {
         (api, pair.cert.pem())
     }
 
-    /// A server at an address that nobody has.
+    /// A server on a free address.
     pub(crate) fn at(
         address: SocketAddr,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
@@ -142,7 +142,7 @@ impl FakeApi {
     }
 }
 
-/// Answers the requests of one connection, one after the other.
+/// Serves the requests of one connection in sequence.
 fn serve(stream: impl Read + Write, script: &Script) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut closing = Vec::new();
@@ -177,7 +177,7 @@ fn begin_stream(stream: &mut impl Write) -> std::io::Result<()> {
     )
 }
 
-/// Tells the end of the connection that it is dropped with.
+/// Reports on drop that the connection has ended.
 struct Closing(Sender<()>);
 
 impl Drop for Closing {
@@ -190,7 +190,7 @@ impl Drop for Closing {
 fn read_request(reader: &mut BufReader<impl Read + Write>) -> std::io::Result<Option<Request>> {
     let first = reader.fill_buf()?.first().copied();
     if first.is_some_and(|byte| !byte.is_ascii_uppercase()) {
-        // As API servers answer those who speak TLS where it is not spoken.
+        // API servers respond like this to TLS clients on a plain port.
         reader
             .get_mut()
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;

@@ -1,4 +1,4 @@
-//! The program as one of several candidates for a lease.
+//! Tests of the program as one of several candidates for a lease.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +12,14 @@ use statefulset_client::clock::{Clock as _, SystemClock};
 use crate::api::{Answer, FakeApi, Request};
 use crate::program::{Finished, PATIENCE, Program, start};
 
-/// An election that takes seconds.
+/// Election settings with short timeouts.
 const FAST: [&str; 3] = [
     "--leader-elect-lease-duration=3s",
     "--leader-elect-renew-deadline=2s",
     "--leader-elect-retry-period=100ms",
 ];
 
-/// A lease that was last changed when nobody looked.
+/// A lease whose last change no candidate observed.
 fn lease(holder: &str, version: usize) -> String {
     format!(
         r#"{{"apiVersion":"coordination.k8s.io/v1","kind":"Lease",
@@ -40,7 +40,7 @@ fn started(api: &FakeApi) -> Program {
 }
 
 #[test]
-fn a_candidate_watches_nothing_and_ends_well() {
+fn candidate_opens_no_watches_and_exits_cleanly() {
     let (watched, asked) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicUsize::new(0)),
@@ -70,7 +70,7 @@ fn a_candidate_watches_nothing_and_ends_well() {
 }
 
 #[test]
-fn a_leader_that_loses_its_lease_ends_at_once_with_an_error() {
+fn leader_exits_with_an_error_when_it_loses_the_lease() {
     let stolen = Arc::new(AtomicBool::new(false));
     let is_stolen = Arc::clone(&stolen);
     let version = AtomicUsize::new(1);
@@ -99,7 +99,7 @@ fn a_leader_that_loses_its_lease_ends_at_once_with_an_error() {
 }
 
 #[test]
-fn a_forbidden_lease_is_logged_and_keeps_the_program_from_being_ready() {
+fn forbidden_lease_is_logged_and_blocks_readiness() {
     let api = FakeApi::new(|request| {
         if is_lease(request) {
             let message = "leases.coordination.k8s.io is forbidden: User \"jane\" cannot get";
@@ -117,8 +117,8 @@ fn a_forbidden_lease_is_logged_and_keeps_the_program_from_being_ready() {
     assert!(!log.contains("attempting to acquire"), "{log}");
 }
 
-/// A kubeconfig with a plugin that gives a token of a short life, and hangs once there is a file
-/// `broken`.
+/// A kubeconfig with a plugin that issues short-lived tokens, and hangs once a file `broken`
+/// exists.
 fn kubeconfig_of_a_plugin_that_can_break(folder: &Path, server: &str) {
     let expires = SystemClock.now() + Duration::from_secs(50);
     let credentials =
@@ -137,7 +137,7 @@ fn kubeconfig_of_a_plugin_that_can_break(folder: &Path, server: &str) {
 }
 
 #[test]
-fn a_plugin_that_hangs_while_its_token_is_valid_costs_no_lease_and_holds_up_no_shutdown() {
+fn hung_credential_plugin_costs_no_lease_and_no_shutdown() {
     let (renewed, renewals) = channel();
     let (api, certificate) = FakeApi::over_tls(move |request| {
         if !is_lease(request) {
@@ -163,10 +163,10 @@ fn a_plugin_that_hangs_while_its_token_is_valid_costs_no_lease_and_holds_up_no_s
     let mut program = start(&arguments, Some(folder.path()));
     program.wait_for_line("ready: caches are filled");
     std::fs::write(folder.path().join("broken"), "").unwrap();
-    // Waits until the plugin writes to it.
+    // Blocks until the plugin writes to it.
     std::fs::read(&hangs).unwrap();
     let _before: Vec<()> = renewals.try_iter().collect();
-    // More than fit in the time in which a lease that isn't renewed is lost.
+    // Longer than an unrenewed lease lasts.
     for _ in 0..30 {
         renewals.recv_timeout(PATIENCE).unwrap();
     }
@@ -177,7 +177,7 @@ fn a_plugin_that_hangs_while_its_token_is_valid_costs_no_lease_and_holds_up_no_s
 }
 
 #[test]
-fn times_that_cannot_work_are_refused_in_one_line() {
+fn invalid_election_times_are_rejected_in_one_line() {
     let arguments = [
         "--master=http://127.0.0.1:1",
         "--leader-elect-renew-deadline=15s",

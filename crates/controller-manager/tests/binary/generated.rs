@@ -1,4 +1,4 @@
-//! What the program generates of itself: the list of its flags, shell completions, the man page.
+//! Tests of generated texts: the flag list, shell completions, the man page.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -16,17 +16,17 @@ fn generated(text: &str) -> String {
 }
 
 #[test]
-fn the_list_of_flags_in_the_documentation_is_up_to_date() {
+fn flag_documentation_is_up_to_date() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md");
     let committed = std::fs::read_to_string(page).unwrap_or_default();
     assert!(
         generated("markdown") == committed,
-        "docs/flags.md is not what the program says: run make fmt"
+        "docs/flags.md is out of date: run make fmt"
     );
 }
 
 #[test]
-fn bash_understands_its_completions() {
+fn bash_loads_the_completions() {
     let mut bash = Command::new("bash")
         .arg("-n")
         .stdin(Stdio::piped())
@@ -44,7 +44,7 @@ fn bash_understands_its_completions() {
 }
 
 #[test]
-fn the_man_page_has_the_sections_of_one() {
+fn man_page_has_the_usual_sections() {
     let page = generated("man");
     let expected = ".TH statefulset-controller-manager 8";
     assert!(
@@ -62,7 +62,7 @@ fn the_man_page_has_the_sections_of_one() {
 }
 
 #[test]
-fn a_text_that_does_not_exist_is_told_in_one_line() {
+fn unknown_text_is_rejected_in_one_line() {
     let finished = run(&["--generate=pdf"]);
     let expected = "Error: invalid argument \"pdf\" for \"--generate\" flag: must be \
                     completion-bash, completion-elvish, completion-fish, completion-powershell, \

@@ -1,4 +1,4 @@
-//! The program as it is shipped: exit codes, and the one line that tells each failure.
+//! Tests of the shipped binary: exit codes, and the one-line error of each failure.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ use program::{Finished, Program, run, start, start_with};
 
 const OFF: &str = "--leader-elect=false";
 
-/// Checks that a run failed with one line on stderr and nothing else.
+/// Checks that a run fails with this one line on stderr and an empty stdout.
 fn assert_fails(arguments: &[&str], expected: &str) {
     let Finished {
         code,
@@ -30,7 +30,7 @@ fn assert_fails(arguments: &[&str], expected: &str) {
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{arguments:?}");
 }
 
-/// Ends a program that waits, and returns its log.
+/// Terminates a waiting program and returns its log.
 fn end(program: Program) -> String {
     program.signal("TERM");
     let finished = program.wait();
@@ -39,13 +39,13 @@ fn end(program: Program) -> String {
     finished.stderr
 }
 
-/// The warnings of a log.
+/// Warnings in a log.
 fn warnings(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.starts_with('W')).collect()
 }
 
-/// Starts the program against a server that refuses until the program has logged this, and waits
-/// until it is ready. Returns its log.
+/// Starts the program against a server that rejects requests until the program has logged this
+/// line, and waits until the program is ready. Returns its log.
 fn wait_out(
     refuse: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static,
     told: &str,
@@ -64,7 +64,7 @@ fn wait_out(
 }
 
 #[test]
-fn version_and_help_go_to_stdout() {
+fn version_and_help_print_to_stdout() {
     let Finished {
         code,
         stdout,
@@ -89,7 +89,7 @@ fn version_and_help_go_to_stdout() {
 }
 
 #[test]
-fn bad_flags_are_told_in_one_line() {
+fn bad_flags_are_reported_in_one_line() {
     assert_fails(&["--nope"], "unknown flag: --nope; see --help");
     assert_fails(
         &["--kube-api-qps=fast"],
@@ -106,7 +106,7 @@ fn bad_flags_are_told_in_one_line() {
 }
 
 #[test]
-fn a_missing_kubeconfig_is_told_in_one_line() {
+fn missing_kubeconfig_is_reported_in_one_line() {
     assert_fails(
         &[OFF, "--kubeconfig", "missing/config"],
         "cannot read the kubeconfig missing/config: No such file or directory (os error 2); \
@@ -115,7 +115,7 @@ fn a_missing_kubeconfig_is_told_in_one_line() {
 }
 
 #[test]
-fn outside_of_a_cluster_the_server_must_be_named() {
+fn server_is_required_outside_a_cluster() {
     let Finished { code, stderr, .. } = run(&[OFF]);
     assert!(
         stderr.starts_with("Error: no --kubeconfig, no --master, and not in a cluster: "),
@@ -125,7 +125,7 @@ fn outside_of_a_cluster_the_server_must_be_named() {
 }
 
 #[test]
-fn the_proxy_of_the_environment_is_used_but_never_told() {
+fn proxy_credentials_never_appear_in_errors() {
     let proxy = [("HTTPS_PROXY", "ftp://jane:secret@proxy.test")];
     let finished = start_with(&[OFF, "--master=https://192.0.2.1"], None, &proxy).wait();
     assert_eq!(
@@ -137,7 +137,7 @@ fn the_proxy_of_the_environment_is_used_but_never_told() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_logged_once_and_waited_for() {
+fn unreachable_server_is_logged_once_until_it_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -159,7 +159,7 @@ fn a_server_that_is_not_there_is_logged_once_and_waited_for() {
 }
 
 #[test]
-fn a_server_without_tls_is_logged_once_and_waited_for() {
+fn missing_tls_is_logged_once_until_it_works() {
     let api = FakeApi::new(|_| Answer::ok("ok"));
     let address = api.address().replace("http:", "https:");
     let mut program = start(&[OFF, "--master", &address], None);
@@ -169,7 +169,7 @@ fn a_server_without_tls_is_logged_once_and_waited_for() {
 }
 
 #[test]
-fn credentials_that_are_refused_are_logged_once_and_waited_for() {
+fn rejected_credentials_are_logged_once_until_accepted() {
     let refuse = |_: &Request| Some(Answer::failure(401, "Unauthorized", "Unauthorized"));
     let log = wait_out(
         refuse,
@@ -183,7 +183,7 @@ fn credentials_that_are_refused_are_logged_once_and_waited_for() {
 }
 
 #[test]
-fn missing_rights_are_logged_once_and_waited_for() {
+fn missing_rights_are_logged_once_until_granted() {
     let refuse = |request: &Request| {
         let message = "pods is forbidden: User \"jane\" cannot list resource \"pods\"";
         let is_of_pods = request.path == "/api/v1/pods";
@@ -206,7 +206,7 @@ fn missing_rights_are_logged_once_and_waited_for() {
 }
 
 #[test]
-fn a_program_that_waits_for_the_server_ends_at_a_signal() {
+fn signal_ends_the_wait_for_the_server() {
     let api = FakeApi::new(|_| Answer::Silence);
     let mut program = start(&[OFF, "--master", &api.address()], None);
     program.wait_for_line("starting");
@@ -214,7 +214,7 @@ fn a_program_that_waits_for_the_server_ends_at_a_signal() {
 }
 
 #[test]
-fn a_credential_plugin_that_hangs_holds_up_no_shutdown() {
+fn hung_credential_plugin_does_not_block_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = "{apiVersion: client.authentication.k8s.io/v1, command: sh, \
                   args: [-c, \"echo LOUD >&2; touch runs; exec sleep 1000\"]}";
@@ -235,7 +235,7 @@ fn a_credential_plugin_that_hangs_holds_up_no_shutdown() {
 }
 
 #[test]
-fn a_signal_ends_it_in_order() {
+fn signal_shuts_down_gracefully() {
     for signal in ["INT", "TERM"] {
         let api = FakeApi::new(Answer::empty_list_or_watch);
         let mut program = start(&[OFF, "--master", &api.address()], None);
@@ -248,14 +248,14 @@ fn a_signal_ends_it_in_order() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_exits_immediately() {
     let (asked, was_asked) = std::sync::mpsc::channel();
     let set = r#"{"metadata":{"name":"web","namespace":"ns","uid":"u","resourceVersion":"1"},
         "spec":{"replicas":1,"serviceName":"web","selector":{"matchLabels":{"app":"web"}},
         "template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[]}}}}"#;
     let api = FakeApi::new(move |request| {
         if request.method == "POST" {
-            // The sync waits for an answer that never comes.
+            // The response to the sync's request never arrives.
             asked.send(()).unwrap();
             return Answer::Silence;
         }
@@ -278,10 +278,7 @@ fn a_second_signal_ends_it_at_once() {
     assert!(begin.elapsed() < Duration::from_secs(5));
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long a process takes is a matter of real time"
-)]
+#[expect(clippy::disallowed_methods, reason = "process run time is real time")]
 fn begin() -> Instant {
     Instant::now()
 }

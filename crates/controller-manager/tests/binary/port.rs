@@ -1,4 +1,4 @@
-//! The program's own port: health for anybody, nothing else for those whom nobody knows.
+//! Tests of the program's own port: public health, and nothing else for anonymous users.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,13 +16,13 @@ use crate::OFF;
 use crate::api::{Answer, FakeApi};
 use crate::program::{PATIENCE, Program, run, start};
 
-/// A port that nobody has at the moment.
+/// An address with a free port.
 fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }
 
-/// Starts the program with its certificate in a folder, and waits until its port is served there.
+/// Starts the program with its certificate in a folder, and waits until it serves its port.
 fn serving(api: &FakeApi, folder: &Path, further: &[&str]) -> (Program, SocketAddr) {
     let address = free_address();
     let port = format!("--secure-port={}", address.port());
@@ -40,7 +40,7 @@ fn serving(api: &FakeApi, folder: &Path, further: &[&str]) -> (Program, SocketAd
     (program, address)
 }
 
-/// Asks the program, whose certificate is in the file; the code and the body.
+/// Sends a request to the program, whose certificate is in the file; returns the code and the body.
 fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
     let mut roots = RootCertStore::empty();
     roots
@@ -67,7 +67,7 @@ fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
 }
 
 #[test]
-fn health_is_served_to_anybody_and_metrics_are_not() {
+fn health_is_public_and_metrics_are_not() {
     let api = FakeApi::new(Answer::empty_list_or_watch);
     let folder = tempfile::tempdir().unwrap();
     let (mut program, address) = serving(&api, folder.path(), &[]);
@@ -91,7 +91,7 @@ fn health_is_served_to_anybody_and_metrics_are_not() {
 }
 
 #[test]
-fn a_program_without_rights_is_alive_and_becomes_ready_with_them() {
+fn program_becomes_ready_when_rights_are_granted() {
     let is_granted = Arc::new(AtomicBool::new(false));
     let granted = Arc::clone(&is_granted);
     let api = FakeApi::new(move |request| {
@@ -129,7 +129,7 @@ fn readyz_fails_until_the_caches_are_filled() {
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
     let api = FakeApi::new(move |request| {
-        // The check of rights asks for one object; this is the cache's.
+        // The rights check lists one object; this list fills the cache.
         let is_of_cache = request.query.contains("limit=500");
         if request.path == "/api/v1/pods" && is_of_cache && !request.is_watch() {
             listed.send(()).unwrap();
@@ -151,7 +151,7 @@ fn readyz_fails_until_the_caches_are_filled() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_in_one_line() {
+fn taken_port_is_reported_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let port = format!("--secure-port={}", address.port());
@@ -169,7 +169,7 @@ fn a_port_that_is_taken_is_told_in_one_line() {
     assert_eq!((finished.code, finished.stderr), (Some(1), expected));
 }
 
-/// A certificate for `localhost`, and its key, as PEM.
+/// A certificate for `localhost` and its key, as PEM.
 fn self_signed() -> (String, String) {
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let key = KeyPair::generate().unwrap();
@@ -178,7 +178,7 @@ fn self_signed() -> (String, String) {
 }
 
 #[test]
-fn certificates_and_client_authorities_that_change_are_in_use_without_a_restart() {
+fn changed_certificates_apply_without_restart() {
     let api = FakeApi::new(Answer::empty_list_or_watch);
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
@@ -189,7 +189,7 @@ fn certificates_and_client_authorities_that_change_are_in_use_without_a_restart(
     std::fs::write(file("kube-controller-manager.crt"), chain).unwrap();
     std::fs::write(file("kube-controller-manager.key"), key).unwrap();
     program.wait_for_line("the serving certificate has changed and is in use");
-    // Nothing but the new one is trusted.
+    // Only the new certificate is trusted.
     let certificate = file("kube-controller-manager.crt");
     assert_eq!(ask(address, &certificate, "/livez").0, 200);
     std::fs::write(file("ca"), self_signed().0).unwrap();
@@ -199,7 +199,7 @@ fn certificates_and_client_authorities_that_change_are_in_use_without_a_restart(
 }
 
 #[test]
-fn certificates_that_are_of_no_use_are_told_in_one_line() {
+fn invalid_certificates_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let port = format!("--secure-port={}", free_address().port());
     let certificate = folder.path().join("a.crt");
@@ -212,7 +212,7 @@ fn certificates_that_are_of_no_use_are_told_in_one_line() {
     let finished = run(&[OFF, "--bind-address=127.0.0.1", &port, &files[0], &files[1]]);
     let expected = format!(
         "Error: load the serving certificate from {name} and {name}: the certificate file: \
-         there is no certificate in it\n"
+         it contains no certificate\n"
     );
     assert_eq!((finished.code, finished.stderr), (Some(1), expected));
 }

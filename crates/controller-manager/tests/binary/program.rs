@@ -1,4 +1,4 @@
-//! Starts the program and looks at how it ends.
+//! Runner of the program, with its output and exit code.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long anything may take.
+/// Time limit for anything in these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a run ended.
+/// Result of a run.
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// The program while it runs. Killed when dropped.
+/// The running program, killed on drop.
 pub(crate) struct Program {
     child: Child,
     lines: Receiver<String>,
@@ -28,13 +28,13 @@ pub(crate) fn run(arguments: &[&str]) -> Finished {
     start(arguments, None).wait()
 }
 
-/// Starts the program, outside of any cluster, in a folder. It has a port of its own only where the
-/// arguments say so, as many run at a time.
+/// Starts the program, outside of any cluster, in a folder. It opens its own port only if the
+/// arguments request one, because tests run in parallel.
 pub(crate) fn start(arguments: &[&str], folder: Option<&Path>) -> Program {
     start_with(arguments, folder, &[])
 }
 
-/// The same with variables of its environment.
+/// The same with environment variables.
 pub(crate) fn start_with(
     arguments: &[&str],
     folder: Option<&Path>,
@@ -73,7 +73,7 @@ pub(crate) fn start_with(
 }
 
 impl Program {
-    /// Waits until a line of stderr holds this.
+    /// Waits for a line of stderr that contains the text.
     pub(crate) fn wait_for_line(&mut self, text: &str) {
         loop {
             let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
@@ -97,9 +97,9 @@ impl Program {
         assert!(sent.success());
     }
 
-    /// Waits for the end.
+    /// Waits for the exit.
     pub(crate) fn wait(mut self) -> Finished {
-        // Stderr ends with the process.
+        // Stderr closes with the process.
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) => self.seen.push(line),
@@ -132,7 +132,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! The work that the flags ask for, and its end: each looked at from the API server.
+//! Tests of the flags' effects on the controller's requests, observed at the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::{OFF, begin};
 
 const SETS: &str = "/apis/apps/v1/statefulsets";
 
-/// A set of two pods that come at once, as a server stores it.
+/// A set of two pods, both created in parallel, as stored by a server.
 fn set(name: &str) -> String {
     format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"{name}","resourceVersion":"1",
@@ -23,7 +23,7 @@ fn set(name: &str) -> String {
     )
 }
 
-/// Lists these sets and nothing else, and watches in vain.
+/// Lists these sets and nothing else; watches stay empty.
 fn lists(request: &Request, sets: &[String]) -> Answer {
     if request.path == SETS && !request.is_watch() {
         let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
@@ -44,14 +44,14 @@ fn next<T>(channel: &Receiver<T>, what: &str) -> T {
 }
 
 #[test]
-fn as_many_sets_are_synced_at_once_as_the_flag_says() {
-    // More than by default.
+fn concurrent_syncs_follow_the_flag() {
+    // More than the default.
     const SYNCS: usize = 7;
     let sets: Vec<String> = (0..2 * SYNCS).map(|i| set(&format!("web-{i}"))).collect();
     let (begun, begins) = channel();
     let api = FakeApi::new(move |request| {
         if request.method == "POST" {
-            // Each sync waits for an answer that never comes.
+            // The response to each sync's request never arrives.
             begun.send(request.body.clone()).unwrap();
             return Answer::Silence;
         }
@@ -61,11 +61,11 @@ fn as_many_sets_are_synced_at_once_as_the_flag_says() {
     let mut program = started(&api, &[&flag]);
     program.wait_for_line(&format!("workers={SYNCS}"));
     let bodies: BTreeSet<String> = (0..SYNCS).map(|_| next(&begins, "a sync")).collect();
-    assert_eq!(bodies.len(), SYNCS, "each sync is of another set");
+    assert_eq!(bodies.len(), SYNCS, "each sync has a different set");
 }
 
 #[test]
-fn objects_are_looked_at_again_after_the_resync_period() {
+fn objects_are_resynced_after_the_resync_period() {
     let odd = set("web").replace("matchLabels", "matchExpressions");
     let odd = odd.replace(
         r#"{"app":"web"}},"#,
@@ -73,32 +73,32 @@ fn objects_are_looked_at_again_after_the_resync_period() {
     );
     let api = FakeApi::new(move |request| lists(request, std::slice::from_ref(&odd)));
     let mut program = started(&api, &["--min-resync-period=200ms"]);
-    // Each sync says it, and none is tried again by itself.
+    // Every sync logs it, and none is retried by itself.
     for _ in 0..3 {
         program.wait_for_line("cannot convert the set's selector");
     }
 }
 
 #[test]
-fn requests_take_their_time_as_the_flags_say() {
+fn request_rate_follows_the_flags() {
     let (listed, lists) = channel();
     let api = FakeApi::new(move |request| {
         if !request.is_watch() {
-            // A test that has ended asks for nothing more.
+            // The test may have ended.
             let _ = listed.send(begin());
         }
         Answer::empty_list_or_watch(request)
     });
     let _program = started(&api, &["--kube-api-qps=10", "--kube-api-burst=1"]);
-    // All are of the caches' client: four lists see whether they are allowed, four fill the caches.
+    // All come from the caches' client: four lists check the rights, four fill the caches.
     let times: Vec<Instant> = (0..8).map(|_| next(&lists, "a list")).collect();
     let elapsed = times[7].duration_since(times[0]);
-    // They are sent over 700 ms; the first may have been on its way for longer than the last.
+    // They are sent over 700 ms; the first may have been in flight longer than the last.
     assert!(elapsed >= Duration::from_millis(500), "{elapsed:?}");
 }
 
 #[test]
-fn nothing_is_cached_before_the_start_interval_is_over() {
+fn caches_fill_after_the_start_interval() {
     let (watched, watches) = channel();
     let api = FakeApi::new(move |request| {
         if request.is_watch() {
@@ -114,7 +114,7 @@ fn nothing_is_cached_before_the_start_interval_is_over() {
 }
 
 #[test]
-fn a_sync_that_never_finishes_does_not_hold_up_the_end() {
+fn unfinished_sync_does_not_block_shutdown() {
     let (asked, asks) = channel();
     let sets = [set("web")];
     let api = FakeApi::new(move |request| {
@@ -134,7 +134,7 @@ fn a_sync_that_never_finishes_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn events_that_wait_at_the_end_are_sent() {
+fn queued_events_are_sent_on_shutdown() {
     let (recorded, records) = channel();
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
@@ -143,7 +143,7 @@ fn events_that_wait_at_the_end_are_sent() {
     let api = FakeApi::new(move |request| {
         if request.path.ends_with("/events") {
             recorded.send(()).unwrap();
-            // The server is slow with the first one, behind which the other waits.
+            // The server delays the first event, which blocks the second.
             let _ = released.lock().unwrap().recv_timeout(PATIENCE);
         }
         if request.method == "POST" || request.method == "PUT" {
@@ -158,7 +158,7 @@ fn events_that_wait_at_the_end_are_sent() {
     program.wait_for_line("ready: caches are filled");
     next(&records, "the first event");
     program.signal("TERM");
-    // The controller has ended where nobody watches any more.
+    // The controller has stopped once its watches are closed.
     next(&closes, "the end of a watch");
     drop(release);
     next(&records, "the second event");

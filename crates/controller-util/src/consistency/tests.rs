@@ -1,4 +1,4 @@
-//! When a sync may go on, and when it waits for a cache.
+//! Tests of when a sync proceeds and when it waits for a cache.
 
 use super::*;
 use crate::testing::{FakeCaches, builders};
@@ -10,7 +10,7 @@ fn setup() -> (Arc<FakeCaches>, RealConsistencyStore, ObjectKey) {
 }
 
 #[test]
-fn a_sync_waits_until_the_cache_has_caught_up_and_then_forgets() {
+fn sync_waits_until_the_cache_catches_up() {
     let (caches, store, web) = setup();
     caches.set_version(TrackedResource::Pods, "9");
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");
@@ -25,7 +25,7 @@ fn a_sync_waits_until_the_cache_has_caught_up_and_then_forgets() {
 }
 
 #[test]
-fn an_older_write_doesnt_replace_a_newer_one() {
+fn older_write_does_not_replace_a_newer_one() {
     let (caches, store, web) = setup();
     caches.set_version(TrackedResource::StatefulSets, "15");
     store.wrote_at(&web, "u", TrackedResource::StatefulSets, "20");
@@ -34,7 +34,7 @@ fn an_older_write_doesnt_replace_a_newer_one() {
 }
 
 #[test]
-fn versions_that_dont_compare_are_skipped() {
+fn incomparable_versions_are_skipped() {
     let (caches, store, web) = setup();
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");
     store.ensure_ready(&web).unwrap();
@@ -44,7 +44,7 @@ fn versions_that_dont_compare_are_skipped() {
 }
 
 #[test]
-fn another_incarnation_starts_afresh() {
+fn new_incarnation_starts_without_writes() {
     let (caches, store, web) = setup();
     caches.set_version(TrackedResource::Pods, "5");
     store.wrote_at(&web, "old", TrackedResource::Pods, "10");
@@ -57,7 +57,7 @@ fn another_incarnation_starts_afresh() {
 }
 
 #[test]
-fn a_deleted_pod_must_be_seen_gone_or_terminating() {
+fn deleted_pod_must_be_gone_or_terminating() {
     let (caches, store, web) = setup();
     let pod = ObjectKey::new("ns", "web-0");
     caches.show_running(&pod, "p");
@@ -71,7 +71,7 @@ fn a_deleted_pod_must_be_seen_gone_or_terminating() {
 }
 
 #[test]
-fn the_caches_tell_their_versions_and_which_pods_run() {
+fn caches_report_versions_and_running_pods() {
     let caches = Caches::default();
     caches.pods.bookmark("11");
     caches.claims.bookmark("12");
@@ -107,7 +107,7 @@ fn the_caches_tell_their_versions_and_which_pods_run() {
 }
 
 #[test]
-fn the_last_of_several_deleted_pods_is_awaited_too() {
+fn sync_waits_for_every_deleted_pod() {
     let (caches, store, web) = setup();
     for name in ["web-0", "web-1"] {
         store.deleted_pod(&web, "u", &ObjectKey::new("ns", name), name);
@@ -116,11 +116,15 @@ fn the_last_of_several_deleted_pods_is_awaited_too() {
     caches.show_running(&last, "web-1");
     let stale = StaleCache::PodDeleted { pod: last };
     assert_eq!(store.ensure_ready(&web).unwrap_err(), stale);
-    assert_eq!(store.ensure_ready(&web).unwrap_err(), stale, "it is kept");
+    assert_eq!(
+        store.ensure_ready(&web).unwrap_err(),
+        stale,
+        "the record is kept"
+    );
 }
 
 #[test]
-fn turned_off_nothing_is_awaited() {
+fn noop_store_waits_for_nothing() {
     let store = NoopConsistencyStore;
     let web = ObjectKey::new("ns", "web");
     store.wrote_at(&web, "u", TrackedResource::Pods, "10");

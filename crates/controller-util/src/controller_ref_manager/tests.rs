@@ -1,4 +1,4 @@
-//! Who is claimed, adopted, released, and left alone.
+//! Tests of claiming, adopting and releasing pods.
 
 use statefulset_client::fake::FakeClientset;
 
@@ -10,7 +10,7 @@ const ADOPTION: &str = r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1
 const RELEASE: &str =
     r#"{"metadata":{"uid":"web-0-uid","ownerReferences":[{"$patch":"delete","uid":"web-uid"}]}}"#;
 
-/// What the name says in these tests: `web-<digit>` is a member, `web-00` malformed.
+/// Names in these tests: `web-<digit>` is a member, `web-00` malformed.
 fn membership(pod: &Pod) -> Membership {
     match pod.name.strip_prefix("web-") {
         Some("00") => Membership::Malformed,
@@ -31,7 +31,7 @@ fn api_error(code: u16, reason: &'static str) -> ApiError {
     ApiError::api(code, reason, format!("boom {reason}"))
 }
 
-/// A reader whose live set is `live`, read `times` times.
+/// A reader that returns `live` and expects `times` reads.
 fn reader(live: &StatefulSet, times: usize) -> MockSetReader {
     let mut reader = MockSetReader::new();
     let live = live.clone();
@@ -70,7 +70,7 @@ async fn claim(
     }
 }
 
-/// What becomes of one candidate.
+/// Outcome for one candidate.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Claimed,
@@ -102,7 +102,7 @@ async fn fate(set: &StatefulSet, pod: Pod) -> Fate {
 }
 
 #[tokio::test]
-async fn an_owned_pod_is_claimed_released_or_left_alone() {
+async fn owned_pods_are_claimed_released_or_ignored() {
     let foreign = owner_reference(("apps/v1", "StatefulSet"), "web", "other", Some(true));
     let stranger = |pod: builders::Builder<Pod>| pod.with("metadata.name", "db-0");
     let deleting = web().terminating().build();
@@ -130,7 +130,7 @@ async fn an_owned_pod_is_claimed_released_or_left_alone() {
 }
 
 #[tokio::test]
-async fn an_orphan_is_adopted_or_left_alone() {
+async fn orphans_are_adopted_or_ignored() {
     let deleting = web().terminating().build();
     let set = web().build();
     let owner = owner_reference(("v1", "ConfigMap"), "c", "c", Some(false));
@@ -160,7 +160,7 @@ async fn an_orphan_is_adopted_or_left_alone() {
 }
 
 #[tokio::test]
-async fn the_live_set_is_read_once_for_all_adoptions_and_not_at_all_without_one() {
+async fn live_set_is_read_once_and_only_for_adoptions() {
     let set = web().build();
     let control = FakePodControl::default();
     let orphans = ["0", "1", "2"].map(|ordinal| pod(ordinal).orphan().build());
@@ -174,7 +174,7 @@ async fn the_live_set_is_read_once_for_all_adoptions_and_not_at_all_without_one(
 }
 
 #[tokio::test]
-async fn an_adopted_pod_is_returned_as_it_was_before() {
+async fn adopted_pod_is_returned_unpatched() {
     let set = web().build();
     let selector = Selector::everything();
     let (control, reader) = (FakePodControl::default(), reader(&set, 1));
@@ -185,7 +185,7 @@ async fn an_adopted_pod_is_returned_as_it_was_before() {
 }
 
 #[tokio::test]
-async fn a_refused_adoption_names_each_orphan_and_others_are_still_claimed_or_released() {
+async fn rejected_adoption_names_each_orphan() {
     let set = web().build();
     for (live, reason) in [
         (
@@ -218,7 +218,7 @@ async fn a_refused_adoption_names_each_orphan_and_others_are_still_claimed_or_re
 }
 
 #[tokio::test]
-async fn a_live_set_that_is_gone_fails_the_adoption() {
+async fn deleted_live_set_fails_the_adoption() {
     let set = web().build();
     let mut reader = MockSetReader::new();
     let missing = || ApiError::api(404, "NotFound", r#"statefulsets.apps "web" not found"#);
@@ -236,7 +236,7 @@ async fn a_live_set_that_is_gone_fails_the_adoption() {
 }
 
 #[tokio::test]
-async fn of_failed_patches_not_found_is_swallowed_and_on_release_invalid_too() {
+async fn patches_ignore_not_found_and_invalid_releases() {
     let set = web().build();
     let orphan = pod("0").orphan().build();
     let stray = pod("0").label("app", "db").build();
@@ -261,7 +261,7 @@ async fn of_failed_patches_not_found_is_swallowed_and_on_release_invalid_too() {
 }
 
 #[tokio::test]
-async fn all_candidates_are_tried_and_equal_errors_printed_once() {
+async fn every_candidate_is_tried_and_equal_errors_merge() {
     let set = web().build();
     let control = FakePodControl::default();
     control.fail_with(|| api_error(500, "InternalError"));
@@ -276,7 +276,7 @@ async fn all_candidates_are_tried_and_equal_errors_printed_once() {
 }
 
 #[tokio::test]
-async fn the_real_reader_reads_the_set_past_any_cache() {
+async fn real_reader_bypasses_the_cache() {
     let api = FakeClientset::new();
     api.load(&STATEFUL_SETS, web().generation(7).text());
     let key = ObjectKey::new("ns", "web");

@@ -1,4 +1,4 @@
-//! What decoding keeps, and how little that is.
+//! Tests of decoding: kept members and memory use.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::pod::Pod;
 use crate::stateful_set::StatefulSet;
 use crate::testing::builders;
 
-/// What a pod occupies beside its own allocations; grows only with good reason.
+/// Maximum size of a pod without its own allocations, in bytes; raise it only for a good reason.
 const POD_BYTES_MAX: usize = 168;
-/// The same of a claim.
+/// The same for a claim.
 const CLAIM_BYTES_MAX: usize = 104;
 
 #[test]
@@ -27,7 +27,7 @@ fn compact_types_stay_compact() {
 }
 
 #[test]
-fn what_no_decision_reads_takes_no_memory() {
+fn unused_members_take_no_memory() {
     let set = builders::set("web").claim_template("data").build();
     let plain = builders::pod(&set, 0);
     let filler = "x".repeat(10_000);
@@ -53,7 +53,7 @@ fn what_no_decision_reads_takes_no_memory() {
 }
 
 #[test]
-fn copies_of_a_set_share_what_may_be_large() {
+fn copies_of_a_set_share_large_parts() {
     let set = builders::set("web").claim_template("data").build();
     let copy = set.clone();
     let (ours, copied) = (&set.spec, &copy.spec);
@@ -67,7 +67,7 @@ fn copies_of_a_set_share_what_may_be_large() {
 }
 
 #[test]
-fn null_is_absent_as_go_has_it() {
+fn null_counts_as_absent() {
     let nulls: Value = json!({
         "metadata": {
             "name": "web", "namespace": null, "uid": null, "resourceVersion": null,
@@ -97,7 +97,7 @@ fn null_is_absent_as_go_has_it() {
 }
 
 #[test]
-fn any_deletion_time_makes_a_pod_terminating() {
+fn any_deletion_timestamp_makes_a_pod_terminating() {
     let set = builders::set("web").build();
     for time in ["yesterday", "10000-01-01T11:59:59Z", "0001-01-01T00:00:00Z"] {
         let pod = builders::pod(&set, 0).with("metadata.deletionTimestamp", time);
@@ -106,14 +106,14 @@ fn any_deletion_time_makes_a_pod_terminating() {
 }
 
 #[test]
-fn a_transition_at_no_time_is_unset() {
+fn zero_transition_time_is_unset() {
     let set = builders::set("web").build();
     let pod = builders::pod(&set, 0).ready_since("0001-01-01T00:00:00Z");
     assert_eq!(pod.build().readiness.last_transition_time, None);
 }
 
 #[test]
-fn text_with_escapes_is_read() {
+fn escaped_strings_decode() {
     let pod = r#"{"metadata":{"name":"w\u0065b-0","labels":{"a":"\u003c"},
         "deletionTimestamp":"2026-03-01T11:00:00\u005a"}}"#;
     let pod = Pod::decode(pod).unwrap();

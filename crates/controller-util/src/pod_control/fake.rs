@@ -1,4 +1,4 @@
-//! A pod control that records its patches.
+//! Fake pod control that records its patches.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ impl FakePodControl {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
-    /// Takes the patches made so far.
+    /// Returns and clears the recorded patches.
     pub fn take_patches(&self) -> Vec<(ObjectKey, String)> {
         std::mem::take(&mut *self.patches.lock().unwrap_or_else(PoisonError::into_inner))
     }

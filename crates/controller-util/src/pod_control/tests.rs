@@ -1,4 +1,4 @@
-//! The bodies of the patches, and which of their answers the caches are awaited for.
+//! Tests of patch bodies, and of the writes reported to the consistency store.
 
 use statefulset_client::fake::{FakeClientset, Verb};
 
@@ -7,7 +7,7 @@ use crate::consistency::MockConsistencyStore;
 use crate::testing::builders;
 
 #[test]
-fn patches_have_gos_bytes() {
+fn patches_match_go() {
     let owner = builders::set("web").build().controller_reference();
     assert_eq!(
         adoption_patch(&owner, "p", &[]),
@@ -20,7 +20,7 @@ fn patches_have_gos_bytes() {
 }
 
 #[tokio::test]
-async fn an_adoption_is_awaited_for_the_owner_in_the_answer() {
+async fn adoption_is_recorded_for_the_owner_in_the_response() {
     let set = builders::set("web").build();
     let api = FakeClientset::new();
     api.load(&PODS, builders::pod(&set, 0).orphan().text());
@@ -49,7 +49,7 @@ async fn an_adoption_is_awaited_for_the_owner_in_the_answer() {
 }
 
 #[tokio::test]
-async fn a_release_is_not_awaited() {
+async fn release_is_not_recorded() {
     let set = builders::set("web").build();
     let api = FakeClientset::new();
     api.load(&PODS, builders::pod(&set, 0).text());
@@ -63,7 +63,7 @@ async fn a_release_is_not_awaited() {
 }
 
 #[tokio::test]
-async fn a_failed_patch_is_handed_on() {
+async fn failed_patch_returns_its_error() {
     let api = FakeClientset::new();
     let consistency = MockConsistencyStore::new();
     let control = RealPodControl::new(api.rest_client(), Arc::new(consistency));
@@ -75,7 +75,7 @@ async fn a_failed_patch_is_handed_on() {
 }
 
 #[tokio::test]
-async fn an_answer_that_isnt_a_pod_is_still_a_success() {
+async fn response_that_is_not_a_pod_counts_as_success() {
     let api = FakeClientset::new();
     api.react(Verb::Patch, "pods", |_| {
         Some(Ok(r#"{"metadata":7}"#.to_owned()))

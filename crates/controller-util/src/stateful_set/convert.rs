@@ -1,4 +1,4 @@
-//! Sets written with k8s-openapi's types, encoded as Go encodes them.
+//! Conversion from k8s-openapi's types, with Go's encoding.
 
 use k8s_openapi::api::apps::v1 as apps;
 use kube_apimachinery::schema::{UnknownMembers, normalize};
@@ -7,13 +7,13 @@ use statefulset_client::indexer::CachedObject;
 
 use super::StatefulSet;
 
-/// Why a typed set can't be taken.
+/// Reason why a typed set can't be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// A member of the template has a value that its Go type can't hold.
+    /// A member of the template has a value outside its Go type.
     #[error("{0}")]
     Normalize(#[from] kube_apimachinery::schema::DecodeError),
-    /// The set doesn't encode to, or decode from, JSON.
+    /// The set can't be encoded to, or decoded from, JSON.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 }
@@ -21,8 +21,8 @@ pub enum ConvertError {
 impl TryFrom<&apps::StatefulSet> for StatefulSet {
     type Error = ConvertError;
 
-    /// Encodes the templates by the rules of the Go types, so that revision data and names equal
-    /// those of the reference.
+    /// Encodes the templates with the rules of the Go types, so that revision data and names match
+    /// the reference.
     #[expect(clippy::indexing_slicing, reason = "a typed set encodes as an object")]
     fn try_from(set: &apps::StatefulSet) -> Result<Self, ConvertError> {
         let mut json = serde_json::to_value(set)?;

@@ -1,4 +1,4 @@
-//! Parts of an object's text, which is kept once for all of them.
+//! Slices of an object's text, which they share.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,14 +14,14 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// A text of its own.
+    /// Wraps a complete text.
     pub(super) fn whole(text: impl Into<SharedText>) -> Self {
         let whole = text.into();
         let range = 0..whole.len();
         Self { whole, range }
     }
 
-    /// The value `part` of `whole`. A value of another text is copied.
+    /// Slices the value `part` from `whole`; copies it if it belongs to another text.
     pub(super) fn of(whole: &SharedText, part: &RawValue) -> Self {
         let (text, part) = (whole.to_str(), part.get());
         let start = part.as_ptr().addr().checked_sub(text.as_ptr().addr());
@@ -35,17 +35,17 @@ impl Part {
         }
     }
 
-    /// The text of the value.
+    /// Text of the value.
     pub(super) fn to_str(&self) -> Cow<'_, str> {
         self.whole.get(self.range.clone())
     }
 
-    /// The length of the value's text in bytes.
+    /// Length of the value's text in bytes.
     pub(super) fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// The same value in another form of the text `whole`, if it is a part of that.
+    /// Returns the value as a slice of `form`, if it is a slice of `whole`.
     pub(super) fn moved(&self, whole: &SharedText, form: &SharedText) -> Self {
         let is_part = self.whole.is_same(whole);
         Self {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_shares_its_text_and_another_text_is_copied() {
+    fn parts_share_their_text_and_copy_foreign_ones() {
         let whole = SharedText::from(r#"{"a":{"b":1},"c":2}"#);
         let text = whole.to_str();
         let members: std::collections::BTreeMap<&str, &RawValue> =

@@ -1,19 +1,19 @@
-//! The selector of a set, compiled once.
+//! Set selectors, compiled once.
 
 use std::collections::BTreeMap;
 
 use kube_apimachinery::selector::{LabelSelector, Selector, SelectorError};
 
-/// Which pods belong to a set, as the set says it and compiled.
+/// The pod selector of a set, in its original and compiled form.
 #[derive(Debug)]
 pub struct SetSelector {
-    /// Labels that pods must have; claims get them.
+    /// Labels that pods must have, and that claims receive.
     match_labels: BTreeMap<String, String>,
     compiled: Result<Selector, SelectorError>,
 }
 
 impl SetSelector {
-    /// Compiles a selector; none selects nothing.
+    /// Compiles a selector; `None` matches nothing.
     pub(super) fn new(selector: Option<LabelSelector>) -> Self {
         Self {
             compiled: Selector::from_label_selector(selector.as_ref()),
@@ -21,16 +21,16 @@ impl SetSelector {
         }
     }
 
-    /// Labels that pods must have; claims get them.
+    /// Labels that pods must have, and that claims receive.
     pub fn match_labels(&self) -> &BTreeMap<String, String> {
         &self.match_labels
     }
 
-    /// The selector to match with.
+    /// The compiled selector.
     ///
     /// # Errors
     ///
-    /// Why the selector can't be compiled.
+    /// Reason why the selector can't be compiled.
     pub fn compiled(&self) -> Result<&Selector, SelectorError> {
         self.compiled.as_ref().map_err(Clone::clone)
     }

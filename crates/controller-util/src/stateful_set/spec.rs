@@ -13,66 +13,66 @@ use super::selector::SetSelector;
 use super::template::{ClaimTemplate, PodTemplate};
 use crate::decode::or_default;
 
-/// Replicas of a set that doesn't say how many; API defaulting normally fills it in.
+/// Replicas of a set without the member; API defaulting normally sets it.
 const REPLICAS_DEFAULT: i32 = 1;
-/// Old revisions kept by a set that doesn't say how many; API defaulting normally fills it in.
+/// History limit of a set without the member; API defaulting normally sets it.
 const REVISION_HISTORY_LIMIT_DEFAULT: i32 = 10;
 
-/// What a set asks for.
+/// Desired state of a set.
 #[derive(Clone, Debug)]
 pub struct StatefulSetSpec {
-    /// Wanted number of pods.
+    /// Desired number of pods.
     pub replicas: i32,
     /// The first ordinal.
     pub start_ordinal: i32,
-    /// Which pods belong to the set.
+    /// Pod selector.
     pub selector: Arc<SetSelector>,
     /// The pod template, verbatim.
     pub template: PodTemplate,
-    /// The claim templates, verbatim; of equal names only the last one.
+    /// Claim templates, verbatim; of repeated names the last one.
     pub claim_templates: Arc<[ClaimTemplate]>,
     /// Name of the governing service; may be empty.
     pub service_name: Box<str>,
-    /// How pods are created and deleted relative to each other.
+    /// Order of pod creation and deletion.
     pub pod_management_policy: PodManagementPolicy,
-    /// How pods move to a new revision.
+    /// Strategy for moving pods to a new revision.
     pub update_strategy: UpdateStrategy,
-    /// How many revisions that nothing uses are kept; negative keeps all.
+    /// Number of unused revisions to keep; negative keeps all.
     pub revision_history_limit: i32,
-    /// Seconds that a pod must have been ready to count as available.
+    /// Seconds that a pod must be ready to count as available.
     pub min_ready_seconds: i32,
-    /// What becomes of claims when the set is scaled or deleted.
+    /// Treatment of claims when the set is scaled down or deleted.
     pub claim_retention_policy: ClaimRetentionPolicy,
 }
 
-/// How pods are created and deleted relative to each other.
+/// Order of pod creation and deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodManagementPolicy {
-    /// One after the other in order; also what any unknown policy means.
+    /// One pod after the other; also for unknown policies.
     #[default]
     OrderedReady,
-    /// All at once, in batches.
+    /// In parallel, in batches.
     Parallel,
 }
 
-/// How pods move to a new revision.
+/// Strategy for moving pods to a new revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdateStrategy {
-    /// Which strategy.
+    /// Type of the strategy.
     pub strategy_type: UpdateStrategyType,
-    /// Parameters of a rolling update; may be absent although the strategy is one.
+    /// Parameters of a rolling update; may be absent even for a rolling update.
     pub rolling_update: Option<RollingUpdate>,
 }
 
-/// The update strategies.
+/// Type of an update strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpdateStrategyType {
     /// Pods are replaced from the highest index down.
     RollingUpdate,
     /// Pods are replaced when the user deletes them.
     OnDelete,
-    /// A strategy that this version doesn't know: replaces pods as a rolling update does, but
-    /// never counts as one where the type itself is asked for.
+    /// A type unknown to this version: replaces pods like a rolling update, but doesn't count as
+    /// one in checks of the type.
     #[default]
     Other,
 }
@@ -82,33 +82,33 @@ pub enum UpdateStrategyType {
 pub struct RollingUpdate {
     /// The lowest index (not ordinal) that is updated.
     pub partition: i32,
-    /// How many pods may be unavailable during the update; none means 1.
+    /// Maximum number of unavailable pods during the update; `None` means 1.
     pub max_unavailable: Option<IntOrString>,
 }
 
-/// What becomes of claims.
+/// Treatment of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimRetentionPolicy {
-    /// When the set is deleted.
+    /// Policy when the set is deleted.
     pub when_deleted: ClaimRetentionPolicyType,
-    /// When the set is scaled down past the claim's ordinal.
+    /// Policy when the set is scaled down below the claim's ordinal.
     pub when_scaled: ClaimRetentionPolicyType,
 }
 
-/// What becomes of one claim.
+/// Treatment of one claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClaimRetentionPolicyType {
-    /// It stays.
+    /// Keep the claim.
     #[default]
     Retain,
-    /// It goes.
+    /// Delete the claim.
     Delete,
-    /// A value that this version doesn't know.
+    /// A value unknown to this version.
     Other,
 }
 
 impl StatefulSetSpec {
-    /// Whether pods are created and deleted all at once.
+    /// Whether pods are created and deleted in parallel.
     ///
     /// Upstream: `allowsBurst`.
     pub fn allows_burst(&self) -> bool {
@@ -175,7 +175,7 @@ struct RawRetentionPolicy {
 }
 
 impl StatefulSetSpec {
-    /// The spec in the text of a set.
+    /// Builds the spec from the text of a set.
     pub(super) fn of(set: &SharedText, raw: RawSpec<'_>) -> Result<Self, serde_json::Error> {
         let claim_templates = raw.volume_claim_templates.unwrap_or_default();
         let claim_templates: Vec<ClaimTemplate> = claim_templates
@@ -206,7 +206,7 @@ impl StatefulSetSpec {
 }
 
 impl StatefulSetSpec {
-    /// Points the templates into another form of the set's text.
+    /// Makes the templates slices of another form of the set's text.
     pub(super) fn move_templates(&mut self, set: &SharedText, form: &SharedText) {
         self.template = self.template.moved(set, form);
         self.claim_templates = self
@@ -217,7 +217,7 @@ impl StatefulSetSpec {
     }
 }
 
-/// Of templates with one name, the last.
+/// Keeps the last template of each name.
 fn last_of_each_name(templates: Vec<ClaimTemplate>) -> Vec<ClaimTemplate> {
     let mut names: BTreeSet<Box<str>> = BTreeSet::new();
     let mut kept: Vec<ClaimTemplate> = templates

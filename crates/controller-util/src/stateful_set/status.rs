@@ -1,4 +1,4 @@
-//! The status of a set: what the controller computes, and the conditions of others.
+//! Set status: the controller's counts, and conditions set by others.
 
 use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap};
@@ -9,19 +9,19 @@ use crate::decode::or_default;
 
 /// The status of a set.
 ///
-/// Serializes as Go does: `replicas` and `availableReplicas` always, zero and empty members not at
-/// all, `collisionCount` whenever it is set. Of the members that the controller doesn't compute,
-/// the conditions alone are kept.
+/// Serializes like Go: `replicas` and `availableReplicas` always, zero and empty members never,
+/// `collisionCount` if set. Of the members that the controller doesn't compute, only the conditions
+/// are kept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatefulSetStatus {
-    /// The generation that the status speaks of.
+    /// Generation that this status describes.
     #[serde(deserialize_with = "or_default")]
     pub observed_generation: i64,
-    /// Number of pods that exist.
+    /// Number of existing pods.
     #[serde(deserialize_with = "or_default")]
     pub replicas: i32,
-    /// Number of pods that run and are ready.
+    /// Number of running and ready pods.
     #[serde(deserialize_with = "or_default")]
     pub ready_replicas: i32,
     /// Number of pods of the current revision.
@@ -30,22 +30,22 @@ pub struct StatefulSetStatus {
     /// Number of pods of the update revision.
     #[serde(deserialize_with = "or_default")]
     pub updated_replicas: i32,
-    /// Number of pods that are ready and have been for `minReadySeconds`.
+    /// Number of pods that have been ready for `minReadySeconds`.
     #[serde(deserialize_with = "or_default")]
     pub available_replicas: i32,
-    /// Name of the revision that pods below the partition are made from.
+    /// Name of the revision for pods below the partition.
     #[serde(deserialize_with = "or_default")]
     pub current_revision: Box<str>,
     /// Name of the revision that pods are updated to.
     #[serde(deserialize_with = "or_default")]
     pub update_revision: Box<str>,
-    /// How many times a revision's name was taken by other data.
+    /// Number of revision name collisions.
     pub collision_count: Option<i32>,
-    /// Conditions that others have set.
+    /// Conditions set by other controllers.
     pub conditions: Option<Conditions>,
 }
 
-/// The conditions of a set, as the server sent them.
+/// The conditions of a set, as sent by the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditions(Box<str>);
 

@@ -1,4 +1,4 @@
-//! Templates kept verbatim, so that members that no compiled type knows survive.
+//! Templates, kept verbatim so that members unknown to the compiled types survive.
 
 use std::borrow::Cow;
 
@@ -16,22 +16,22 @@ use crate::decode::or_default;
 pub struct PodTemplate(Part);
 
 impl PodTemplate {
-    /// Keeps a template from its JSON.
+    /// Creates a template from its JSON.
     pub fn from_value(template: &Value) -> Self {
         Self(Part::whole(template.to_string()))
     }
 
-    /// The template that stands in the text of a set.
+    /// Slices the template from the text of a set.
     pub(super) fn of(set: &SharedText, template: Option<&RawValue>) -> Self {
         template.map_or_else(Self::default, |template| Self(Part::of(set, template)))
     }
 
-    /// The JSON text, as the server sent it.
+    /// The JSON text, as sent by the server.
     pub fn to_json(&self) -> Cow<'_, str> {
         self.0.to_str()
     }
 
-    /// The length of the JSON text in bytes.
+    /// Length of the JSON text in bytes.
     pub fn json_len(&self) -> usize {
         self.0.len()
     }
@@ -44,7 +44,7 @@ impl PodTemplate {
     ///
     /// # Errors
     ///
-    /// The template nests too deep, or holds a number that no double holds.
+    /// The template nests too deep, or contains a number beyond the range of doubles.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         parse(&self.to_json())
     }
@@ -60,7 +60,7 @@ impl Default for PodTemplate {
 /// A claim template: its name and its verbatim JSON.
 #[derive(Clone, Debug)]
 pub struct ClaimTemplate {
-    /// Name: also that of the pod volume that uses the claim.
+    /// Name of the template and of the pod volume that uses the claim.
     pub name: Box<str>,
     json: Part,
 }
@@ -80,7 +80,7 @@ struct Name {
 }
 
 impl ClaimTemplate {
-    /// The template that stands in the text of a set.
+    /// Slices the template from the text of a set.
     pub(super) fn of(set: &SharedText, template: &RawValue) -> Result<Self, serde_json::Error> {
         let named: Named = serde_json::from_str(template.get())?;
         Ok(Self {
@@ -93,7 +93,7 @@ impl ClaimTemplate {
     ///
     /// # Errors
     ///
-    /// The template nests too deep, or holds a number that no double holds.
+    /// The template nests too deep, or contains a number beyond the range of doubles.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         parse(&self.json.to_str())
     }

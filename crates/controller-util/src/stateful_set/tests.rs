@@ -1,4 +1,4 @@
-//! What is kept of a set, and how its status is written.
+//! Tests of the set's decoding and of its status encoding.
 
 use kube_apimachinery::labels::Labels;
 
@@ -15,7 +15,7 @@ const SET: &str = r#"{"kind":"StatefulSet","metadata":{"name":"web","namespace":
     "status":{"replicas":2,"collisionCount":0,"conditions":[{"type":"X"}],"future":7}}"#;
 
 #[test]
-fn templates_and_metadata_are_kept_verbatim() {
+fn templates_and_metadata_stay_verbatim() {
     let set = StatefulSet::decode(SET).unwrap();
     let template =
         r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":null,"future":1.0}}"#;
@@ -27,7 +27,7 @@ fn templates_and_metadata_are_kept_verbatim() {
 }
 
 #[test]
-fn a_template_without_a_json_value_is_an_error_when_it_is_read() {
+fn unparsable_template_is_an_error_when_read() {
     for value in ["1e400", r#""\ud800""#] {
         let set = SET.replace("1.0", value).replace("true", value);
         let set = StatefulSet::decode(&set).unwrap();
@@ -37,7 +37,7 @@ fn a_template_without_a_json_value_is_an_error_when_it_is_read() {
 }
 
 #[test]
-fn of_claim_templates_with_one_name_the_last_counts() {
+fn last_claim_template_of_a_name_wins() {
     let template = |name: &str, size: u32| serde_json::json!({"metadata": {"name": name}, "spec": {"size": size}});
     let templates = [template("a", 1), template("b", 2), template("a", 3)];
     let set = serde_json::json!({
@@ -54,7 +54,7 @@ fn of_claim_templates_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn a_selector_is_compiled_or_its_error_kept() {
+fn selector_is_compiled_or_keeps_its_error() {
     let set = |selector: &str| {
         let text = format!(r#"{{"metadata":{{"name":"web"}},"spec":{{"selector":{selector}}}}}"#);
         StatefulSet::decode(&text).unwrap().spec.selector
@@ -70,7 +70,7 @@ fn a_selector_is_compiled_or_its_error_kept() {
 }
 
 #[test]
-fn events_name_the_set_as_it_was_read() {
+fn events_reference_the_set_as_read() {
     let reference = StatefulSet::decode(SET).unwrap().object_reference();
     let expected = ObjectReference {
         kind: "StatefulSet".to_owned(),
@@ -84,7 +84,7 @@ fn events_name_the_set_as_it_was_read() {
 }
 
 #[test]
-fn the_typed_view_fills_in_what_defaulting_would() {
+fn typed_view_sets_missing_defaults() {
     let set = StatefulSet::decode(SET).unwrap();
     assert_eq!(set.spec.revision_history_limit, 10);
     assert_eq!(
@@ -122,7 +122,7 @@ fn the_typed_view_fills_in_what_defaulting_would() {
 }
 
 #[test]
-fn a_status_is_written_as_go_writes_it_and_keeps_conditions() {
+fn status_encodes_like_go_and_keeps_conditions() {
     let set = StatefulSet::decode(SET).unwrap();
     assert_eq!(
         serde_json::to_string(&*set.status).unwrap(),
@@ -131,7 +131,7 @@ fn a_status_is_written_as_go_writes_it_and_keeps_conditions() {
 }
 
 #[test]
-fn a_typed_set_encodes_as_go_does() {
+fn typed_set_encodes_like_go() {
     let typed: k8s_openapi::api::apps::v1::StatefulSet =
         serde_json::from_str(r#"{"metadata":{"name":"web"},"spec":{"selector":{},"template":{"spec":{"containers":[{"name":"c","tty":false}]}}}}"#)
             .unwrap();
@@ -143,7 +143,7 @@ fn a_typed_set_encodes_as_go_does() {
 }
 
 #[test]
-fn typed_claim_templates_encode_as_go_does_and_a_set_without_a_spec_has_the_defaults() {
+fn typed_claim_templates_encode_like_go() {
     let mut typed: k8s_openapi::api::apps::v1::StatefulSet = serde_json::from_str(
         r#"{"metadata":{"name":"web"},"spec":{"selector":{},"template":{},"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"volumeName":""}}]}}"#,
     )
@@ -163,7 +163,7 @@ fn typed_claim_templates_encode_as_go_does_and_a_set_without_a_spec_has_the_defa
 }
 
 #[test]
-fn a_full_status_is_read_and_written_alike() {
+fn full_status_round_trips() {
     let text = concat!(
         r#"{"observedGeneration":4,"replicas":5,"readyReplicas":3,"currentReplicas":2,"#,
         r#""updatedReplicas":1,"currentRevision":"web-1","updateRevision":"web-2","#,
@@ -174,7 +174,7 @@ fn a_full_status_is_read_and_written_alike() {
 }
 
 #[test]
-fn another_template_changes_nothing_else() {
+fn with_template_changes_only_the_template() {
     let set = StatefulSet::decode(SET).unwrap();
     let template = PodTemplate::from_value(&serde_json::json!({"spec": {}}));
     let changed = set.with_template(template);
@@ -184,7 +184,7 @@ fn another_template_changes_nothing_else() {
 }
 
 #[test]
-fn a_large_set_reads_the_same_when_it_shares_its_text() {
+fn sharing_text_does_not_change_a_large_set() {
     let image = "x".repeat(100_000);
     let text = SET.replace(
         r#""containers":null"#,
@@ -204,12 +204,12 @@ fn a_large_set_reads_the_same_when_it_shares_its_text() {
     assert_eq!(body(&shared), body(&whole));
     drop(whole);
     assert!(shared.text.len() > 100_000);
-    // All x but for the ends.
+    // All `x` except at the ends.
     assert!((2..20).contains(&pool.len()), "{}", pool.len());
 }
 
 #[test]
-fn a_set_without_a_template_can_share_its_text_too() {
+fn set_without_a_template_can_share_its_text() {
     let odd = "x".repeat(100_000);
     let text = format!(r#"{{"metadata":{{"name":"web","future":"{odd}"}},"spec":{{}}}}"#);
     let mut set = StatefulSet::decode(&text).unwrap();

@@ -1,4 +1,4 @@
-//! Objects for tests, built as JSON, as an API server would send them, and decoded like those.
+//! Builders of test objects: JSON as an API server would send it, decoded the same way.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -20,16 +20,16 @@ use crate::live::Live;
 use crate::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, REVISION_LABEL};
 use crate::stateful_set::StatefulSet;
 
-/// The namespace of everything that is built here.
+/// Namespace of all built objects.
 pub const NAMESPACE: &str = "ns";
-/// When whatever is on its way out was deleted.
+/// Deletion time of terminating objects.
 pub const DELETED_AT: &str = "2026-03-01T11:00:00Z";
 
-/// An object of the kind `K` in the making.
+/// Builder of an object of the kind `K`.
 #[derive(Clone, Debug)]
 pub struct Builder<K> {
     json: Value,
-    /// Revision data, to the byte.
+    /// Revision data, kept verbatim.
     data: Option<String>,
     kind: PhantomData<K>,
 }
@@ -44,8 +44,7 @@ impl<K: CachedObject> Builder<K> {
         }
     }
 
-    /// Sets the member at a path such as `spec.template.metadata.labels`; what is missing on the
-    /// way there is made.
+    /// Sets the member at a path such as `spec.template.metadata.labels`; creates missing parents.
     #[must_use]
     pub fn with(mut self, path: &str, value: impl Into<Value>) -> Self {
         *self.member(path) = value.into();
@@ -86,13 +85,13 @@ impl<K: CachedObject> Builder<K> {
         self
     }
 
-    /// Gives the object another uid; by default it is the name with `-uid` behind it.
+    /// Sets the uid; the default is the name followed by `-uid`.
     #[must_use]
     pub fn uid(self, uid: &str) -> Self {
         self.with("metadata.uid", uid)
     }
 
-    /// Marks the object as on its way out.
+    /// Marks the object as terminating.
     #[must_use]
     pub fn terminating(self) -> Self {
         self.with("metadata.deletionTimestamp", DELETED_AT)
@@ -104,7 +103,7 @@ impl<K: CachedObject> Builder<K> {
         self.without("metadata.ownerReferences")
     }
 
-    /// Adds an owner behind the others.
+    /// Appends an owner.
     #[must_use]
     pub fn owner(mut self, reference: Value) -> Self {
         match &mut self.json["metadata"]["ownerReferences"] {
@@ -114,7 +113,7 @@ impl<K: CachedObject> Builder<K> {
         self
     }
 
-    /// The complete JSON, revision data aside.
+    /// The complete JSON, except for revision data.
     pub fn json(&self) -> Value {
         self.json.clone()
     }
@@ -129,18 +128,18 @@ impl<K: CachedObject> Builder<K> {
         text.to_string()
     }
 
-    /// The object as the caches keep it.
+    /// Builds the cached form.
     pub fn build(&self) -> K {
-        K::decode(&self.text()).expect("what is being built is of its kind")
+        K::decode(&self.text()).expect("the JSON has the built kind")
     }
 
-    /// The object as read live.
+    /// Builds the live form.
     pub fn live(&self) -> Live<K> {
-        Live::decode(&self.text()).expect("what is being built is of its kind")
+        Live::decode(&self.text()).expect("the JSON has the built kind")
     }
 }
 
-/// A set as an API server serves it, defaults filled in: one replica, one container, no claims.
+/// A set as served by an API server, with defaults: one replica, one container, no claims.
 pub fn set(name: &str) -> Builder<StatefulSet> {
     Builder::from_json(json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
@@ -176,7 +175,7 @@ pub fn set(name: &str) -> Builder<StatefulSet> {
 }
 
 impl Builder<StatefulSet> {
-    /// Sets the number of pods.
+    /// Sets the number of replicas.
     #[must_use]
     pub fn replicas(self, replicas: i32) -> Self {
         self.with("spec.replicas", replicas)
@@ -188,37 +187,37 @@ impl Builder<StatefulSet> {
         self.with("spec.ordinals.start", ordinal)
     }
 
-    /// Creates and deletes pods in batches.
+    /// Selects parallel pod management.
     #[must_use]
     pub fn parallel(self) -> Self {
         self.with("spec.podManagementPolicy", "Parallel")
     }
 
-    /// Leaves updates to whoever deletes pods.
+    /// Selects the update strategy `OnDelete`.
     #[must_use]
     pub fn on_delete(self) -> Self {
         self.with("spec.updateStrategy", json!({"type": "OnDelete"}))
     }
 
-    /// Sets the lowest index that is updated.
+    /// Sets the partition: the lowest updated index.
     #[must_use]
     pub fn partition(self, index: i32) -> Self {
         self.with("spec.updateStrategy.rollingUpdate.partition", index)
     }
 
-    /// Sets how many pods may be unavailable during an update: a number or a percentage.
+    /// Sets `maxUnavailable`: a number or a percentage.
     #[must_use]
     pub fn max_unavailable(self, wanted: impl Into<Value>) -> Self {
         self.with("spec.updateStrategy.rollingUpdate.maxUnavailable", wanted)
     }
 
-    /// Sets for how long a pod must have been ready.
+    /// Sets `minReadySeconds`.
     #[must_use]
     pub fn min_ready_seconds(self, seconds: i32) -> Self {
         self.with("spec.minReadySeconds", seconds)
     }
 
-    /// Sets what becomes of claims, `whenScaled` first.
+    /// Sets the claim retention policy, `whenScaled` first.
     #[must_use]
     pub fn retention(self, when_scaled: &str, when_deleted: &str) -> Self {
         let path = "spec.persistentVolumeClaimRetentionPolicy";
@@ -228,7 +227,7 @@ impl Builder<StatefulSet> {
         )
     }
 
-    /// Adds a claim template behind the others.
+    /// Appends a claim template.
     #[must_use]
     pub fn claim_template(mut self, name: &str) -> Self {
         let template = json!({
@@ -247,7 +246,7 @@ impl Builder<StatefulSet> {
         self
     }
 
-    /// Sets the image of the one container.
+    /// Sets the image of the only container.
     #[must_use]
     pub fn image(self, image: &str) -> Self {
         self.with("spec.template.spec.containers.0.image", image)
@@ -260,7 +259,7 @@ impl Builder<StatefulSet> {
     }
 }
 
-/// A running, ready pod of a set: identity, volumes and owner as they should be.
+/// A running, ready pod of a set, with correct identity, volumes and owner.
 pub fn pod(set: &StatefulSet, ordinal: impl Display) -> Builder<Pod> {
     let name = format!("{}-{ordinal}", set.name());
     let volumes: Vec<Value> = set
@@ -293,13 +292,13 @@ pub fn pod(set: &StatefulSet, ordinal: impl Display) -> Builder<Pod> {
 }
 
 impl Builder<Pod> {
-    /// Sets the phase, leaving the conditions.
+    /// Sets the phase, but not the conditions.
     #[must_use]
     pub fn phase(self, phase: &str) -> Self {
         self.with("status.phase", phase)
     }
 
-    /// Makes the pod running and ready since a moment.
+    /// Makes the pod running, and ready since this time.
     #[must_use]
     pub fn ready_since(self, moment: &str) -> Self {
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": moment});
@@ -307,26 +306,26 @@ impl Builder<Pod> {
             .with("status.conditions", json!([ready]))
     }
 
-    /// Makes the pod not ready, leaving the phase.
+    /// Makes the pod not ready; keeps the phase.
     #[must_use]
     pub fn unready(self) -> Self {
         self.with("status.conditions.0.status", "False")
     }
 
-    /// Makes the pod pending, with no condition.
+    /// Makes the pod pending, without conditions.
     #[must_use]
     pub fn pending(self) -> Self {
         self.with("status", json!({"phase": "Pending"}))
     }
 
-    /// Sets the revision that the pod was made from.
+    /// Sets the revision label.
     #[must_use]
     pub fn revision(self, name: &str) -> Self {
         self.label(REVISION_LABEL, name)
     }
 }
 
-/// A claim of the set's pod with this ordinal, from a claim template, owned by nobody.
+/// A claim of the set's pod with this ordinal, from a claim template, without owners.
 pub fn claim(set: &StatefulSet, template: &str, ordinal: impl Display) -> Builder<Claim> {
     let name = format!("{template}-{}-{ordinal}", set.name());
     Builder::from_json(json!({
@@ -340,7 +339,7 @@ pub fn claim(set: &StatefulSet, template: &str, ordinal: impl Display) -> Builde
     }))
 }
 
-/// A revision that the set controls, with these bytes as its data.
+/// A revision that the set controls, with these bytes as data.
 pub fn revision(
     set: &StatefulSet,
     name: &str,
@@ -361,8 +360,8 @@ pub fn revision(
     revision
 }
 
-/// The reference by which a set, pod or anything else owns an object; `controls` leaves the flag
-/// out where it is none.
+/// An owner reference to a set, a pod or another object; `controls: None` omits the `controller`
+/// member.
 pub fn owner_reference(
     (api_version, kind): (&str, &str),
     name: &str,

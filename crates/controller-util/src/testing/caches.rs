@@ -1,4 +1,4 @@
-//! Caches of which a test says how far they are.
+//! Fake caches whose progress a test controls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use kube_apimachinery::object_key::ObjectKey;
 
 use crate::consistency::{CacheVersions, TrackedResource};
 
-/// Caches that are not there: they show the versions and pods that a test sets, at first none.
+/// Fake caches with the versions and pods that a test sets; empty at first.
 ///
 /// Upstream: `fakeRVGetter`.
 #[derive(Default)]
@@ -20,17 +20,17 @@ struct State {
 }
 
 impl FakeCaches {
-    /// Sets the version that a resource's cache last took over.
+    /// Sets the version of a resource's cache.
     pub fn set_version(&self, resource: TrackedResource, version: &str) {
         self.state().versions.insert(resource, version.to_owned());
     }
 
-    /// Shows a pod as neither gone nor terminating.
+    /// Shows a pod as existing and not terminating.
     pub fn show_running(&self, pod: &ObjectKey, uid: &str) {
         self.state().running.insert((pod.clone(), uid.to_owned()));
     }
 
-    /// Shows no pod as running any more.
+    /// Hides all pods.
     pub fn hide_pods(&self) {
         self.state().running.clear();
     }

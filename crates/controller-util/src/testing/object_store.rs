@@ -1,4 +1,4 @@
-//! Objects of one kind as a fake API server keeps them: complete JSON beside the cache's view.
+//! Objects of one kind in a fake API server: complete JSON and the cache's view.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use statefulset_client::indexer::{CachedObject, Indexer};
 
 use crate::live::Live;
 
-/// The complete JSON of each object, and the cache that shows every write at once.
+/// Store of complete JSON objects, with a cache that shows every write immediately.
 pub struct ObjectStore<K> {
     plural: &'static str,
     cache: Arc<Indexer<K>>,
@@ -18,7 +18,7 @@ pub struct ObjectStore<K> {
 }
 
 impl<K: CachedObject> ObjectStore<K> {
-    /// An empty store for a resource, such as `pods`, over a cache.
+    /// Creates an empty store for a resource, such as `pods`, over a cache.
     pub fn new(plural: &'static str, cache: Arc<Indexer<K>>) -> Self {
         Self {
             plural,
@@ -36,16 +36,16 @@ impl<K: CachedObject> ObjectStore<K> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The complete JSON of an object.
+    /// Returns the complete JSON of an object.
     pub fn json(&self, namespace: &str, name: &str) -> Option<Value> {
         self.objects()
             .get(&ObjectKey::new(namespace, name))
             .cloned()
     }
 
-    /// Stores an object, new or not, and shows it in the cache.
+    /// Creates or replaces an object, also in the cache.
     pub fn put(&self, json: Value) -> Arc<K> {
-        let object = K::decode(&json.to_string()).expect("a fake is given objects of its kind");
+        let object = K::decode(&json.to_string()).expect("objects have the store's kind");
         let key = ObjectKey::new(object.namespace(), object.name());
         let object = Arc::new(object);
         self.cache.update(Arc::clone(&object));
@@ -53,7 +53,7 @@ impl<K: CachedObject> ObjectStore<K> {
         object
     }
 
-    /// Creates an object, with the uid `{name}-uid` if it has none.
+    /// Creates an object; a missing uid becomes `{name}-uid`.
     ///
     /// # Errors
     ///
@@ -78,19 +78,19 @@ impl<K: CachedObject> ObjectStore<K> {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// The object doesn't exist.
     pub fn read(&self, namespace: &str, name: &str) -> Result<Live<K>, Error> {
         let json = self
             .json(namespace, name)
             .ok_or_else(|| self.not_found(name))?;
-        Ok(Live::decode(&json.to_string()).expect("a fake holds objects of its kind"))
+        Ok(Live::decode(&json.to_string()).expect("objects have the store's kind"))
     }
 
-    /// Writes an object that is there.
+    /// Replaces an existing object.
     ///
     /// # Errors
     ///
-    /// It isn't there.
+    /// The object doesn't exist.
     pub fn update(&self, live: Live<K>) -> Result<(), Error> {
         let (namespace, name) = (live.object.namespace(), live.object.name());
         if self.json(namespace, name).is_none() {
@@ -100,11 +100,11 @@ impl<K: CachedObject> ObjectStore<K> {
         Ok(())
     }
 
-    /// Removes an object at once.
+    /// Deletes an object immediately.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// The object doesn't exist.
     pub fn delete(&self, namespace: &str, name: &str) -> Result<(), Error> {
         let removed = self.objects().remove(&ObjectKey::new(namespace, name));
         self.cache.remove(namespace, name);

@@ -1,11 +1,10 @@
-//! Counts the calls of a fake and fails one of them on request.
+//! Call counter of fakes, with failure on request.
 
 use std::sync::{Mutex, PoisonError};
 
 use statefulset_client::error::Error;
 
-/// Counts calls, fails the one that follows a given number of others, and measures how many run
-/// at once.
+/// Counts calls, fails one of them on request, and measures parallelism.
 ///
 /// Upstream: `requestTracker`.
 #[derive(Default)]
@@ -19,7 +18,7 @@ struct State {
     failure: Option<(usize, fn() -> Error)>,
 }
 
-/// A call in progress; ends when dropped.
+/// A call in progress; ends on drop.
 pub struct Request<'a>(&'a RequestTracker);
 
 impl RequestTracker {
@@ -27,8 +26,8 @@ impl RequestTracker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails one call: the first that comes after `after` others, so that `fail_after(1, …)` fails
-    /// the second call. Upstream's setters name the failing call itself: `SetXError(err, 2)`.
+    /// Fails one call: the first after `after` others, so that `fail_after(1, …)` fails the second
+    /// call. Upstream's setters take the number of the failing call instead: `SetXError(err, 2)`.
     ///
     /// Upstream: `SetCreateStatefulPodError`, `SetUpdateStatefulPodError`,
     /// `SetDeleteStatefulPodError`, `SetUpdateStatefulSetStatusError`.
@@ -40,7 +39,7 @@ impl RequestTracker {
     ///
     /// # Errors
     ///
-    /// The failure that was asked for, once.
+    /// The requested failure, once.
     pub fn begin(&self) -> Result<Request<'_>, Error> {
         let mut state = self.state();
         state.requests += 1;
@@ -56,12 +55,12 @@ impl RequestTracker {
         Ok(Request(self))
     }
 
-    /// How many calls there were, failed ones included.
+    /// Number of calls, including failed ones.
     pub fn requests(&self) -> usize {
         self.state().requests
     }
 
-    /// How many calls ran at once, at most.
+    /// Maximum number of calls in parallel.
     pub fn parallel_max(&self) -> usize {
         self.state().parallel_max
     }

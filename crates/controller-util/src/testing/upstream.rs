@@ -1,4 +1,4 @@
-//! The set that upstream's tests of pods, sets and the controller are about.
+//! Sets used by upstream's tests of pods, sets and the controller.
 
 use serde_json::{Map, Value, json};
 
@@ -6,11 +6,11 @@ use super::builders::Builder;
 use crate::pod::split_name;
 use crate::stateful_set::StatefulSet;
 
-/// The namespace of what upstream's tests are about.
+/// Namespace of objects in upstream's tests.
 pub const NAMESPACE: &str = "default";
 
-/// The set `foo`, with the uid `test` and one claim template. Nothing of it is defaulted, and it
-/// bears no generation and no resource version.
+/// The set `foo`, with the uid `test` and one claim template. It has no defaults, no generation and
+/// no resource version.
 ///
 /// Upstream: `newStatefulSet`.
 pub fn set(replicas: i32) -> Builder<StatefulSet> {
@@ -32,7 +32,7 @@ pub fn set(replicas: i32) -> Builder<StatefulSet> {
     }))
 }
 
-/// A set that selects by expressions alone, one for each label.
+/// A set whose selector has expressions only, one per label.
 ///
 /// Upstream: `newStatefulSetWithLabels`.
 pub fn set_with_labels(
@@ -81,7 +81,7 @@ fn claim_template() -> Value {
     })
 }
 
-/// The name of the pod that a claim of this name belongs to, if the claim is one of the set's.
+/// Name of the pod that a claim of this name belongs to, if the claim is the set's.
 ///
 /// Upstream: `getClaimPodName`.
 pub fn claim_pod_name<'a>(set: &StatefulSet, claim: &'a str) -> Option<&'a str> {

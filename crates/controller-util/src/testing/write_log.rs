@@ -1,4 +1,4 @@
-//! A consistency store that keeps what it is told for a test to look at.
+//! Consistency store that records its writes for tests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use kube_apimachinery::object_key::ObjectKey;
 
 use crate::consistency::{ConsistencyStore, StaleCache, TrackedResource};
 
-/// Keeps reports as lines such as `ns/web web-uid pods 5`, and finds every cache new enough.
+/// Records writes as lines such as `ns/web web-uid pods 5`, and considers every cache up to date.
 #[derive(Default)]
 pub struct WriteLog(Mutex<Vec<String>>);
 
 impl WriteLog {
-    /// Takes the reports so far, in order.
+    /// Returns and clears the recorded lines.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines())
     }

@@ -7,7 +7,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::{builders, upstream};
 use statefulset_history::{NewRevision, RevisionData};
-use statefulset_pod_control::new_claims;
+use statefulset_pod_control::stateful_set_utils::persistent_volume_claims;
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
@@ -15,7 +15,10 @@ use super::fixtures::{Controller, UNBOUNDED, pod};
 async fn claimed(controller: &Controller, set: &Builder<StatefulSet>) -> Vec<String> {
     let set = set.build();
     let selector = set.spec.selector.compiled();
-    let pods = controller.syncer.claim_pods(&set, selector.unwrap()).await;
+    let pods = controller
+        .syncer
+        .pods_for_stateful_set(&set, selector.unwrap())
+        .await;
     let names = pods.unwrap();
     names.iter().map(|pod| pod.name.to_string()).collect()
 }
@@ -93,10 +96,14 @@ async fn test_adopt_orphan_revisions() {
         controller.history.revisions.put(revision);
     }
     let stored = set.build();
-    let adopted = controller.syncer.adopt_orphan_revisions(&stored);
+    let cached = || controller.history.revisions.cache().list();
+    let mut revisions = cached();
+    let adopted = controller
+        .syncer
+        .adopt_orphan_revisions(&stored, &mut revisions);
     adopted.await.unwrap();
 
-    let revisions = controller.history.revisions.cache().list();
+    let revisions = cached();
     assert_eq!(revisions.len(), 2);
     for revision in revisions {
         let owner = set.build().controller_reference();
@@ -122,7 +129,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             let pod = &pod.ready_since("2026-03-01T12:00:00Z");
             controller.api.load(&PODS, pod.text());
             controller.cache_pod(pod);
-            for claim in new_claims(&built, ordinal.into()) {
+            for claim in persistent_volume_claims(&built, ordinal.into()) {
                 objects.claims.put(claim.unwrap().json);
             }
         }

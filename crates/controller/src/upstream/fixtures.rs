@@ -23,11 +23,10 @@ use statefulset_pod_control::ObjectManager as _;
 use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
 use statefulset_set_control::testing::{Cluster, invariants};
 
+use crate::SyncOutcome;
 use crate::error::Error;
-use crate::handlers::PodHandler;
 use crate::metrics::NoopSetMetrics;
-use crate::stateful_set_controller::process;
-use crate::sync::{SetSyncer, Synced, SyncerParts};
+use crate::stateful_set::{PodHandler, SetSyncer, SyncerParts, process_next_work_item};
 
 /// How long a worker waits for a key that must be there.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -149,7 +148,7 @@ impl Controller {
     /// a failed sync is not tried again.
     ///
     /// Upstream: `fakeWorker`.
-    pub(super) async fn work(&self) -> Result<Synced, Error> {
+    pub(super) async fn work(&self) -> Result<SyncOutcome, Error> {
         let taken = tokio::time::timeout(PATIENCE, self.queue.get()).await;
         let key = taken.expect("a key waits").expect("the queue is open");
         let synced = self.syncer.sync(&key).await;
@@ -158,7 +157,7 @@ impl Controller {
     }
 
     /// Enqueues the set and syncs it.
-    pub(super) async fn sync(&self, set: &StatefulSet) -> Result<Synced, Error> {
+    pub(super) async fn sync(&self, set: &StatefulSet) -> Result<SyncOutcome, Error> {
         self.queue.add(set.key());
         self.work().await
     }
@@ -167,7 +166,7 @@ impl Controller {
     pub(super) async fn process(&self, set: &StatefulSet) {
         self.queue.add(set.key());
         let key = self.queue.get().await.expect("the queue is open");
-        process(&self.queue, &self.syncer, &key).await;
+        process_next_work_item(&self.queue, &self.syncer, &key).await;
         self.queue.done(&key);
     }
 

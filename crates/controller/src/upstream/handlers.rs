@@ -10,7 +10,7 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream;
 
 use super::fixtures::{Controller, later, pod};
-use crate::resolve::sets_for_orphan;
+use crate::stateful_set::stateful_sets_for_pod;
 
 fn foo() -> Builder<StatefulSet> {
     upstream::set(3)
@@ -160,7 +160,7 @@ async fn test_stateful_set_controller_delete_pod_tombstone() {
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_get_stateful_sets_for_pod() {
     let controller = with_both();
-    let selecting = sets_for_orphan(&controller.objects.sets, &pod(&foo(), 0).build());
+    let selecting = stateful_sets_for_pod(&controller.objects.sets, &pod(&foo(), 0).build());
     let names: Vec<&str> = selecting.iter().map(|set| set.name()).collect();
     assert_eq!(names, ["foo", "foo2"]);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::upstream;
 
-use crate::resolve::sort_overlapping;
+use crate::stateful_set::overlapping_stateful_sets;
 
 /// Ten sets in disorder. Upstream shuffles them at random; a stride that shares no factor with ten
 /// reaches every place too, and the same way each time.
@@ -15,7 +15,7 @@ fn in_disorder(set: impl Fn(usize) -> StatefulSet) -> Vec<Arc<StatefulSet>> {
 
 /// Upstream checks the result by its own order; here it is the names that must stand in order.
 fn names_sorted(mut sets: Vec<Arc<StatefulSet>>) -> String {
-    sort_overlapping(&mut sets);
+    overlapping_stateful_sets(&mut sets);
     sets.iter().map(|set| set.name()).collect()
 }
 

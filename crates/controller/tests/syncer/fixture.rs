@@ -10,7 +10,7 @@ use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::indexer::CachedObject as _;
 use statefulset_controller::metrics::{NoopSetMetrics, SetMetrics};
-use statefulset_controller::{Error, SetSyncer, Synced, SyncerParts};
+use statefulset_controller::{Error, SetSyncer, SyncerParts};
 use statefulset_controller_util::consistency::{Caches, ConsistencyStore, NoopConsistencyStore};
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -66,7 +66,7 @@ impl Fixture {
     pub(crate) async fn sync(
         &self,
         outcome: impl Fn() -> SyncOutcome + Send + Sync + 'static,
-    ) -> Result<Synced, Error> {
+    ) -> Result<SyncOutcome, Error> {
         let syncer = SetSyncer::new(SyncerParts {
             caches: self.caches.clone(),
             reader: Arc::new(self.reader()),
@@ -80,7 +80,7 @@ impl Fixture {
     }
 
     /// The same, with a core that has nothing to say.
-    pub(crate) async fn sync_quietly(&self) -> Result<Synced, Error> {
+    pub(crate) async fn sync_quietly(&self) -> Result<SyncOutcome, Error> {
         self.sync(SyncOutcome::default).await
     }
 
@@ -130,14 +130,15 @@ impl Fixture {
         control
             .expect_adopt_orphan_revisions()
             .returning(move |_, revisions| {
-                let names: Vec<_> = revisions.iter().map(|revision| &*revision.name).collect();
+                let orphans = revisions.iter().filter(|it| it.controller.is_none());
+                let names: Vec<_> = orphans.map(|revision| &*revision.name).collect();
                 log.push(format!("adopt revisions {}", names.join(" ")));
                 Ok(())
             });
         let log = self.log.clone();
         control
             .expect_update_stateful_set()
-            .returning(move |set, pods, now| {
+            .returning(move |set, _, pods, now| {
                 let names: Vec<_> = pods.iter().map(|pod| &*pod.name).collect();
                 let at = now.as_second();
                 log.push(format!(

@@ -13,6 +13,7 @@ async fn adopt(server: &Server, revision: &Value) -> Result<(), Error> {
         .history()
         .adopt_controller_revision(&set, &revision)
         .await
+        .map(drop)
 }
 
 /// Adopts an orphan that is stored.

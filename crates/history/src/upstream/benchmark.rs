@@ -9,7 +9,7 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders;
 
-use crate::history::list_controller_revisions;
+use crate::controller_history::list_controller_revisions;
 
 /// How many revisions the cache holds.
 const TOTAL: usize = 50_000;

@@ -1,7 +1,7 @@
 //! Creating, and what becomes of a name that is taken.
 
 use super::fixtures::{Server, object, revision, ss1, ss2};
-use crate::history::Created;
+use crate::controller_history::Created;
 use crate::new_revision::NewRevision;
 
 async fn create(server: &Server, revision: &NewRevision, count: i32) -> Created {

@@ -11,11 +11,11 @@ use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::WriteLog;
 
+use crate::controller_history::History;
+use crate::controller_history::RealHistory;
+use crate::controller_history::{controller_revision_name, hash_controller_revision};
 use crate::fake::FakeHistory;
-use crate::history::History;
-use crate::name::{controller_revision_name, hash_controller_revision};
 use crate::new_revision::NewRevision;
-use crate::real::RealHistory;
 
 /// The namespace of everything.
 pub(super) const NAMESPACE: &str = "default";

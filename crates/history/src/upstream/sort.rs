@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use statefulset_controller_util::controller_revision::ControllerRevision;
 
-use crate::order::sort_controller_revisions;
+use crate::controller_history::sort_controller_revisions;
 
 fn revision(name: &str, number: i64, second: i64) -> Arc<ControllerRevision> {
     Arc::new(ControllerRevision {

@@ -9,8 +9,8 @@ use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 use super::FakeObjectManager;
-use crate::identity::{Ordinal, ordinal, pod_name};
-use crate::new_pod::NewPod;
+use crate::stateful_set_utils::NewPod;
+use crate::stateful_set_utils::{Ordinal, ordinal, pod_name};
 
 /// The pod that a set wants for an ordinal, with neither uid nor phase nor revision.
 ///

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use weak_table::WeakValueHashMap;
 
 use super::ObjectManager;
-use crate::new_pod::NewPod;
-use crate::storage::NewClaim;
+use crate::stateful_set_utils::NewClaim;
+use crate::stateful_set_utils::NewPod;
 
 #[cfg(test)]
 mod tests;
@@ -85,13 +85,18 @@ impl RealObjectManager {
         })
     }
 
-    /// Remembers the version of a successful write.
-    fn written<K: CachedObject>(&self, set: &StatefulSet, resource: TrackedResource, answer: &str) {
-        // An answer that can't be read was still a success: there is just nothing to wait for.
-        if let Ok(object) = K::decode(answer) {
-            self.consistency
-                .wrote_at(&set.key(), set.uid(), resource, object.resource_version());
-        }
+    /// Reports the version of a successful write, and returns what was written. An answer that can't
+    /// be decoded still means success: there is just no version to wait for.
+    fn written<K: CachedObject>(
+        &self,
+        set: &StatefulSet,
+        resource: TrackedResource,
+        answer: &str,
+    ) -> Option<K> {
+        let object = K::decode(answer).ok()?;
+        self.consistency
+            .wrote_at(&set.key(), set.uid(), resource, object.resource_version());
+        Some(object)
     }
 }
 
@@ -104,7 +109,7 @@ impl SetReader for RealObjectManager {
 
 #[async_trait]
 impl ObjectManager for RealObjectManager {
-    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<(), Error> {
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error> {
         let _turn = if pod.template_bytes() < LARGE_TEMPLATE_BYTES {
             None
         } else {
@@ -117,8 +122,8 @@ impl ObjectManager for RealObjectManager {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
         let answer = self.client.create(&PODS, pod.namespace(), body).await?;
-        self.written::<Pod>(set, TrackedResource::Pods, &answer);
-        Ok(())
+        let created = self.written::<Pod>(set, TrackedResource::Pods, &answer);
+        Ok(created.map(Arc::new))
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {

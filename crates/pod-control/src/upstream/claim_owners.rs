@@ -5,7 +5,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, SET, named_set, owned, reference, slot};
-use crate::retention::is_claim_owner_up_to_date;
+use crate::stateful_set_utils::is_claim_owner_up_to_date;
 
 /// `whenScaled`, `whenDeleted`.
 type Policy = (&'static str, &'static str);

@@ -14,8 +14,8 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{claim, misnamed_pod, new_pod, pod};
+use crate::PodSlot;
 use crate::test_setup::{OverApi, existing, over_api_reporting_to};
-use crate::{LiveSetCheck, StatefulPodControl as _};
 
 /// A pod control and its consistency store, over one cache that is tracked.
 struct Setup {
@@ -72,9 +72,9 @@ mod test_stateful_pod_control_consistency_store {
     #[tokio::test]
     async fn create_pod() {
         let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
-        let (pod, live_set) = (new_pod(&set, 0), LiveSetCheck::new());
+        let pod = PodSlot::Missing(new_pod(&set, 0));
         let control = &setup.over_api.control;
-        let created = control.create_stateful_pod(&set, &pod, &live_set).await;
+        let created = control.for_sync(&set).create_stateful_pod(&pod).await;
         created.unwrap();
         setup.waits_for_the_write();
     }
@@ -84,9 +84,9 @@ mod test_stateful_pod_control_consistency_store {
         let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
         let pod = misnamed_pod(&set);
         setup.over_api.api.load(&PODS, pod.text());
-        let (pod, live_set) = (existing(&pod), LiveSetCheck::new());
+        let pod = existing(&pod);
         let control = &setup.over_api.control;
-        let updated = control.update_stateful_pod(&set, &pod, &live_set).await;
+        let updated = control.for_sync(&set).update_stateful_pod(&pod).await;
         updated.unwrap();
         setup.waits_for_the_write();
     }
@@ -95,10 +95,13 @@ mod test_stateful_pod_control_consistency_store {
     async fn create_claim() {
         let setup = setup(TrackedResource::PersistentVolumeClaims);
         let set = set_123().build();
-        let (pod, live_set) = (existing(&pod(&set, 0)), LiveSetCheck::new());
+        let pod = existing(&pod(&set, 0));
         let control = &setup.over_api.control;
-        let created = control.create_missing_persistent_volume_claims(&set, &pod, &live_set);
-        created.await.unwrap();
+        let created = control
+            .for_sync(&set)
+            .create_missing_persistent_volume_claims(&pod)
+            .await;
+        created.unwrap();
         setup.waits_for_the_write();
     }
 
@@ -108,10 +111,13 @@ mod test_stateful_pod_control_consistency_store {
         let set = set_123().retention("Retain", "Delete").build();
         setup.over_api.store_set(&set);
         setup.over_api.load_claim(&claim(&set));
-        let (pod, live_set) = (existing(&pod(&set, 0)), LiveSetCheck::new());
+        let pod = existing(&pod(&set, 0));
         let control = &setup.over_api.control;
-        let updated = control.update_pod_claim_for_retention_policy(&set, &pod, &live_set);
-        updated.await.unwrap();
+        let updated = control
+            .for_sync(&set)
+            .update_pod_claim_for_retention_policy(&pod)
+            .await;
+        updated.unwrap();
         setup.waits_for_the_write();
     }
 }

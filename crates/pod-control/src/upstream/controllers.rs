@@ -4,7 +4,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, SET, named_set, owned, reference, slot};
-use crate::retention::{has_non_controller_owner, has_unexpected_controller};
+use crate::stateful_set_utils::{has_non_controller_owner, has_unexpected_controller};
 
 mod test_has_unexpected_controller {
     use super::*;

@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{CLAIM, claim, new_pod, pod};
 use crate::test_setup::{CLAIMS, OverApi, boom, in_memory, over_api};
-use crate::{Error, LiveSetCheck, StatefulPodControl};
+use crate::{Error, PodSlot, StatefulPodControl};
 
 const CREATED: &str = "Normal SuccessfulCreate Create Pod foo-0 in StatefulSet foo successful";
 const CLAIM_CREATED: &str =
@@ -23,9 +23,9 @@ fn claim_failed(error: &str) -> String {
     )
 }
 
-async fn create(control: &dyn StatefulPodControl, set: &StatefulSet) -> Result<(), Error> {
-    let (pod, live_set) = (new_pod(set, 0), LiveSetCheck::new());
-    control.create_stateful_pod(set, &pod, &live_set).await
+async fn create(control: &StatefulPodControl, set: &StatefulSet) -> Result<(), Error> {
+    let pod = PodSlot::Missing(new_pod(set, 0));
+    control.for_sync(set).create_stateful_pod(&pod).await
 }
 
 async fn create_over(setup: &OverApi, set: &StatefulSet) -> Result<(), Error> {

@@ -8,8 +8,8 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::pod;
+use crate::Error;
 use crate::test_setup::{OverApi, over_api};
-use crate::{Error, StatefulPodControl as _};
 
 const DELETED: &str = "Normal SuccessfulDelete Delete Pod foo-0 in StatefulSet foo successful";
 
@@ -20,7 +20,7 @@ fn stored_pod() -> Builder<Pod> {
 /// Deletes the pod by one request, whatever the answer.
 async fn delete(setup: &OverApi) -> Result<(), Error> {
     let (set, pod) = (set(3).build(), stored_pod().build());
-    let deleted = setup.control.delete_stateful_pod(&set, &pod).await;
+    let deleted = setup.control.for_sync(&set).delete_stateful_pod(&pod).await;
     assert_eq!(setup.requests(), ["delete pods foo-0"]);
     deleted
 }

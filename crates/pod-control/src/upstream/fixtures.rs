@@ -8,10 +8,10 @@ use statefulset_controller_util::pod::{POD_NAME_LABEL, Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 
-use crate::identity::Ordinal;
-use crate::new_pod::NewPod;
 use crate::slot::PodSlot;
-use crate::storage::new_claims;
+use crate::stateful_set_utils::NewPod;
+use crate::stateful_set_utils::Ordinal;
+use crate::stateful_set_utils::persistent_volume_claims;
 
 /// The claim of the first pod.
 pub(super) const CLAIM: &str = "datadir-foo-0";
@@ -40,7 +40,7 @@ pub(super) fn misnamed_pod(set: &StatefulSet) -> Builder<Pod> {
 
 /// The claim of the first pod, owned by nobody.
 pub(super) fn claim(set: &StatefulSet) -> Builder<Claim> {
-    let mut claims = new_claims(set, Ordinal::from(0));
+    let mut claims = persistent_volume_claims(set, Ordinal::from(0));
     let claim = claims.next().expect("there is a claim template");
     Builder::from_json(claim.unwrap().json)
 }

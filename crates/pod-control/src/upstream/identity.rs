@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 
 use super::fixtures::{named_set, pod};
-use crate::identity::{
+use crate::stateful_set_utils::{
     Ordinal, identity_matches, membership, parent_name_and_ordinal, update_identity,
 };
 

@@ -3,7 +3,7 @@
 use kube_apimachinery::owner_reference::OwnerReference;
 
 use super::fixtures::{POD, owned, reference, slot};
-use crate::retention::Owner;
+use crate::stateful_set_utils::Owner;
 
 /// Whether the owners are others than before; order, uid and who controls play no part.
 ///
@@ -89,7 +89,7 @@ mod test_matches_ref {
     fn check(api_version: &str, name: &str, uid: &str, expected: bool) {
         let reference = reference((api_version, "Pod"), "fred", "abc", None);
         let pod = slot(0, name, uid);
-        assert_eq!(Owner::pod(&pod).is_named_by(&reference), expected);
+        assert_eq!(Owner::pod(&pod).matches_ref(&reference), expected);
     }
 
     #[test]
@@ -123,7 +123,10 @@ mod test_has_owner_ref {
             reference(POD, "b", "456", Some(false)),
             reference(POD, "c", "789", None),
         ]);
-        assert_eq!(Owner::pod(&slot(0, "d", uid)).owns(&claim), expected);
+        assert_eq!(
+            Owner::pod(&slot(0, "d", uid)).has_owner_ref(&claim),
+            expected
+        );
     }
 
     #[test]

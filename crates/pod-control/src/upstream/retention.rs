@@ -10,16 +10,15 @@ use statefulset_controller_util::testing::upstream::{NAMESPACE, set};
 use super::fixtures::{CLAIM, claim, new_pod, pod};
 use crate::slot::PodSlot;
 use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
-use crate::{LiveSetCheck, StatefulPodControl as _};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 
 /// Updates the first pod, which is as it should be.
 async fn update(setup: &OverApi, set: &StatefulSet) {
     setup.store_set(set);
-    let (pod, live_set) = (existing(&pod(set, 0)), LiveSetCheck::new());
-    let updated = setup.control.update_stateful_pod(set, &pod, &live_set);
-    updated.await.unwrap();
+    let pod = existing(&pod(set, 0));
+    let updated = setup.control.for_sync(set).update_stateful_pod(&pod).await;
+    updated.unwrap();
 }
 
 fn owners(claim: &Value) -> Value {
@@ -52,7 +51,10 @@ async fn test_stateful_pod_control_claims_match_deletion_polcy() {
     for (when_deleted, expected) in [("Retain", true), ("Delete", false)] {
         let set = set.clone().retention("Retain", when_deleted).build();
         let pod = existing(&pod(&set, 0));
-        let matches = setup.control.claims_match_retention_policy(&set, &pod);
+        let matches = setup
+            .control
+            .for_sync(&set)
+            .claims_match_retention_policy(&pod);
         assert_eq!(matches.unwrap(), expected, "{when_deleted}");
     }
 }
@@ -68,10 +70,13 @@ mod test_stateful_pod_control_update_pod_claim_for_retention_policy {
     async fn apply(setup: &OverApi, set: &StatefulSet) {
         setup.show_written_claims();
         setup.store_set(set);
-        let (pod, live_set) = (PodSlot::Missing(new_pod(set, 0)), LiveSetCheck::new());
+        let pod = PodSlot::Missing(new_pod(set, 0));
         let control = &setup.control;
-        let applied = control.update_pod_claim_for_retention_policy(set, &pod, &live_set);
-        applied.await.unwrap();
+        let applied = control
+            .for_sync(set)
+            .update_pod_claim_for_retention_policy(&pod)
+            .await;
+        applied.unwrap();
     }
 
     #[tokio::test]

@@ -7,21 +7,21 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, SET, named_set, owned, reference, slot};
 use super::owner_references::owner_refs_changed;
-use crate::retention::{Rewritten, rewrite_owners};
 use crate::slot::PodSlot;
+use crate::stateful_set_utils::{OwnersChange, update_claim_owner_ref_for_set_and_pod};
 
 /// The owners after a rewrite, which says whether the set or the pod is one of them.
 fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec<OwnerReference> {
     let claim = owned(owners.to_vec());
     let mut json = json!({"metadata": {"ownerReferences": owners}});
-    let result = rewrite_owners(&mut json, &claim, set, pod);
+    let result = update_claim_owner_ref_for_set_and_pod(&mut json, &claim, set, pod);
     let references = json["metadata"].get("ownerReferences").cloned();
     let references = references.unwrap_or(json!([]));
     let references: Vec<OwnerReference> = serde_json::from_value(references).unwrap();
     let is_owned = references
         .iter()
         .any(|r| [POD, SET].contains(&(&*r.api_version, &*r.kind)));
-    assert_eq!(result == Rewritten::AddsOwner, is_owned);
+    assert_eq!(result == OwnersChange::Adds, is_owned);
     references
 }
 

@@ -5,8 +5,7 @@ use statefulset_controller_util::testing::builders::{self, owner_reference};
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, owned, reference, slot};
-use crate::StatefulPodControl as _;
-use crate::retention::is_claim_stale;
+use crate::stateful_set_utils::Owner;
 use crate::test_setup::over_api;
 
 /// What there is of a claim.
@@ -48,7 +47,10 @@ fn stale_claim(states: &[State], uid: &str) -> Option<String> {
         }
     }
     let control = &setup.control;
-    control.stale_claim(&set, &slot(3, "set-3", uid)).unwrap()
+    control
+        .for_sync(&set)
+        .stale_pod_claim(&slot(3, "set-3", uid))
+        .unwrap()
 }
 
 /// Upstream tells only whether there is one; which one is told here.
@@ -114,6 +116,8 @@ fn test_has_stale_owner_ref() {
         ("shirley", "789", true),
         ("yvonne", "345", false),
     ] {
-        assert_eq!(is_claim_stale(&claim, &slot(0, name, uid)), stale, "{name}");
+        let slot = slot(0, name, uid);
+        let owner = Owner::pod(&slot);
+        assert_eq!(owner.has_stale_owner_ref(&claim), stale, "{name}");
     }
 }

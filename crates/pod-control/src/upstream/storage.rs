@@ -6,9 +6,9 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::pod;
-use crate::identity::{self, Ordinal};
-use crate::new_claims;
-use crate::storage::{storage_matches, update_storage};
+use crate::stateful_set_utils::persistent_volume_claims;
+use crate::stateful_set_utils::{self, Ordinal};
+use crate::stateful_set_utils::{storage_matches, update_storage};
 
 fn fresh() -> Builder<Pod> {
     pod(&set(3).build(), 1)
@@ -44,7 +44,7 @@ fn test_storage_matches() {
     // set (set-control: `a_pod_without_an_ordinal_has_no_place`). In a place other than the one it
     // was made for, its volumes don't match.
     let bar = fresh().with("metadata.name", "bar");
-    assert_eq!(identity::ordinal(&bar.build().name), None);
+    assert_eq!(stateful_set_utils::ordinal(&bar.build().name), None);
     for other in [0, 2] {
         assert!(!storage_matches(
             &set(3).build(),
@@ -89,7 +89,7 @@ fn test_get_persistent_volume_claims() {
             .with("spec.selector.matchLabels", selector)
             .with("spec.volumeClaimTemplates.0.metadata.labels", template)
             .build();
-        let claims = new_claims(&set, Ordinal::from(0));
+        let claims = persistent_volume_claims(&set, Ordinal::from(0));
         let claims: Vec<_> = claims.collect::<Result<_, _>>().unwrap();
         assert_eq!(claims.len(), 1);
         assert_eq!(&*claims[0].template, "datadir");

@@ -11,9 +11,10 @@ use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{CLAIM, claim, misnamed_pod, pod};
-use crate::identity::{Ordinal, identity_matches};
+use crate::Error;
+use crate::stateful_set_utils::storage_matches;
+use crate::stateful_set_utils::{Ordinal, identity_matches};
 use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
-use crate::{Error, LiveSetCheck, StatefulPodControl as _, storage_matches};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 
@@ -22,9 +23,9 @@ fn failed(error: &str) -> String {
 }
 
 async fn update(setup: &OverApi, set: &StatefulSet, pod: &Builder<Pod>) -> Result<(), Error> {
-    let (pod, live_set) = (existing(pod), LiveSetCheck::new());
+    let pod = existing(pod);
     let control = &setup.control;
-    control.update_stateful_pod(set, &pod, &live_set).await
+    control.for_sync(set).update_stateful_pod(&pod).await
 }
 
 /// The pod that the only update of one sent.

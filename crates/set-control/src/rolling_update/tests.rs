@@ -112,17 +112,11 @@ fn without_parameters_everything_is_updated() {
 }
 
 #[test]
-fn a_pod_created_outdated_in_this_sync_goes_at_once() {
+fn a_pod_that_was_not_created_is_not_deleted() {
     let set = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
-    let set = set.build();
-    let now = "2026-03-01T12:00:00Z".parse().unwrap();
-    let plan = plan(&set, &places(&set, "ooooM"), "web-new", false, now).unwrap();
-    let pod = &plan.delete[0];
-    assert_eq!(
-        (&*pod.name, &*pod.namespace, &*pod.uid),
-        ("web-4", "ns", "")
-    );
-    assert_eq!(plan.delete.len(), 1);
+    let (names, waited) = planned(&set, "ooooM", false);
+    assert!(names.is_empty());
+    assert_eq!(waited, unavailable("web-4"));
 }
 
 #[test]
@@ -212,10 +206,14 @@ fn a_percentage_is_rounded_down_to_at_least_one() {
             .replicas(replicas)
             .max_unavailable(wanted.clone())
             .build();
-        assert_eq!(max_unavailable(&set), Ok(expected), "{wanted}");
+        assert_eq!(
+            get_stateful_set_max_unavailable(&set),
+            Ok(expected),
+            "{wanted}"
+        );
     }
     let bare = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
-    assert_eq!(max_unavailable(&bare.build()), Ok(1));
+    assert_eq!(get_stateful_set_max_unavailable(&bare.build()), Ok(1));
 }
 
 #[test]

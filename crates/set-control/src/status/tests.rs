@@ -1,9 +1,11 @@
-//! Completion of a rollout, and what is worth a write.
+//! Counters, completion of a rollout, and the need for a write.
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
+
+mod counts;
 
 fn computed() -> StatefulSetStatus {
     StatefulSetStatus {
@@ -80,7 +82,7 @@ fn a_status_is_written_when_it_says_something_new() {
         web().with("status", status).build()
     };
     let set = recorded(&computed());
-    assert!(!is_inconsistent(&set, &computed()));
+    assert!(!inconsistent_status(&set, &computed()));
     let news: [fn(&mut StatefulSetStatus); 8] = [
         |status| status.observed_generation += 1,
         |status| status.replicas += 1,
@@ -94,7 +96,7 @@ fn a_status_is_written_when_it_says_something_new() {
     for (index, change) in news.into_iter().enumerate() {
         let mut status = computed();
         change(&mut status);
-        assert!(is_inconsistent(&set, &status), "{index}");
+        assert!(inconsistent_status(&set, &status), "{index}");
     }
     let no_news: [fn(&mut StatefulSetStatus); 4] = [
         |status| status.observed_generation -= 1,
@@ -105,6 +107,6 @@ fn a_status_is_written_when_it_says_something_new() {
     for (index, change) in no_news.into_iter().enumerate() {
         let mut status = computed();
         change(&mut status);
-        assert!(!is_inconsistent(&set, &status), "{index}");
+        assert!(!inconsistent_status(&set, &status), "{index}");
     }
 }

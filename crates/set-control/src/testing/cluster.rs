@@ -10,11 +10,11 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::fake::FakeHistory;
 use statefulset_pod_control::fake::FakeObjectManager;
-use statefulset_pod_control::{ObjectManager, RealStatefulPodControl};
+use statefulset_pod_control::{ObjectManager, StatefulPodControl};
 
-use crate::control::{DefaultStatefulSetControl, StatefulSetControl};
 use crate::fake::FakeStatusUpdater;
 use crate::outcome::SyncOutcome;
+use crate::stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl};
 
 /// A cluster whose caches show every write at once: the production's set and pod control over
 /// fakes.
@@ -30,7 +30,7 @@ pub struct Cluster {
     /// Events.
     pub recorder: Arc<FakeRecorder>,
     /// Creates, repairs and deletes the pods.
-    pub pods: Arc<RealStatefulPodControl>,
+    pub pods: Arc<StatefulPodControl>,
     /// What is tested.
     pub control: DefaultStatefulSetControl,
     /// The time of day; stands still unless a test moves it.
@@ -44,12 +44,12 @@ impl Cluster {
         let recorder = Arc::new(FakeRecorder::new());
         let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
         let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
-        let pods = RealStatefulPodControl::new(manager, events, Arc::new(NoJitter));
+        let pods = StatefulPodControl::new(manager, events, Arc::new(NoJitter));
         let pods = Arc::new(pods);
         let status = Arc::new(FakeStatusUpdater::new(Arc::clone(&objects.sets)));
         let history = Arc::new(FakeHistory::default());
         let control = DefaultStatefulSetControl::new(
-            Arc::<RealStatefulPodControl>::clone(&pods),
+            Arc::clone(&pods),
             Arc::<FakeStatusUpdater>::clone(&status),
             Arc::<FakeHistory>::clone(&history),
             gates,
@@ -78,6 +78,13 @@ impl Cluster {
 
     /// Syncs the set with these pods.
     pub async fn reconcile(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> SyncOutcome {
-        self.control.update_stateful_set(set, pods, self.now).await
+        let revisions = match self.control.list_revisions(set) {
+            Ok(revisions) => revisions,
+            Err(error) => return error.into(),
+        };
+        let updated = self
+            .control
+            .update_stateful_set(set, revisions, pods, self.now);
+        updated.await
     }
 }

@@ -7,9 +7,11 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
+use statefulset_pod_control::Ordinal;
 use statefulset_pod_control::fake::FakeObjectManager;
-use statefulset_pod_control::identity::{identity_matches, ordinal};
-use statefulset_pod_control::{Ordinal, new_claims, storage_matches};
+use statefulset_pod_control::stateful_set_utils::{
+    identity_matches, ordinal, persistent_volume_claims, storage_matches,
+};
 
 #[cfg(test)]
 mod tests;
@@ -101,7 +103,7 @@ fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Resul
     if !storage_matches(set, ordinal, pod) {
         return Err(format!("pod {name} has other volumes than the set wants"));
     }
-    for claim in new_claims(set, ordinal) {
+    for claim in persistent_volume_claims(set, ordinal) {
         let claim = claim.map_err(|error| error.to_string())?;
         let stored = objects.claims.cache().get(set.namespace(), &claim.name);
         let claim = stored.ok_or_else(|| format!("claim {} is missing", claim.name))?;

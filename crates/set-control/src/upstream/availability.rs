@@ -9,8 +9,8 @@ use statefulset_pod_control::fake::stateful_set_pod;
 
 use super::fixtures::{NGINX_REVISION, World};
 use super::runs::Run;
-use crate::outcome::Waiting;
 use crate::testing::invariants;
+use crate::waiting::Waiting;
 
 /// One pod, ready for some minutes, of a set that wants an hour: how many are available.
 async fn available_after(minutes: i64) -> i32 {

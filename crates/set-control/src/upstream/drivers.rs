@@ -10,7 +10,7 @@ use rand::seq::SliceRandom as _;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, UpdateStrategyType};
 use statefulset_controller_util::testing::upstream::claim_pod_name;
-use statefulset_pod_control::identity::ordinal;
+use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use super::fixtures::World;
 use crate::error::Error;

@@ -14,8 +14,10 @@ use statefulset_pod_control::PodSlot;
 use super::drivers::ordinal_of;
 use super::fixtures::{FOO_REVISION, NGINX_REVISION, World};
 use super::runs::Run;
-use crate::core::roll;
-use crate::rolling_update::{Update, max_unavailable};
+use crate::rolling_update::{
+    delete_outdated_pods, get_stateful_set_max_unavailable,
+    update_stateful_set_after_invariant_established,
+};
 use crate::testing::invariants;
 
 /// Syncs with the pods that are there.
@@ -118,14 +120,10 @@ async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<us
     let pods = world.objects.pods_of(&world.set);
     let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
     let places: Vec<PodSlot> = pods.iter().map(place).collect();
-    let update = Update {
-        set: &world.set,
-        replicas: &places,
-        revision: "",
-        now: world.now,
-    };
-    let plan = update.within_budget().unwrap();
-    roll(&*world.pods, &world.set, &plan.delete, status)
+    let (set, now) = (&world.set, world.now);
+    let plan = update_stateful_set_after_invariant_established(set, &places, "", now).unwrap();
+    let pod_control = world.pods.for_sync(set);
+    delete_outdated_pods(&pod_control, &plan.delete, status)
         .await
         .unwrap();
     plan.unavailable
@@ -242,7 +240,7 @@ async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
         let mut status = StatefulSetStatus::default();
         let unavailable = update_step(&world, &mut status).await;
         assert_eq!(unavailable, Some(counts[1]));
-        assert_eq!(max_unavailable(&world.set), Ok(counts[0]));
+        assert_eq!(get_stateful_set_max_unavailable(&world.set), Ok(counts[0]));
 
         let world = with_unready(run, set.clone(), unready).await;
         let spec = &world.set.spec;
@@ -329,7 +327,7 @@ fn computes(wanted: impl Into<Value>, replicas: i32, expected: usize) {
     let wanted = wanted.into();
     let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": wanted}});
     let set = set(replicas).with("spec.updateStrategy", strategy).build();
-    assert_eq!(max_unavailable(&set), Ok(expected));
+    assert_eq!(get_stateful_set_max_unavailable(&set), Ok(expected));
 }
 
 mod test_get_stateful_set_max_unavailable {

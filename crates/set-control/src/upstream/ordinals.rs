@@ -12,7 +12,7 @@ use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
 
 use super::drivers::ordinal_of;
 use super::runs::Run;
-use crate::layout::{Layout, SetRevision};
+use crate::replicas::{Replicas, SetRevision};
 use crate::testing::invariants;
 
 mod test_stateful_set_control_with_start_ordinal {
@@ -44,18 +44,18 @@ fn test_ascending_ordinal() {
         }
         let mut pods: Vec<Arc<Pod>> = objects.pods.cache().list();
         pods.shuffle(&mut StdRng::seed_from_u64(run.seed));
-        let lay_out = |replicas| {
+        let ordered = |replicas| {
             let set = set(replicas).build();
             let revision = SetRevision {
                 name: "foo-1".into(),
                 set: set.clone(),
             };
             let now = "2026-03-01T12:00:00Z".parse().unwrap();
-            let layout = Layout::new(&set, &revision, &revision, &pods, now);
-            let ordinals: Vec<i32> = layout.pods().map(ordinal_of).collect();
+            let replicas = Replicas::new(&set, &revision, &revision, &pods, now);
+            let ordinals: Vec<i32> = replicas.pods().map(ordinal_of).collect();
             ordinals
         };
-        assert_eq!(lay_out(10), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-        assert_eq!(lay_out(0), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(ordered(10), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(ordered(0), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
     }
 }

@@ -14,8 +14,8 @@ use statefulset_history::{
 
 use super::fixtures::NGINX_REVISION;
 use super::runs::Run;
-use crate::control::StatefulSetControl as _;
 use crate::revisions::{SemanticMatches, get_stateful_set_revisions};
+use crate::stateful_set_control::StatefulSetControl as _;
 
 fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
     NewRevision::new(

@@ -3,7 +3,7 @@
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::pod::POD_INDEX_LABEL;
 use statefulset_controller_util::testing::upstream::set;
-use statefulset_pod_control::identity::ordinal;
+use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use super::drivers::{assert_injected, ordinal_of};
 use super::fixtures::{World, injected};

@@ -15,7 +15,7 @@ use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_controller_util::testing::upstream::set;
 use statefulset_controller_util::testing::{FakeCaches, WriteLog};
 
-use crate::status_updater::{RealStatusUpdater, StatusUpdater as _};
+use crate::stateful_set_status_updater::{RealStatusUpdater, StatusUpdater as _};
 
 struct Setup {
     api: FakeClientset,

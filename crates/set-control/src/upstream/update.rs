@@ -6,13 +6,13 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, Statef
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 use statefulset_history::{apply_revision, sort_controller_revisions};
-use statefulset_pod_control::identity::ordinal;
+use statefulset_pod_control::stateful_set_utils::ordinal;
 use std::sync::Arc;
 
 use super::drivers::assert_injected;
 use super::fixtures::{FOO_REVISION, World, injected};
 use super::runs::Run;
-use crate::control::StatefulSetControl as _;
+use crate::stateful_set_control::StatefulSetControl as _;
 use crate::testing::invariants::{self, Invariants};
 
 /// The invariants that hold of the set in every state.

@@ -1,4 +1,4 @@
-//! Tests of the table: that it was read whole, and that it holds together.
+//! Tests of the table: completeness and consistency.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn members() -> impl Iterator<Item = (&'static Type, &'static Field)> {
 }
 
 #[test]
-fn every_line_is_read_and_every_type_that_a_member_names_is_there() {
+fn every_line_parses_and_every_type_exists() {
     assert!(table().unread.is_empty(), "{:?}", table().unread);
     for (holder, field) in members() {
         if let Kind::Struct(inner) = field.kind {
@@ -24,7 +24,7 @@ fn every_line_is_read_and_every_type_that_a_member_names_is_there() {
 }
 
 #[test]
-fn names_and_numbers_are_used_once_in_each_type() {
+fn names_and_numbers_are_unique_per_type() {
     for found in table().types.values() {
         let mut names = BTreeMap::new();
         let mut numbers = BTreeMap::new();
@@ -34,7 +34,7 @@ fn names_and_numbers_are_used_once_in_each_type() {
             let Some(tag) = field.tag else { continue };
             let before = numbers.insert(tag, field);
             assert_eq!(before, None, "{}.{}", found.name, field.name);
-            // The number of an embedded struct is no other member's.
+            // The number of an embedded struct must not be a member's.
             let outer = tag.outer.map(|number| Tag {
                 outer: None,
                 number,
@@ -47,7 +47,7 @@ fn names_and_numbers_are_used_once_in_each_type() {
 }
 
 #[test]
-fn lists_of_objects_say_how_they_merge_and_their_keys_are_members() {
+fn lists_of_objects_have_valid_merge_keys() {
     for (holder, field) in members() {
         let name = format!("{}.{}", holder.name, field.name);
         let elements = field.object_type();
@@ -72,7 +72,7 @@ fn lists_of_objects_say_how_they_merge_and_their_keys_are_members() {
 }
 
 #[test]
-fn kinds_have_what_all_objects_have() {
+fn kinds_have_type_and_object_metadata() {
     for ((api_version, kind), type_name) in &table().kinds {
         let found = type_of_kind(api_version, kind).unwrap();
         assert_eq!((found.name, found.go_name()), (*type_name, *kind));
@@ -200,7 +200,7 @@ fn members_merge_as_documented() {
 }
 
 #[test]
-fn embedded_structs_are_messages_of_their_own() {
+fn embedded_structs_are_separate_messages() {
     let tag = |type_name, member| field(type_name, member).tag.unwrap();
     let nested = |outer, number| Tag {
         outer: Some(outer),
@@ -215,7 +215,7 @@ fn embedded_structs_are_messages_of_their_own() {
 }
 
 #[test]
-fn bytes_micro_times_and_lists_in_maps_take_their_canonical_form() {
+fn bytes_micro_times_and_lists_in_maps_are_canonicalised() {
     let secret = json!({"metadata": {}, "data": {"a": "YR\n==", "b": null}});
     assert_eq!(
         normal("Secret", &secret)["data"],

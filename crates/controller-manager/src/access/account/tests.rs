@@ -1,4 +1,4 @@
-//! What is found about the service account, and how it is told.
+//! Tests of the service account checks and of their log lines.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,8 +17,8 @@ fn account() -> ServiceAccountName {
     }
 }
 
-/// Checks on a server that answers with this code for the account, and denies these rights, each
-/// `verb resource/subresource`, to whoever is asked about. Returns the reviews.
+/// Runs the checks on a server that answers with this code for the account and denies these rights,
+/// each `verb resource/subresource`, to every user. Returns the reviews.
 async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obstacle>, Vec<Value>) {
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&reviews);
@@ -51,7 +51,7 @@ async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obst
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_may_ask_for_tokens_is_asked_no_further() {
+async fn token_rights_pass_the_check() {
     let log = CapturedLog::at(Level::INFO);
     let (result, reviews) =
         checked(200, &["create serviceaccounts/", "get serviceaccounts/"]).await;
@@ -90,7 +90,7 @@ async fn whoever_may_ask_for_tokens_is_asked_no_further() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_may_not_ask_for_tokens_is_told_what_to_grant() {
+async fn missing_token_rights_are_reported() {
     for (code, missing) in [
         (200, "create serviceaccounts/token"),
         (403, "get serviceaccounts, create serviceaccounts/token"),
@@ -123,12 +123,12 @@ async fn whoever_may_not_ask_for_tokens_is_told_what_to_grant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_account_that_is_missing_is_no_fault() {
+async fn missing_account_passes_the_check() {
     assert_eq!(checked(404, &[]).await.0, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_is_an_obstacle_and_logged() {
+async fn server_failure_is_an_obstacle() {
     let failed = Obstacle::Request(
         "cannot get the service account kube-system/statefulset-controller: etcd failed, trying again"
             .to_owned(),
@@ -139,7 +139,7 @@ async fn a_server_that_fails_is_an_obstacle_and_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_account_without_the_rights_of_the_controller_is_warned_of() {
+async fn missing_account_rights_are_logged() {
     let log = CapturedLog::at(Level::INFO);
     let (result, _) = checked(200, &["create pods/", "update statefulsets/status"]).await;
     assert_eq!(result, Ok(()));
@@ -155,7 +155,7 @@ async fn an_account_without_the_rights_of_the_controller_is_warned_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_no_questions_about_rights_is_believed_to_grant_them() {
+async fn failed_access_reviews_count_as_allowed() {
     let log = CapturedLog::at(Level::INFO);
     let client = asked_client(|path, _| match path {
         ACCOUNT => Ok((200, "{}".to_owned())),

@@ -1,4 +1,4 @@
-//! The cluster's authentication settings: the ConfigMap that API servers keep for programs which
+//! The cluster's authentication settings: the ConfigMap that API servers maintain for programs that
 //! delegate authentication to them.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{HeaderNames, RequestHeader};
 use crate::serving::client_ca::{Authorities, ClientCa};
 
-/// The namespace of the ConfigMap.
+/// Namespace of the ConfigMap.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 const CONFIG_MAPS: Resource = Resource {
@@ -25,20 +25,20 @@ const CONFIG_MAPS: Resource = Resource {
     plural: "configmaps",
     kind: "ConfigMap",
 };
-/// How often it is read again.
+/// Time between two reads.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// How soon it is read again after a first failure; each further pause is twice the one before.
+/// Pause after the first failed read; each further pause doubles.
 const RETRY_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// The Role that lets a user read it.
+/// Role that grants read access to the ConfigMap.
 const READER: &str = "extension-apiserver-authentication-reader";
 
-/// Why the cluster's settings aren't known.
+/// Reason why the cluster's settings are unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
     /// The ConfigMap can't be read.
     #[error("cannot read ConfigMap {NAMESPACE}/{NAME}: {0}")]
     Read(#[source] Error),
-    /// The ConfigMap is of no use.
+    /// The ConfigMap is invalid.
     #[error("cannot use ConfigMap {NAMESPACE}/{NAME}: {0}")]
     Bad(String),
 }
@@ -49,13 +49,13 @@ impl LookupError {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }
 
-    /// Whether the state of the server has logged it.
-    fn is_told(&self) -> bool {
+    /// Whether [`ServerState`] has logged it.
+    fn is_logged(&self) -> bool {
         matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_told_by_server_state())
     }
 }
 
-/// What the ConfigMap says.
+/// Parsed content of the ConfigMap.
 #[derive(Debug, Default)]
 struct Settings {
     client_ca: Option<Authorities>,
@@ -63,20 +63,21 @@ struct Settings {
     names: HeaderNames,
 }
 
-/// Follows the ConfigMap.
+/// Follows changes of the ConfigMap.
 pub(crate) struct Lookup {
     client: RestClient,
     provider: Arc<CryptoProvider>,
-    /// To be filled with the authorities of clients.
+    /// Receives the authorities of clients.
     client_ca: Option<Arc<ClientCa>>,
-    /// To be filled with the proxies.
+    /// Receives the trusted proxies.
     request_header: Option<Arc<RequestHeader>>,
-    /// The failure that was logged last, until its end is.
-    told: Option<String>,
+    /// Last failure that was logged, until recovery is logged.
+    logged: Option<String>,
 }
 
 impl Lookup {
-    /// Fills the settings that no flag gives; no certificate is accepted before the first lookup.
+    /// Creates a lookup for the settings that no flag provides. Before the first successful read no
+    /// certificate is accepted.
     ///
     /// Upstream: `createRequestHeaderConfig`, `NewDynamicCAFromConfigMapController`.
     pub(crate) fn new(
@@ -92,26 +93,26 @@ impl Lookup {
             provider,
             client_ca: wants_client_ca.then(empty),
             request_header: wants_request_header.then(proxies),
-            told: None,
+            logged: None,
         }
     }
 
-    /// Looks once.
+    /// Reads the settings once.
     ///
     /// # Errors
     ///
-    /// The ConfigMap can't be read or used: then what was there stays.
+    /// The ConfigMap can't be read or is invalid; the earlier settings stay in use.
     pub(crate) async fn look(&mut self) -> Result<(), LookupError> {
         let settings = read(&self.client, &self.provider).await?;
-        self.take_up(settings);
+        self.apply(settings);
         Ok(())
     }
 
-    /// Looks once, and logs a change for the worse or the better. Returns whether it went well.
-    pub(crate) async fn look_or_log(&mut self) -> bool {
+    /// Reads the settings once, and logs failures and recoveries. Returns whether it succeeded.
+    pub(crate) async fn read_or_log(&mut self) -> bool {
         match self.look().await {
             Ok(()) => {
-                if self.told.take().is_some() {
+                if self.logged.take().is_some() {
                     tracing::info!("the cluster's authentication settings are known");
                 }
                 true
@@ -125,7 +126,7 @@ impl Lookup {
 
     fn log(&mut self, error: &LookupError) {
         let text = error.to_string();
-        if error.is_told() || self.told.as_ref() == Some(&text) {
+        if error.is_logged() || self.logged.as_ref() == Some(&text) {
             return;
         }
         let advice = if error.is_forbidden() {
@@ -137,25 +138,25 @@ impl Lookup {
             %error,
             "cannot read the cluster's authentication settings, trying again{advice}"
         );
-        self.told = Some(text);
+        self.logged = Some(text);
     }
 
-    /// The authorities of client certificates, if they are looked up.
+    /// Authorities of client certificates, if the lookup provides them.
     pub(crate) fn client_ca(&self) -> Option<Arc<ClientCa>> {
         self.client_ca.clone()
     }
 
-    /// The proxies whose request headers are accepted, if they are looked up.
+    /// Proxies with accepted request headers, if the lookup provides them.
     pub(crate) fn request_header(&self) -> Option<Arc<RequestHeader>> {
         self.request_header.clone()
     }
 
-    /// Looks again and again until `stop`.
+    /// Reads the settings periodically until `stop`.
     pub(crate) async fn follow(mut self, stop: CancellationToken) {
         let looking = async {
             let mut retry = RETRY_INTERVAL_MIN;
             loop {
-                if self.look_or_log().await {
+                if self.read_or_log().await {
                     retry = RETRY_INTERVAL_MIN;
                     sleep(LOOK_INTERVAL).await;
                 } else {
@@ -167,7 +168,7 @@ impl Lookup {
         stop.run_until_cancelled(looking).await;
     }
 
-    fn take_up(&self, settings: Settings) {
+    fn apply(&self, settings: Settings) {
         if let Some(ca) = &self.client_ca {
             ca.set(settings.client_ca);
         }
@@ -184,7 +185,7 @@ async fn read(
 ) -> Result<Settings, LookupError> {
     let text = match client.get(&CONFIG_MAPS, NAMESPACE, NAME).await {
         Ok(text) => text,
-        // Then no certificate or header is accepted.
+        // Without the ConfigMap no certificate or header is accepted.
         Err(error) if error.is_not_found() => return Ok(Settings::default()),
         Err(error) => return Err(LookupError::Read(error)),
     };
@@ -211,7 +212,7 @@ async fn read(
     })
 }
 
-/// A list, which is written as JSON in a text.
+/// A list, stored as JSON in a string.
 fn list(data: &BTreeMap<String, String>, key: &str) -> Result<Vec<String>, LookupError> {
     let Some(text) = data.get(key).filter(|text| !text.is_empty()) else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Users that a trusted proxy names in headers.
+//! Users named in headers by a trusted proxy.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,22 +13,22 @@ use rustls::pki_types::CertificateDer;
 use crate::serving::client_ca::ClientCa;
 use crate::serving::user::User;
 
-/// What the proxy is called, and where it names the user.
+/// Names of trusted proxies and of their headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HeaderNames {
-    /// Common names of proxies; none for every certificate of the authority.
+    /// Common names of proxies; empty for every certificate of the authority.
     pub(crate) allowed_names: Vec<String>,
-    /// Headers with the name.
+    /// Headers with the user name.
     pub(crate) user: Vec<String>,
     /// Headers with the uid.
     pub(crate) uid: Vec<String>,
     /// Headers with the groups.
     pub(crate) groups: Vec<String>,
-    /// Prefixes of headers with other attributes.
+    /// Prefixes of headers with extra attributes.
     pub(crate) extra_prefixes: Vec<String>,
 }
 
-/// Believes the headers of clients that show a proxy's certificate.
+/// Accepts the headers of clients that present a proxy's certificate.
 ///
 /// Upstream: `headerrequest.NewDynamicVerifyOptionsSecure`.
 pub(crate) struct RequestHeader {
@@ -37,7 +37,7 @@ pub(crate) struct RequestHeader {
 }
 
 impl RequestHeader {
-    /// Believes whoever the authority has signed and is called so.
+    /// Trusts certificates that the authority signed for an allowed name.
     pub(crate) fn new(ca: Arc<ClientCa>, names: HeaderNames) -> Self {
         Self {
             ca,
@@ -45,7 +45,7 @@ impl RequestHeader {
         }
     }
 
-    /// Whose certificates are believed.
+    /// Authorities of trusted proxies.
     pub(crate) fn ca(&self) -> &Arc<ClientCa> {
         &self.ca
     }
@@ -55,11 +55,11 @@ impl RequestHeader {
         *self.names.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);
     }
 
-    /// The user that the proxy names; none without a certificate or a name.
+    /// User that the proxy names; `None` without a certificate or a user name.
     ///
     /// # Errors
     ///
-    /// The certificate is not that of a proxy.
+    /// The certificate is not a proxy's.
     ///
     /// Upstream: `requestHeaderAuthRequestHandler.AuthenticateRequest`.
     pub(super) fn user(
@@ -92,7 +92,7 @@ fn values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a st
     values.filter_map(|value| value.to_str().ok())
 }
 
-/// The first value that says something.
+/// First non-empty value.
 fn first(headers: &HeaderMap, names: &[String]) -> String {
     let mut all = names.iter().filter_map(|name| values(headers, name).next());
     all.find(|value| !value.is_empty())
@@ -107,7 +107,7 @@ fn all(headers: &HeaderMap, names: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Attributes by what follows the prefix in a header's name, where `%2f` stands for `/`.
+/// Attributes by the rest of a header's name after the prefix, with `%2f` decoded to `/`.
 fn extra(headers: &HeaderMap, prefixes: &[String]) -> BTreeMap<String, Vec<String>> {
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for prefix in prefixes {

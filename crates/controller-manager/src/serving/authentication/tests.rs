@@ -1,4 +1,4 @@
-//! Who it is that asks.
+//! Tests of authentication.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ fn bearer(token: &str) -> HeaderMap {
 }
 
 #[tokio::test]
-async fn without_anything_to_know_users_by_all_are_anonymous() {
+async fn all_users_are_anonymous_without_authenticators() {
     let authentication = authentication(None);
     assert!(!authentication.wants_certificates());
     let certificate = Ca::new().client("jane", "team");
@@ -52,7 +52,7 @@ async fn without_anything_to_know_users_by_all_are_anonymous() {
 }
 
 #[tokio::test]
-async fn the_api_server_says_whose_token_it_is() {
+async fn token_review_identifies_the_user() {
     let plane = plane(&["jane"]).await;
     let client = RestClient::new(plane.client());
     let authentication = authentication(Some(reviewer(client)));
@@ -69,7 +69,7 @@ async fn the_api_server_says_whose_token_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_remembered_for_a_while_and_a_failure_is_not() {
+async fn token_reviews_are_cached_but_failures_are_not() {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     let client = client(move |path| {
@@ -98,7 +98,7 @@ async fn a_token_is_remembered_for_a_while_and_a_failure_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_down_knows_nobody() {
+async fn tokens_fail_while_the_api_server_is_down() {
     let client = client(|_| Err("connection refused"));
     let authentication = authentication(Some(reviewer(client)));
     let Unauthenticated(why) = authentication
@@ -106,13 +106,13 @@ async fn a_server_that_is_down_knows_nobody() {
         .await
         .unwrap_err();
     assert!(why.contains("connection refused"), "{why}");
-    // Who shows nothing needs nobody.
+    // Requests without credentials need no API server.
     let anonymous = authentication.authenticate(&[], &HeaderMap::new()).await;
     assert_eq!(anonymous.unwrap(), User::anonymous());
 }
 
 #[test]
-fn only_bearer_tokens_are_tokens() {
+fn only_bearer_schemes_yield_tokens() {
     for (value, expected) in [
         ("Bearer a", Some("a")),
         ("  bearer a  ", Some("a")),
@@ -130,7 +130,7 @@ fn only_bearer_tokens_are_tokens() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_names_the_user() {
+async fn client_certificate_identifies_the_user() {
     let (ca, other) = (Ca::new(), Ca::new());
     let mut authentication = authentication(None);
     authentication.client_ca = Some(ca.client_ca());
@@ -176,7 +176,7 @@ async fn a_client_certificate_names_the_user() {
 }
 
 #[tokio::test]
-async fn another_kind_of_credentials_may_do_instead_of_a_bad_certificate() {
+async fn valid_token_outweighs_a_bad_certificate() {
     let plane = plane(&["jane"]).await;
     let mut authentication = authentication(Some(reviewer(RestClient::new(plane.client()))));
     authentication.client_ca = Some(Ca::new().client_ca());
@@ -189,7 +189,7 @@ async fn another_kind_of_credentials_may_do_instead_of_a_bad_certificate() {
 }
 
 #[tokio::test]
-async fn authorities_of_a_file_are_followed() {
+async fn authorities_reload_when_their_file_changes() {
     let (first, second) = (Ca::new(), Ca::new());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
@@ -221,7 +221,7 @@ fn names(allowed: &[&str]) -> HeaderNames {
 }
 
 #[tokio::test]
-async fn a_trusted_proxy_names_the_user() {
+async fn proxy_headers_identify_the_user() {
     let (ca, clients) = (Ca::new(), Ca::new());
     let mut authentication = authentication(None);
     authentication.client_ca = Some(clients.client_ca());
@@ -247,7 +247,7 @@ async fn a_trusted_proxy_names_the_user() {
     let user = authentication.authenticate(&proxy, &second).await.unwrap();
     assert_eq!(user.name, "john");
 
-    // Headers of anybody else count for nothing.
+    // Headers of other clients are ignored.
     let liar = [clients.client("mallory", "")];
     let user = authentication.authenticate(&liar, &given).await.unwrap();
     assert_eq!(user.name, "mallory");
@@ -278,7 +278,7 @@ fn config_map(client_ca: &Ca, proxy_ca: &Ca) -> serde_json::Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cluster_says_whom_to_believe_and_is_asked_again() {
+async fn cluster_settings_are_reread_and_applied() {
     let plane = plane(&[]).await;
     let client = RestClient::new(plane.client());
     let (old, new, proxies) = (Ca::new(), Ca::new(), Ca::new());
@@ -292,7 +292,7 @@ async fn the_cluster_says_whom_to_believe_and_is_asked_again() {
     let none = HeaderMap::new();
     let (old_chain, new_chain) = ([old.client("jane", "")], [new.client("john", "")]);
 
-    // There is no ConfigMap yet, so nobody is believed.
+    // Without the ConfigMap no certificate is accepted.
     let user = authentication.authenticate(&old_chain, &none).await;
     assert_eq!(user.unwrap(), User::anonymous());
 
@@ -325,7 +325,7 @@ async fn the_cluster_says_whom_to_believe_and_is_asked_again() {
     let user = authentication.authenticate(&new_chain, &none).await;
     assert_eq!(user.unwrap().name, "john");
 
-    // What can't be read changes nothing.
+    // A failed read changes nothing.
     let message = "out of order".to_owned();
     let error = FaultAction::respond(FaultError::Forbidden { message });
     plane
@@ -341,7 +341,7 @@ async fn the_cluster_says_whom_to_believe_and_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_that_cannot_be_read_or_used_are_told() {
+async fn unreadable_and_invalid_settings_are_reported() {
     let forbidden = client(|_| Ok(failure(403, "Forbidden", "configmaps is forbidden")));
     let mut lookup = Lookup::new(forbidden, provider(), true, true);
     let error = lookup.look().await.unwrap_err();
@@ -364,7 +364,7 @@ async fn settings_that_cannot_be_read_or_used_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_that_become_readable_are_logged_and_used() {
+async fn recovered_settings_are_logged_and_applied() {
     let log = CapturedLog::at(Level::INFO);
     let ca = Ca::new();
     let map = config_map(&ca, &ca).to_string();
@@ -386,7 +386,7 @@ async fn settings_that_become_readable_are_logged_and_used() {
     stop.cancel();
     following.await.unwrap();
     let log = log.take();
-    // The outage is logged by the state of the server.
+    // `ServerState` logs the outage.
     let is_failure = |line: &&String| line.contains("cannot read the cluster's authentication");
     let lines: Vec<_> = log.iter().filter(is_failure).collect();
     assert_eq!(lines.len(), 1, "{log:#?}");

@@ -1,4 +1,4 @@
-//! Whose bearer token is it? The API server is asked.
+//! Bearer tokens, checked by token reviews of the API server.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::serving::cache::{ExpiringCache, digest_of};
 use crate::serving::review::Reviewer;
 use crate::serving::user::User;
 
-/// Where the question is asked.
+/// Resource of token reviews.
 const REVIEWS: Resource = Resource {
     group: "authentication.k8s.io",
     version: "v1",
     plural: "tokenreviews",
     kind: "TokenReview",
 };
-/// How many answers are remembered.
+/// Maximum number of cached reviews.
 const CACHE_CAPACITY: NonZeroUsize = NonZeroUsize::new(4096).expect("not zero");
-/// How many bytes they may have together.
+/// Maximum total size of cached reviews, in bytes.
 const CACHE_BYTES_MAX: usize = 4 << 20;
-/// What is wrong with a token that is nobody's. Upstream: `bearertoken.invalidToken`.
+/// Error for an invalid token. Upstream: `bearertoken.invalidToken`.
 const INVALID: &str = "invalid bearer token";
 
-/// Asks whose tokens they are, and remembers the answers for a while.
+/// Reviews tokens and caches the results.
 ///
 /// Upstream: `cachedTokenAuthenticator` over `WebhookTokenAuthenticator`.
 pub(crate) struct Tokens {
     reviewer: Reviewer,
     ttl: Duration,
-    /// By the token's digest, so that no token is kept; `None` caches an invalid token.
+    /// Results by the token's digest, so that no token is stored; `None` caches an invalid token.
     cache: ExpiringCache<Option<User>>,
 }
 
 impl Tokens {
-    /// Remembers answers for `ttl`.
+    /// Creates a reviewer that caches results for `ttl`.
     pub(crate) fn new(reviewer: Reviewer, ttl: Duration) -> Self {
         Self {
             reviewer,
@@ -46,11 +46,11 @@ impl Tokens {
         }
     }
 
-    /// Whose token it is.
+    /// User of a token.
     ///
     /// # Errors
     ///
-    /// It is nobody's, or the API server can't be asked. The latter isn't remembered.
+    /// The token is invalid, or the review failed. Failures are not cached.
     pub(super) async fn user(&self, token: &str) -> Result<User, String> {
         let key = digest_of(token.as_bytes());
         let known = if let Some(known) = self.cache.get(&key) {
@@ -93,7 +93,7 @@ fn user(info: UserInfo) -> User {
     }
 }
 
-/// The bearer token of a request. Other schemes, and none, are no token.
+/// The bearer token of a request; `None` for other schemes.
 ///
 /// Upstream: `bearertoken.Authenticator.AuthenticateRequest`.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {

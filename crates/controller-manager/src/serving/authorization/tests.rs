@@ -1,4 +1,4 @@
-//! Who may see what.
+//! Tests of authorization.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ fn user(name: &str, group: &str) -> User {
 }
 
 #[tokio::test]
-async fn without_an_api_server_only_some_paths_and_masters_are_allowed() {
+async fn public_paths_and_masters_need_no_api_server() {
     let authorization = authorization(None);
     for (group, path, expected) in [
         ("a", "/healthz", Decision::Allow),
@@ -41,7 +41,7 @@ async fn without_an_api_server_only_some_paths_and_masters_are_allowed() {
 }
 
 #[test]
-fn a_star_at_the_end_stands_for_anything() {
+fn trailing_star_matches_any_suffix() {
     let paths = AllowedPaths::new(&["/a*", "b/c"]).unwrap();
     for (path, expected) in [
         ("/a", true),
@@ -60,7 +60,7 @@ fn a_star_at_the_end_stands_for_anything() {
     assert!(AllowedPaths::new(&["/a**"]).is_err());
 }
 
-/// An authorization that asks a server which gives this status, and how often it was asked.
+/// An authorization whose server returns this status, and the number of its requests.
 fn scripted(status: &'static str) -> (Authorization, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
@@ -77,7 +77,7 @@ fn scripted(status: &'static str) -> (Authorization, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_are_remembered_as_long_as_the_flags_say() {
+async fn decisions_are_cached_for_the_configured_time() {
     for (status, expected, seconds) in [
         (r#"{"allowed":true}"#, Decision::Allow, 10),
         (r#"{"allowed":false}"#, NOBODY, 5),
@@ -95,7 +95,7 @@ async fn answers_are_remembered_as_long_as_the_flags_say() {
         advance(Duration::from_secs(seconds - 1)).await;
         assert_eq!(ask("get").await.unwrap(), expected, "{status}");
         assert_eq!(count.load(Ordering::Relaxed), 1, "{status}");
-        // Another question is another one.
+        // Another verb is another request.
         ask("put").await.unwrap();
         assert_eq!(count.load(Ordering::Relaxed), 2, "{status}");
         advance(Duration::from_secs(1)).await;
@@ -105,7 +105,7 @@ async fn answers_are_remembered_as_long_as_the_flags_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_asked_allows_nothing_and_is_asked_again() {
+async fn failed_reviews_deny_and_are_not_cached() {
     let (authorization, count) = scripted("");
     for expected in 1..=2 {
         let decision = authorization
@@ -117,7 +117,7 @@ async fn a_server_that_cannot_be_asked_allows_nothing_and_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn overlong_questions_are_not_remembered() {
+async fn oversized_requests_are_not_cached() {
     let (authorization, count) = scripted(r#"{"allowed":false}"#);
     let path = "/".repeat(CACHED_BYTES_MAX);
     for expected in 1..=2 {

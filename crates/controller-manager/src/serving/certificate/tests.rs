@@ -1,4 +1,4 @@
-//! Which certificate is shown.
+//! Tests of certificate selection and creation.
 
 use rustls::crypto::ring::default_provider;
 
@@ -8,7 +8,7 @@ fn now() -> Timestamp {
     "2026-03-01T00:30:00Z".parse().unwrap()
 }
 
-/// Writes a pair for some names.
+/// Writes a certificate and key for these names.
 fn write_pair(folder: &Path, file: &str, names: &[&str]) -> (PathBuf, PathBuf) {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let params = CertificateParams::new(names).unwrap();
@@ -29,7 +29,7 @@ fn first_name(key: &CertifiedKey) -> String {
 }
 
 #[test]
-fn the_name_that_is_asked_for_chooses_the_certificate() {
+fn requested_name_selects_the_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let provider = Arc::new(default_provider());
     let load = |file: &str, names: &[&str]| {
@@ -65,7 +65,7 @@ fn the_name_that_is_asked_for_chooses_the_certificate() {
 }
 
 #[test]
-fn a_certificate_of_our_own_is_for_this_host() {
+fn self_signed_certificate_is_for_this_host() {
     let certificates = Certificates::own(now(), &default_provider()).unwrap();
     assert_eq!(first_name(&certificates.choose(None)), "localhost");
     assert!(certificates.refreshed().is_empty());
@@ -73,7 +73,7 @@ fn a_certificate_of_our_own_is_for_this_host() {
 }
 
 #[test]
-fn a_folder_keeps_the_certificate_that_was_made() {
+fn created_certificate_stays_in_the_folder() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("certs");
     let (crt, key) = pair_in(&folder, now()).unwrap();
@@ -91,7 +91,7 @@ fn a_folder_keeps_the_certificate_that_was_made() {
         first_name(&pair(&crt, &key, &provider).unwrap().current()),
         "localhost"
     );
-    // A second start takes what is there.
+    // A second start reuses the files.
     pair_in(&folder, now()).unwrap();
     assert_eq!(fs::read_to_string(&crt).unwrap(), made);
 
@@ -104,7 +104,7 @@ fn a_folder_keeps_the_certificate_that_was_made() {
 }
 
 #[test]
-fn a_key_of_another_certificate_is_refused() {
+fn mismatched_key_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (crt, _) = write_pair(folder.path(), "a", &["a.test"]);
     let (_, key) = write_pair(folder.path(), "b", &["b.test"]);
@@ -118,5 +118,5 @@ fn a_key_of_another_certificate_is_refused() {
     fs::write(&key, "no key").unwrap();
     assert!(refused(&crt, &key).contains("the key file: "));
     fs::write(&crt, "").unwrap();
-    assert!(refused(&crt, &key).ends_with("the certificate file: there is no certificate in it"));
+    assert!(refused(&crt, &key).ends_with("the certificate file: it contains no certificate"));
 }

@@ -1,4 +1,4 @@
-//! Requests from end to end, but for the connection.
+//! Tests of requests from end to end, without a connection.
 
 use http::header::CACHE_CONTROL;
 use http_body_util::{Empty, Full};
@@ -10,7 +10,7 @@ use crate::serving::fixture::{
     allow, authentication, authorization, endpoints, handler, plane, read, request,
 };
 
-/// A number of more bytes than are read.
+/// A number longer than the body limit.
 const LONG: &str = "11111111111111111111111111111111111111111111111111111111111111111";
 
 async fn asked(handler: &Handler, method: &str, uri: &str, token: &str) -> (u16, String) {
@@ -28,7 +28,7 @@ fn forbidden_status(message: &str) -> String {
 }
 
 #[tokio::test]
-async fn anybody_gets_health_and_nothing_else() {
+async fn anonymous_users_get_only_health() {
     for plane in [None, Some(plane(&[]).await)] {
         let client = plane.as_ref().map(|plane| RestClient::new(plane.client()));
         let handler = handler(client);
@@ -59,7 +59,7 @@ async fn anybody_gets_health_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_role_opens_what_it_names_and_nothing_else() {
+async fn roles_grant_only_their_paths() {
     let plane = plane(&["scraper", "stranger"]).await;
     let client = RestClient::new(plane.client());
     allow(&client, "scraper", &["/metrics", "/metrics/*"], &["get"]).await;
@@ -81,7 +81,7 @@ async fn a_role_opens_what_it_names_and_nothing_else() {
         let expected = (403, forbidden_status(&message));
         assert_eq!(asked(&handler, method, path, token).await, expected);
     }
-    // A token that is nobody's is worse than none.
+    // An invalid token is worse than none.
     let unauthorized = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
                         \"status\":\"Failure\",\"message\":\"Unauthorized\",\
                         \"reason\":\"Unauthorized\",\"code\":401}\n";
@@ -93,7 +93,7 @@ async fn a_role_opens_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn everything_there_is_can_be_allowed() {
+async fn every_endpoint_can_be_granted() {
     let plane = plane(&["admin"]).await;
     let client = RestClient::new(plane.client());
     allow(&client, "admin", &["*"], &["*"]).await;
@@ -155,7 +155,7 @@ async fn everything_there_is_can_be_allowed() {
 }
 
 #[tokio::test]
-async fn what_is_switched_off_is_not_there() {
+async fn disabled_endpoints_are_not_found() {
     let mut handler = handler(None);
     handler.authorization = allow_all();
     handler.endpoints.flagz = None;
@@ -182,7 +182,7 @@ fn allow_all() -> Authorization {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_allowed_while_the_api_server_is_down() {
+async fn requests_fail_while_the_api_server_is_down() {
     let down = handler(Some(client(|_| Err("connection <refused>"))));
     let (code, body) = asked(&down, "GET", "/metrics?a=b", "").await;
     assert_eq!(
@@ -199,7 +199,7 @@ async fn nothing_is_allowed_while_the_api_server_is_down() {
         (200, "ok".to_owned())
     );
 
-    // Nor while we may not ask it.
+    // The same while the program may not request reviews.
     let refused = handler(Some(client(|_| Ok(failure(403, "Forbidden", "no right")))));
     let (code, body) = asked(&refused, "GET", "/metrics", "").await;
     let expected = "Internal Server Error: \"/metrics\": no right\n";
@@ -207,7 +207,7 @@ async fn nothing_is_allowed_while_the_api_server_is_down() {
 }
 
 #[tokio::test]
-async fn odd_requests_get_an_answer() {
+async fn malformed_requests_get_a_response() {
     let handler = handler(None);
     let (code, body) = asked(&handler, "GET", "/%ff", "").await;
     assert_eq!(
@@ -244,7 +244,7 @@ async fn odd_requests_get_an_answer() {
 }
 
 #[tokio::test]
-async fn masters_need_nobodys_leave() {
+async fn masters_need_no_review() {
     let ca = crate::serving::fixture::Ca::new();
     let mut authentication = authentication(None);
     authentication.client_ca = Some(ca.client_ca());
@@ -258,7 +258,7 @@ async fn masters_need_nobodys_leave() {
 }
 
 #[tokio::test]
-async fn probes_are_answered_while_too_many_others_wait() {
+async fn probes_are_answered_under_overload() {
     let handler = handler(None);
     let waiting = handler.in_flight.try_acquire_many(400).unwrap();
     let refused = handler.answer(&[], request("GET", "/metrics", "")).await;
@@ -266,7 +266,7 @@ async fn probes_are_answered_while_too_many_others_wait() {
     let text = "Too many requests, please try again later.\n";
     assert_eq!(read(refused).await, (429, text.to_owned()));
     assert_eq!(asked(&handler, "GET", "/livez", "").await.0, 200);
-    // A token would have to be asked about.
+    // A token requires a review.
     assert_eq!(asked(&handler, "GET", "/livez", "t").await.0, 429);
     drop(waiting);
     assert_eq!(asked(&handler, "GET", "/metrics", "").await.0, 403);

@@ -1,4 +1,4 @@
-//! What kubelets and people are told.
+//! Tests of health responses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,7 +54,7 @@ async fn asked(health: &Health, endpoint: Endpoint, query: &str) -> (u16, String
 }
 
 #[tokio::test]
-async fn answers_are_those_of_the_reference() {
+async fn responses_match_the_reference() {
     let well = [("leaderElection", true), ("statefulset-controller", true)];
     let ill = [("leaderElection", false), ("statefulset-controller", true)];
     let passed = "[+]leaderElection ok\n[+]statefulset-controller ok\nhealthz check passed\n";
@@ -92,7 +92,7 @@ async fn answers_are_those_of_the_reference() {
 }
 
 #[tokio::test]
-async fn readiness_has_checks_of_its_own() {
+async fn readyz_has_additional_checks() {
     let health = health(&[("leaderElection", true)]);
     let synced = switch("informer-sync", false);
     health.add_readiness(Arc::clone(&synced) as Arc<dyn HealthCheck>);
@@ -111,7 +111,7 @@ async fn readiness_has_checks_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_check_may_come_later() {
+async fn checks_can_be_added_later() {
     let health = Health::default();
     assert_eq!(asked(&health, Endpoint::Healthz, "").await.0, 200);
     health.add(switch("late", false));

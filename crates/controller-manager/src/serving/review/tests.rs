@@ -1,4 +1,4 @@
-//! What is asked again, and for how long.
+//! Tests of retries and time limits of reviews.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -18,8 +18,8 @@ const REVIEWS: Resource = Resource {
     kind: "TokenReview",
 };
 
-/// Asks a server that says this each time; how often it was asked, how long that took, and why
-/// there was no answer.
+/// Requests a review from a server that always responds like this. Returns the number of requests,
+/// the duration and the error.
 async fn asked(said: impl Fn() -> Said + Send + Sync + 'static) -> (usize, u128, String) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
@@ -39,9 +39,9 @@ async fn asked(said: impl Fn() -> Said + Send + Sync + 'static) -> (usize, u128,
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_asked_again() {
+async fn temporary_failures_are_retried() {
     let (count, millis, error) = asked(|| Ok(failure(500, "InternalError", "no"))).await;
-    // 500 ms, and each pause half as long again.
+    // 500 ms; each pause is 1.5 times the one before.
     assert_eq!(
         (count, millis, error.as_str()),
         (5, 500 + 750 + 1125 + 1688, "no")
@@ -51,7 +51,7 @@ async fn what_may_pass_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_taken_at_once() {
+async fn rejections_are_not_retried() {
     let (count, millis, error) = asked(|| Ok(failure(403, "Forbidden", "no"))).await;
     assert_eq!((count, millis, error.as_str()), (1, 0, "no"));
     let (count, _, error) = asked(|| Err("refused")).await;
@@ -63,7 +63,7 @@ async fn a_refusal_is_taken_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_there_are_no_answers_is_told_once() {
+async fn failing_reviews_are_logged_once() {
     let log = CapturedLog::at(Level::INFO);
     let is_well = Arc::new(AtomicBool::new(false));
     let well = Arc::clone(&is_well);

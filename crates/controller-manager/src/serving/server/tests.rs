@@ -1,4 +1,4 @@
-//! Connections, over pipes and over the loopback interface.
+//! Tests of connections, over pipes and over the loopback interface.
 
 mod swap;
 
@@ -25,11 +25,11 @@ use crate::serving::tls::{TlsOptions, server_config};
 
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// A server, and the authority of clients that it believes.
+/// A server, and the authority of its clients.
 struct Started {
     server: Arc<Server>,
     ca: Ca,
-    /// The certificate of the server.
+    /// Root of the server's certificate.
     roots: RootCertStore,
     stop: CancellationToken,
 }
@@ -65,7 +65,7 @@ fn server_of(handler: Handler, ca: Ca, certificates: Certificates) -> Started {
 type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
 impl Started {
-    /// A pipe to the server, as a client that hasn't said anything yet.
+    /// Opens a pipe to the server; the client has sent nothing yet.
     fn connect(&self) -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = duplex(PIPE_BYTES);
         let serving = Arc::clone(&self.server).serve(theirs, self.stop.clone());
@@ -73,7 +73,7 @@ impl Started {
     }
 
     fn client(&self, protocol: &str, identity: Option<Identity>) -> TlsConnector {
-        // The certificate is for now, whenever this runs.
+        // The certificate is valid at the tests' time, not at the real one.
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots.clone()), provider());
         let verifier = Arc::new(AtNow(verifier.build().unwrap()));
@@ -93,7 +93,7 @@ impl Started {
     }
 }
 
-/// Looks at a server's certificate at the moment of the tests.
+/// Verifies a server's certificate at the tests' current time.
 #[derive(Debug)]
 struct AtNow(Arc<WebPkiServerVerifier>);
 
@@ -141,7 +141,7 @@ fn host() -> ServerName<'static> {
     ServerName::try_from("127.0.0.1").unwrap()
 }
 
-/// Asks over HTTP/1.1 on a stream; the code and the body.
+/// Sends an HTTP/1.1 request on a stream; returns the code and the body.
 async fn ask<S>(connector: &TlsConnector, stream: S, path: &str) -> (u16, String)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -157,7 +157,7 @@ where
 }
 
 #[tokio::test]
-async fn http_1_and_2_are_spoken() {
+async fn http_1_and_2_are_served() {
     let started = server(handler(None));
     let (stream, serving) = started.connect();
     let connector = started.client("http/1.1", None);
@@ -186,7 +186,7 @@ async fn http_1_and_2_are_spoken() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_of_the_handshake_counts() {
+async fn handshake_certificate_identifies_the_client() {
     let started = server(handler(None));
     let identity = |ca: &Ca| {
         let wanted = crate::serving::fixture::Wanted {
@@ -199,7 +199,7 @@ async fn a_client_certificate_of_the_handshake_counts() {
     for (identity, expected) in [
         (None, 403),
         (Some(identity(&started.ca)), 200),
-        // The handshake passes, so that the client learns why.
+        // The handshake succeeds, so that the client gets an error message.
         (Some(identity(&Ca::new())), 401),
     ] {
         let (stream, serving) = started.connect();
@@ -210,7 +210,7 @@ async fn a_client_certificate_of_the_handshake_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_says_nothing_is_left() {
+async fn silent_client_is_disconnected() {
     let started = server(handler(None));
     let begin = Instant::now();
     let (mut stream, serving) = started.connect();
@@ -220,7 +220,7 @@ async fn a_client_that_says_nothing_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_asks_slowly_or_no_more_is_left() {
+async fn slow_or_idle_client_is_disconnected() {
     for (protocol, said) in [
         ("http/1.1", &b""[..]),
         ("http/1.1", b"GET /healthz HTTP/1.1\r\nhost:"),
@@ -244,7 +244,7 @@ async fn a_client_that_asks_slowly_or_no_more_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_tls_and_no_http_ends_the_connection() {
+async fn garbage_closes_the_connection() {
     let started = server(handler(None));
     let (mut stream, serving) = started.connect();
     stream
@@ -264,7 +264,7 @@ async fn what_is_no_tls_and_no_http_ends_the_connection() {
         let (stream, serving) = started.connect();
         let connector = started.client("http/1.1", None);
         let mut stream = connector.connect(host(), stream).await.unwrap();
-        // The server may hang up before it has heard it all.
+        // The server may hang up before it has read everything.
         let _ = stream.write_all(garbage.as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -275,14 +275,14 @@ async fn what_is_no_tls_and_no_http_ends_the_connection() {
         );
         serving.await.unwrap();
     }
-    // And it goes on.
+    // The server keeps serving.
     let (stream, serving) = started.connect();
     let connector = started.client("http/1.1", None);
     assert_eq!(ask(&connector, stream, "/healthz").await.0, 200);
     serving.await.unwrap();
 }
 
-/// A check that ends the server while it is asked.
+/// A check that stops the server while it runs.
 struct Stops(CancellationToken);
 
 impl HealthCheck for Stops {
@@ -297,7 +297,7 @@ impl HealthCheck for Stops {
 }
 
 #[tokio::test]
-async fn a_request_in_progress_is_answered_when_the_server_stops() {
+async fn stopping_server_finishes_requests_in_progress() {
     let handler = handler(None);
     let health = Arc::clone(&handler.endpoints.health);
     let started = server(handler);
@@ -315,7 +315,7 @@ async fn a_request_in_progress_is_answered_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn a_port_is_served_until_the_server_stops() {
+async fn port_is_served_until_the_server_stops() {
     let Started {
         server,
         ca,

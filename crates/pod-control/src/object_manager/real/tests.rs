@@ -8,8 +8,8 @@ use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
-use crate::identity::Ordinal;
-use crate::storage::new_claims;
+use crate::stateful_set_utils::Ordinal;
+use crate::stateful_set_utils::persistent_volume_claims;
 
 struct Setup {
     api: FakeClientset,
@@ -180,7 +180,7 @@ async fn a_deletion_that_failed_isnt_awaited() {
 async fn a_claim_is_posted_and_its_version_awaited() {
     let setup = setup();
     setup.answer(Verb::Create, "persistentvolumeclaims", "43");
-    let claim = new_claims(&setup.set, Ordinal::from(0))
+    let claim = persistent_volume_claims(&setup.set, Ordinal::from(0))
         .next()
         .unwrap()
         .unwrap();
@@ -257,11 +257,14 @@ async fn failures_are_handed_on_and_nothing_is_awaited() {
         setup.api.fail(rule);
     }
     let pod = NewPod::new(set, "web-1", Ordinal::from(0));
-    let claim = new_claims(set, Ordinal::from(0)).next().unwrap().unwrap();
+    let claim = persistent_volume_claims(set, Ordinal::from(0))
+        .next()
+        .unwrap()
+        .unwrap();
     let live_pod = builders::pod(set, 0).live();
     let live_claim = builders::claim(set, "data", 0).live();
     for result in [
-        objects.create_pod(set, &pod).await,
+        objects.create_pod(set, &pod).await.map(drop),
         objects.update_pod(set, live_pod).await,
         objects.create_claim(set, &claim).await,
         objects.update_claim(set, live_claim).await,

@@ -1,5 +1,5 @@
-//! Files that change while the server runs: what the next handshake shows, and whom the next request
-//! believes.
+//! Tests of certificate files that change while the server runs: effects on the next handshake and
+//! on the next request.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::serving::client_ca::ClientCa;
 use crate::serving::files::{Refresh, follow};
 use crate::serving::fixture::Wanted;
 
-/// Longer than until the files are looked at again.
+/// Longer than the interval between file reads.
 const A_LOOK_LATER: Duration = Duration::from_secs(6);
 
 /// A certificate for this host.
@@ -36,7 +36,7 @@ impl Pair {
     }
 }
 
-/// The requests of one connection, and the certificate that the server showed in its handshake.
+/// A sender for one connection, and the server's certificate from its handshake.
 struct Connection {
     sender: SendRequest<Empty<Bytes>>,
     shown: CertificateDer<'static>,
@@ -51,7 +51,7 @@ impl Connection {
             .clone()
             .into_owned();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
-        // It ends with the sender.
+        // The connection ends with its sender.
         spawn(connection);
         Self { sender, shown }
     }
@@ -64,7 +64,7 @@ impl Connection {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_handshake_shows_what_the_files_of_the_certificate_hold_by_then() {
+async fn next_handshake_uses_the_changed_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let [crt, key] = ["crt", "key"].map(|name| folder.path().join(name));
     let (first, second) = (Pair::new(), Pair::new());
@@ -78,23 +78,30 @@ async fn the_next_handshake_shows_what_the_files_of_the_certificate_hold_by_then
     let mut open = Connection::open(&started, None).await;
     assert_eq!(open.shown, first.certificate);
 
-    // One file changes after the other, and they don't belong together in between.
+    // Between the two writes the files don't match.
     fs::write(&crt, &second.chain).unwrap();
     sleep(A_LOOK_LATER).await;
     let next = Connection::open(&started, None).await;
-    assert_eq!(next.shown, first.certificate, "half a change is of no use");
+    assert_eq!(
+        next.shown, first.certificate,
+        "half a change is not applied"
+    );
     fs::write(&key, &second.key).unwrap();
     sleep(A_LOOK_LATER).await;
     let mut next = Connection::open(&started, None).await;
     assert_eq!(next.shown, second.certificate);
     assert_eq!(next.ask("/healthz").await, 200);
-    assert_eq!(open.ask("/healthz").await, 200, "what is open goes on");
+    assert_eq!(
+        open.ask("/healthz").await,
+        200,
+        "open connections keep working"
+    );
     started.stop.cancel();
     following.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_request_is_judged_by_the_client_authorities_that_the_file_holds_by_then() {
+async fn next_request_uses_the_changed_client_authorities() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca");
     let (old, new) = (Ca::new(), Ca::new());
@@ -118,7 +125,7 @@ async fn the_next_request_is_judged_by_the_client_authorities_that_the_file_hold
 
     for (text, expected) in [
         (old.pem(), [200, 401]),
-        // As authorities are replaced: both for a while.
+        // An authority rotation: both are trusted for a while.
         (old.pem() + &new.pem(), [200, 200]),
         (new.pem(), [401, 200]),
         ("no authority".to_owned(), [401, 200]),

@@ -1,0 +1,111 @@
+//! From watch events to queue keys. Claims and revisions have no handler: their changes never
+//! enqueue a set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
+use statefulset_client::indexer::Indexer;
+use statefulset_client::informer::EventHandler;
+use statefulset_client::workqueue::WorkQueue;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use super::resolve::{resolve_controller_ref, stateful_sets_for_pod};
+
+#[cfg(test)]
+mod tests;
+
+/// Enqueues a set whenever anything about it changes, its status included.
+pub(crate) struct SetHandler {
+    pub(crate) queue: WorkQueue<ObjectKey>,
+}
+
+impl EventHandler<StatefulSet> for SetHandler {
+    fn on_add(&self, set: &Arc<StatefulSet>, _in_initial_list: bool) {
+        self.queue.add(set.key());
+    }
+
+    fn on_update(&self, _old: &Arc<StatefulSet>, new: &Arc<StatefulSet>) {
+        self.queue.add(new.key());
+    }
+
+    fn on_delete(&self, set: &Arc<StatefulSet>, _final_state_unknown: bool) {
+        self.queue.add(set.key());
+    }
+}
+
+/// Enqueues the sets that a pod concerns.
+pub(crate) struct PodHandler {
+    pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) sets: Arc<Indexer<StatefulSet>>,
+}
+
+impl PodHandler {
+    /// Enqueues the set that a controller reference names; returns it.
+    fn enqueue_controller(
+        &self,
+        namespace: &str,
+        reference: &OwnerReference,
+    ) -> Option<Arc<StatefulSet>> {
+        let set = resolve_controller_ref(&self.sets, namespace, reference)?;
+        self.queue.add(set.key());
+        Some(set)
+    }
+
+    fn enqueue_selecting(&self, pod: &Pod) {
+        for set in stateful_sets_for_pod(&self.sets, pod) {
+            self.queue.add(set.key());
+        }
+    }
+
+    /// Upstream: `deletePod`.
+    fn pod_deleted(&self, pod: &Pod) {
+        if let Some(reference) = &pod.controller {
+            self.enqueue_controller(&pod.namespace, reference);
+        }
+    }
+}
+
+impl EventHandler<Pod> for PodHandler {
+    /// Upstream: `addPod`.
+    fn on_add(&self, pod: &Arc<Pod>, _in_initial_list: bool) {
+        match &pod.controller {
+            _ if pod.is_terminating() => self.pod_deleted(pod),
+            Some(reference) => drop(self.enqueue_controller(&pod.namespace, reference)),
+            None => self.enqueue_selecting(pod),
+        }
+    }
+
+    /// Upstream: `updatePod`.
+    fn on_update(&self, old: &Arc<Pod>, new: &Arc<Pod>) {
+        if old.resource_version == new.resource_version {
+            // A resync: nothing happened.
+            return;
+        }
+        let controller_changed = old.controller != new.controller;
+        if let (true, Some(reference)) = (controller_changed, &old.controller) {
+            self.enqueue_controller(&old.namespace, reference);
+        }
+        let Some(reference) = &new.controller else {
+            if controller_changed || old.labels != new.labels {
+                self.enqueue_selecting(new);
+            }
+            return;
+        };
+        let Some(set) = self.enqueue_controller(&new.namespace, reference) else {
+            return;
+        };
+        let min_ready_seconds = u64::try_from(set.spec.min_ready_seconds).unwrap_or(0);
+        if !old.readiness.ready && new.readiness.ready && min_ready_seconds > 0 {
+            // Then the pod becomes available, of which no event tells.
+            self.queue
+                .add_after(set.key(), Duration::from_secs(min_ready_seconds));
+        }
+    }
+
+    fn on_delete(&self, pod: &Arc<Pod>, _final_state_unknown: bool) {
+        self.pod_deleted(pod);
+    }
+}

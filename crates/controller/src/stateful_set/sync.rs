@@ -1,0 +1,285 @@
+//! One sync of one set.
+//!
+//! Upstream: `sync`, `syncStatefulSet` and what they call, of `stateful_set.go`.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use jiff::Timestamp;
+use kube_apimachinery::json::on_large_stack;
+use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::selector::Selector;
+use statefulset_client::backoff::Jitter;
+use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::EventRecorder;
+use statefulset_client::rest::RestClient;
+use statefulset_controller_util::consistency::{
+    Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore,
+};
+use statefulset_controller_util::controller_ref_manager::{
+    PodControllerRefManager, SetReader, can_adopt,
+};
+use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::index::{controller_index_key, orphan_pods_index_key};
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
+use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_history::RealHistory;
+use statefulset_pod_control::stateful_set_utils::membership;
+use statefulset_pod_control::{RealObjectManager, StatefulPodControl};
+use statefulset_set_control::{
+    DefaultStatefulSetControl, RealStatusUpdater, StatefulSetControl, SyncOutcome, Waiting,
+};
+
+use crate::error::Error;
+use crate::long_computation::{beside_the_runtime, computes_for_long};
+use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
+use crate::set_aside::ensure_decoded;
+use crate::sync_log::SyncLog;
+
+/// The parts of a syncer.
+pub struct SyncerParts {
+    /// The caches that it decides on.
+    pub caches: Caches,
+    /// Reads sets past the cache.
+    pub reader: Arc<dyn SetReader>,
+    /// Adopts and releases pods.
+    pub pod_control: Arc<dyn PodControl>,
+    /// Decides and acts.
+    pub set_control: Arc<dyn StatefulSetControl>,
+    /// Keeps a sync from acting on caches older than its own writes.
+    pub consistency: Arc<dyn ConsistencyStore>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Counts.
+    pub metrics: Arc<dyn SetMetrics>,
+}
+
+impl SyncerParts {
+    /// The parts of production: everything is written through the API. `jitter` spreads retries.
+    /// Nothing is counted.
+    pub fn new(
+        caches: Caches,
+        client: &RestClient,
+        recorder: Arc<dyn EventRecorder>,
+        clock: Arc<dyn Clock>,
+        jitter: Arc<dyn Jitter>,
+        gates: FeatureGates,
+    ) -> Self {
+        let consistency: Arc<dyn ConsistencyStore> =
+            if gates.stale_controller_consistency_stateful_set {
+                Arc::new(RealConsistencyStore::new(Arc::new(caches.clone())))
+            } else {
+                Arc::new(NoopConsistencyStore)
+            };
+        let written = || Arc::clone(&consistency);
+        let objects = RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
+        let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter))
+            .with_lower_case_events(gates.events_begin_in_lower_case());
+        let status = RealStatusUpdater::new(
+            client.clone(),
+            Arc::clone(&caches.sets),
+            written(),
+            Arc::clone(&jitter),
+        );
+        let history = RealHistory::new(
+            client.clone(),
+            Arc::clone(&caches.revisions),
+            written(),
+            jitter,
+        );
+        let set_control = DefaultStatefulSetControl::new(
+            Arc::new(pods),
+            Arc::new(status),
+            Arc::new(history),
+            gates,
+        );
+        Self {
+            caches,
+            reader: Arc::new(client.clone()),
+            pod_control: Arc::new(RealPodControl::new(client.clone(), written())),
+            set_control: Arc::new(set_control),
+            consistency,
+            clock,
+            metrics: Arc::new(NoopSetMetrics),
+        }
+    }
+}
+
+/// Syncs sets over caches that somebody else fills.
+pub struct SetSyncer(SyncerParts, SyncLog);
+
+impl SetSyncer {
+    /// A syncer of the parts given; a test may have replaced some.
+    pub fn new(parts: SyncerParts) -> Self {
+        Self(parts, SyncLog::default())
+    }
+
+    /// Syncs one set, and turns a panic into an error of that set.
+    ///
+    /// # Errors
+    ///
+    /// What failed, as for [`SetSyncer::sync`], or [`Error::Panicked`].
+    pub async fn sync_guarded(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
+        // What a sync shares with others is changed in single steps, under locks that outlive it.
+        let sync = AssertUnwindSafe(self.sync(key));
+        sync.catch_unwind().await.unwrap_or_else(|panic| {
+            self.0.metrics.sync_panicked();
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "without a message".to_owned());
+            Err(Error::Panicked { message })
+        })
+    }
+
+    /// What was logged of the sets.
+    pub(crate) fn log(&self) -> &SyncLog {
+        &self.1
+    }
+
+    /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A set that is
+    /// gone, or whose selector can't be compiled, is done with.
+    ///
+    /// # Errors
+    ///
+    /// What failed; the set is to be synced again after a while.
+    ///
+    /// Upstream: `sync`.
+    pub async fn sync(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
+        let parts = &self.0;
+        if let Err(stale) = parts.consistency.ensure_ready(key) {
+            parts.metrics.stale_sync_skipped(stale_resource(&stale));
+            return Err(stale.into());
+        }
+        let set = parts.caches.sets.get(key.namespace(), key.name());
+        if set.is_some() || parts.caches.sets.is_set_aside(key.namespace(), key.name()) {
+            ensure_decoded(&parts.caches, key)?;
+        }
+        let Some(set) = set else {
+            tracing::debug!("set has been deleted");
+            parts.consistency.clear(key);
+            parts.metrics.gone(key);
+            return Ok(Waiting::SetGone.into());
+        };
+        let selector = match set.spec.selector.compiled() {
+            Ok(selector) => selector,
+            Err(error) => {
+                // Only the user can mend it, so retrying is of no use.
+                tracing::error!(%error, "cannot convert the set's selector");
+                let reason = error.to_string().into();
+                return Ok(Waiting::SelectorMended { reason }.into());
+            }
+        };
+        let revisions = parts.set_control.list_revisions(&set)?;
+        let is_deep = set.metadata.is_deep || revisions.iter().any(|revision| revision.is_deep);
+        let sync = self.sync_stateful_set(&set, selector, revisions);
+        if is_deep {
+            beside_the_runtime(on_large_stack(sync)).await
+        } else if computes_for_long(&set) {
+            beside_the_runtime(sync).await
+        } else {
+            sync.await
+        }
+    }
+
+    /// Upstream: `syncStatefulSet`.
+    async fn sync_stateful_set(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+        mut revisions: Vec<Arc<ControllerRevision>>,
+    ) -> Result<SyncOutcome, Error> {
+        let parts = &self.0;
+        self.adopt_orphan_revisions(set, &mut revisions).await?;
+        let pods = self.pods_for_stateful_set(set, selector).await?;
+        let now = parts.clock.now();
+        let updated = parts
+            .set_control
+            .update_stateful_set(set, revisions, &pods, now);
+        let mut outcome = updated.await;
+        if let Some(max) = outcome.max_unavailable {
+            let current = outcome.unavailable_replicas;
+            let policy = set.spec.pod_management_policy;
+            let unavailability = Unavailability { max, current };
+            parts.metrics.counted(&set.key(), policy, unavailability);
+        }
+        if let Some(error) = outcome.error {
+            return Err(error.into());
+        }
+        let status = outcome.status.as_ref();
+        outcome.requeue_after =
+            status.and_then(|status| self.requeue_after(set, status, &pods, now));
+        Ok(outcome)
+    }
+
+    /// Adopts the revisions among these that have no controller, if the live set may.
+    ///
+    /// Upstream: `adoptOrphanRevisions`.
+    pub(crate) async fn adopt_orphan_revisions(
+        &self,
+        set: &StatefulSet,
+        revisions: &mut [Arc<ControllerRevision>],
+    ) -> Result<(), Error> {
+        if revisions
+            .iter()
+            .all(|revision| revision.controller.is_some())
+        {
+            return Ok(());
+        }
+        can_adopt(&*self.0.reader, set)
+            .await
+            .map_err(|error| Error::CanAdoptRevisions(error.to_string()))?;
+        let adopted = self.0.set_control.adopt_orphan_revisions(set, revisions);
+        Ok(adopted.await?)
+    }
+
+    /// The pods that the set controls. Only its own pods, and those without a controller that it
+    /// could have named, are looked at.
+    ///
+    /// Upstream: `getPodsForStatefulSet`.
+    pub(crate) async fn pods_for_stateful_set(
+        &self,
+        set: &StatefulSet,
+        selector: &Selector,
+    ) -> Result<Vec<Arc<Pod>>, Error> {
+        let pods = &self.0.caches.pods;
+        let owner = set.controller_reference();
+        let mut candidates = pods.by_index(&controller_index_key(set.namespace(), Some(&owner)));
+        candidates.extend(pods.by_index(&orphan_pods_index_key(set.namespace(), set.name())));
+        let membership = |pod: &Pod| membership(set, pod);
+        let (pod_control, reader) = (&*self.0.pod_control, &*self.0.reader);
+        let manager = PodControllerRefManager::new(set, selector, &membership, pod_control, reader);
+        Ok(manager.claim_pods(candidates).await?)
+    }
+
+    /// When the next pod becomes available, where some are ready but not available: of that
+    /// moment no event tells.
+    fn requeue_after(
+        &self,
+        set: &StatefulSet,
+        status: &StatefulSetStatus,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> Option<Duration> {
+        let seconds = set.spec.min_ready_seconds;
+        if seconds <= 0 || status.ready_replicas == status.available_replicas {
+            return None;
+        }
+        let next = pods
+            .iter()
+            .filter_map(|pod| pod.readiness.available_at(seconds))
+            .filter(|moment| *moment > now)
+            .min();
+        Some(match next {
+            None => Duration::from_secs(seconds.unsigned_abs().into()),
+            Some(moment) => {
+                Duration::try_from(moment.duration_since(self.0.clock.now())).unwrap_or_default()
+            }
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! What a worker makes of the outcome of a sync.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use statefulset_client::clock::FakeClock;
+use statefulset_client::error::Error as ApiError;
+use statefulset_client::workqueue::NoopQueueMetrics;
+use statefulset_controller_util::consistency::{
+    Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
+};
+use statefulset_controller_util::controller_ref_manager::MockSetReader;
+use statefulset_controller_util::pod_control::fake::FakePodControl;
+use statefulset_controller_util::stateful_set::StatefulSetStatus;
+use statefulset_controller_util::testing::{WriteLog, upstream};
+use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, SyncOutcome};
+use tokio::time::advance;
+
+use super::*;
+use crate::metrics::NoopSetMetrics;
+
+/// A queue and a syncer of the set `default/foo`, whose core says `outcome`.
+struct Worker {
+    queue: WorkQueue<ObjectKey>,
+    syncer: SetSyncer,
+    caches: Caches,
+}
+
+fn worker(
+    outcome: impl Fn() -> SyncOutcome + Send + Sync + 'static,
+    consistency: impl FnOnce(&Caches) -> Arc<dyn ConsistencyStore>,
+) -> Worker {
+    let caches = Caches::default();
+    caches
+        .sets
+        .add(upstream::set(3).min_ready_seconds(9).build());
+    let mut set_control = MockStatefulSetControl::new();
+    set_control
+        .expect_list_revisions()
+        .returning(|_| Ok(Vec::new()));
+    set_control
+        .expect_update_stateful_set()
+        .returning(move |_, _, _, _| outcome());
+    let syncer = SetSyncer::new(SyncerParts {
+        caches: caches.clone(),
+        reader: Arc::new(MockSetReader::new()),
+        pod_control: Arc::new(FakePodControl::default()),
+        set_control: Arc::new(set_control),
+        consistency: consistency(&caches),
+        clock: Arc::new(FakeClock::new(Timestamp::UNIX_EPOCH)),
+        metrics: Arc::new(NoopSetMetrics),
+    });
+    let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
+    Worker {
+        queue,
+        syncer,
+        caches,
+    }
+}
+
+fn always_consistent(_: &Caches) -> Arc<dyn ConsistencyStore> {
+    Arc::new(NoopConsistencyStore)
+}
+
+fn key() -> ObjectKey {
+    upstream::set(3).build().key()
+}
+
+fn failure() -> SyncOutcome {
+    SyncOutcome {
+        error: Some(UpdateError::Status(ApiError::api(
+            500,
+            "InternalError",
+            "boom",
+        ))),
+        ..SyncOutcome::default()
+    }
+}
+
+impl Worker {
+    /// Works on the key as a worker that has taken it.
+    async fn work(&self) {
+        self.queue.add(key());
+        let key = self.queue.get().await.unwrap();
+        process_next_work_item(&self.queue, &self.syncer, &key).await;
+        self.queue.done(&key);
+    }
+
+    /// How long it takes until the key waits again.
+    async fn waits_again_after(&self, milliseconds: u64) {
+        let delay = Duration::from_millis(milliseconds);
+        advance(delay.saturating_sub(Duration::from_millis(1))).await;
+        assert_eq!(self.queue.len(), 0, "before {milliseconds} ms");
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(self.queue.len(), 1, "after {milliseconds} ms");
+        let key = self.queue.get().await.unwrap();
+        self.queue.done(&key);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_cannot_be_synced_is_tried_again_each_time_after_twice_as_long() {
+    let worker = worker(failure, always_consistent);
+    for (failures, milliseconds) in [(1, 5), (2, 10), (3, 20)] {
+        worker.work().await;
+        assert_eq!(worker.queue.num_requeues(&key()), failures);
+        worker.waits_again_after(milliseconds).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_that_succeeds_forgets_the_failures_before_it() {
+    let fails = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let failing = Arc::clone(&fails);
+    let outcome = move || {
+        if failing.load(std::sync::atomic::Ordering::Relaxed) {
+            failure()
+        } else {
+            SyncOutcome::default()
+        }
+    };
+    let worker = worker(outcome, always_consistent);
+    worker.work().await;
+    assert_eq!(worker.queue.num_requeues(&key()), 1);
+    worker.waits_again_after(5).await;
+    fails.store(false, std::sync::atomic::Ordering::Relaxed);
+    worker.work().await;
+    assert_eq!(worker.queue.num_requeues(&key()), 0);
+    advance(Duration::from_secs(3600)).await;
+    assert_eq!(worker.queue.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_is_looked_at_again_when_its_pods_become_available_which_is_no_failure() {
+    let outcome = || SyncOutcome {
+        status: Some(StatefulSetStatus {
+            ready_replicas: 1,
+            ..StatefulSetStatus::default()
+        }),
+        ..SyncOutcome::default()
+    };
+    let worker = worker(outcome, always_consistent);
+    worker.work().await;
+    assert_eq!(worker.queue.num_requeues(&key()), 0);
+    worker.waits_again_after(9_000).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_whose_cache_is_behind_is_tried_again_like_a_failure_and_not_touched() {
+    let real = |caches: &Caches| -> Arc<dyn ConsistencyStore> {
+        let store = RealConsistencyStore::new(Arc::new(caches.clone()));
+        caches.pods.bookmark("9");
+        store.wrote_at(&key(), "test", TrackedResource::Pods, "10");
+        Arc::new(store)
+    };
+    let worker = worker(|| unreachable!("nothing is decided on an old cache"), real);
+    worker.work().await;
+    assert_eq!(worker.queue.num_requeues(&key()), 1);
+    worker.waits_again_after(5).await;
+    assert_eq!(
+        worker.caches.pods.last_sync_resource_version().as_ref(),
+        "9"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_gone_or_whose_selector_is_broken_is_left_at_that() {
+    let written = Arc::new(WriteLog::default());
+    let store: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&written);
+    let gone = worker(failure, |_| store);
+    gone.caches.sets.remove(upstream::NAMESPACE, "foo");
+    let broken = worker(failure, always_consistent);
+    let selector = serde_json::json!({"matchExpressions": [{"key": "a", "operator": "Like"}]});
+    let set = upstream::set(3).with("spec.selector", selector);
+    broken.caches.sets.add(set.build());
+    for worker in [gone, broken] {
+        worker.work().await;
+        assert_eq!(worker.queue.num_requeues(&key()), 0);
+        advance(Duration::from_secs(3600)).await;
+        assert_eq!(worker.queue.len(), 0);
+    }
+    let forgotten = ["default/foo cleared"];
+    assert_eq!(written.take(), forgotten, "of the set that is gone alone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_takes_one_key_after_the_other_until_the_queue_ends() {
+    let worker = worker(SyncOutcome::default, always_consistent);
+    let syncer = Arc::new(worker.syncer);
+    worker.queue.add(key());
+    worker.queue.add(ObjectKey::new("default", "gone"));
+    worker.queue.shut_down();
+    super::worker(worker.queue.clone(), syncer, CancellationToken::new()).await;
+    assert!(worker.queue.is_empty());
+    assert_eq!(worker.queue.unfinished().total, Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_still_waits_when_the_controller_is_told_to_stop_is_not_synced() {
+    let worker = worker(
+        || unreachable!("the controller has been told to stop"),
+        always_consistent,
+    );
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    worker.queue.add(key());
+    worker.queue.shut_down();
+    super::worker(worker.queue.clone(), Arc::new(worker.syncer), cancelled).await;
+    assert!(worker.queue.is_empty());
+}

@@ -1,0 +1,42 @@
+//! Pods and claims over an object manager in memory, and over a fake API where requests count.
+
+use statefulset_client::fake::{FaultError, Verb as ApiVerb};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
+use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
+
+use super::*;
+use crate::stateful_set_utils::{NewPod, Ordinal};
+use crate::test_setup::{CLAIMS, InMemory, OverApi, boom, existing, in_memory, over_api};
+
+mod create;
+mod delete;
+mod retain;
+mod update;
+
+/// Two replicas, one claim template each.
+fn web() -> Builder<StatefulSet> {
+    builders::set("web").replicas(2).claim_template("data")
+}
+
+fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
+    NewPod::new(set, "web-1", Ordinal::from(ordinal))
+}
+
+fn set_owner() -> serde_json::Value {
+    owner_reference(("apps/v1", "StatefulSet"), "web", "web-uid", Some(true))
+}
+
+fn foreign_owner() -> serde_json::Value {
+    owner_reference(("example.com/v1", "Backup"), "b", "b-uid", Some(true))
+}
+
+fn already_exists() -> ApiError {
+    ApiError::api(409, "AlreadyExists", "taken")
+}
+
+/// The owners of a claim, by name.
+fn owners(json: &serde_json::Value) -> Vec<String> {
+    let references = json["metadata"]["ownerReferences"].as_array();
+    let name = |reference: &serde_json::Value| reference["name"].as_str().unwrap().to_owned();
+    references.into_iter().flatten().map(name).collect()
+}

@@ -1,0 +1,522 @@
+//! Owners of claims: who is told, what is written, and the look at the live set before a claim is
+//! given to a pod that is to go.
+
+use super::*;
+
+const CONFLICTING: &str = "Warning ConflictingController PersistentVolumeClaim data-web-5 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim";
+
+/// The pod with the ordinal 5: condemned.
+fn condemned(set: &StatefulSet) -> PodSlot {
+    existing(&builders::pod(set, 5))
+}
+
+async fn apply(setup: &OverApi, set: &StatefulSet) -> Result<(), Error> {
+    let pod = condemned(set);
+    let control = setup.control.for_sync(set);
+    control.update_pod_claim_for_retention_policy(&pod).await
+}
+
+fn matches(setup: &OverApi, set: &StatefulSet) -> bool {
+    let pod = condemned(set);
+    let control = &setup.control;
+    control
+        .for_sync(set)
+        .claims_match_retention_policy(&pod)
+        .unwrap()
+}
+
+fn two_claims() -> Builder<StatefulSet> {
+    web().claim_template("logs").retention("Delete", "Delete")
+}
+
+#[tokio::test]
+async fn each_claim_of_a_condemned_pod_becomes_its_own_after_a_look() {
+    let (setup, set) = (over_api(), two_claims());
+    setup.api.load(&STATEFUL_SETS, set.text());
+    let set = set.build();
+    for template in ["data", "logs"] {
+        let claim = builders::claim(&set, template, 5).owner(set_owner());
+        setup.load_claim(&claim.with("spec.future", "<"));
+    }
+    assert!(!matches(&setup, &set));
+    apply(&setup, &set).await.unwrap();
+    let expected = [
+        "get persistentvolumeclaims data-web-5",
+        "get statefulsets web",
+        "update persistentvolumeclaims data-web-5",
+        "get persistentvolumeclaims logs-web-5",
+        "get statefulsets web",
+        "update persistentvolumeclaims logs-web-5",
+    ];
+    assert_eq!(setup.requests(), expected);
+    let written = setup.api.actions()[2].json();
+    assert_eq!(owners(&written), ["web-5"]);
+    assert_eq!(
+        written["metadata"]["ownerReferences"][0]["uid"],
+        "web-5-uid"
+    );
+    assert_eq!(written["metadata"]["resourceVersion"], "3");
+    assert_eq!(written["spec"]["future"], "<");
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn a_set_that_is_another_by_now_keeps_its_claims() {
+    for (live, reason) in [
+        (
+            Some(two_claims().generation(2)),
+            "StatefulSet ns/web changed: generation 2 instead of 1",
+        ),
+        (
+            Some(two_claims().uid("new")),
+            "StatefulSet ns/web was recreated: uid new instead of web-uid",
+        ),
+        (
+            Some(two_claims().terminating()),
+            "StatefulSet ns/web is being deleted",
+        ),
+        (
+            None,
+            r#"can't read StatefulSet ns/web: statefulsets.apps "web" not found"#,
+        ),
+    ] {
+        let (setup, set) = (over_api(), two_claims().build());
+        if let Some(live) = live {
+            setup.api.load(&STATEFUL_SETS, live.text());
+        }
+        for template in ["data", "logs"] {
+            setup.load_claim(&builders::claim(&set, template, 5));
+        }
+        let (pod, control) = (condemned(&set), setup.control.for_sync(&set));
+        for _ in 0..2 {
+            let applied = control.update_pod_claim_for_retention_policy(&pod);
+            let error = applied.await.unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "will not add an owner to claim data-web-5, with which it would be deleted: {reason}"
+                )
+            );
+            assert!(!error.is_conflict());
+        }
+        let get_claim = "get persistentvolumeclaims data-web-5";
+        assert_eq!(
+            setup.requests(),
+            [get_claim, "get statefulsets web", get_claim],
+            "the set is read once in a sync, and nothing is written"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_is_gone_is_an_error() {
+    let (setup, set) = (over_api(), two_claims().build());
+    for template in ["data", "logs"] {
+        setup.load_claim(&builders::claim(&set, template, 5));
+    }
+    setup
+        .api
+        .unload(&PERSISTENT_VOLUME_CLAIMS, "ns", "data-web-5");
+    let error = apply(&setup, &set).await.unwrap_err();
+    let Error::UpdateClaim { claim, source } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(claim, "data-web-5");
+    assert!(source.is_not_found(), "{source}");
+    let get_claim = "get persistentvolumeclaims data-web-5";
+    assert_eq!(setup.requests(), [get_claim], "the other one waits");
+}
+
+/// A live read of the set that fails.
+type FailedRead = fn() -> Result<String, ApiError>;
+
+/// Everything that a live read may answer but the set.
+const FAILED_READS: [(&str, FailedRead); 10] = [
+    ("internal error", || failed(500, "InternalError")),
+    ("server timeout", || failed(500, "ServerTimeout")),
+    ("gateway timeout", || failed(504, "Timeout")),
+    ("unavailable", || failed(503, "ServiceUnavailable")),
+    ("forbidden", || failed(403, "Forbidden")),
+    ("unauthorized", || failed(401, "Unauthorized")),
+    ("too many requests", || failed(429, "TooManyRequests")),
+    ("not found", || failed(404, "NotFound")),
+    ("no set", || Ok("{}".to_owned())),
+    ("transport", || {
+        let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        Err(ApiError::Transport {
+            action: "GET set".to_owned(),
+            source: source.into(),
+        })
+    }),
+];
+
+fn failed(code: u16, reason: &str) -> Result<String, ApiError> {
+    Err(ApiError::api(code, reason, "boom"))
+}
+
+/// The requests that change something.
+fn writes(setup: &OverApi) -> Vec<String> {
+    let mut requests = setup.requests();
+    requests.retain(|request| !request.starts_with("get "));
+    requests
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_live_read_adds_no_owner() {
+    for (name, read) in FAILED_READS {
+        for policy in [
+            ("Delete", "Delete"),
+            ("Delete", "Retain"),
+            ("Retain", "Delete"),
+        ] {
+            let setup = over_api();
+            let builder = web().retention(policy.0, policy.1);
+            setup.api.load(&STATEFUL_SETS, builder.text());
+            setup
+                .api
+                .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
+            let set = builder.build();
+            setup.load_claim(&builders::claim(&set, "data", 5));
+            let error = apply(&setup, &set).await.unwrap_err();
+            assert!(matches!(error, Error::OwnClaim { .. }), "{name}: {error}");
+            assert_eq!(writes(&setup), [""; 0], "{name} {policy:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_live_read_deletes_no_condemned_pod() {
+    for (name, read) in FAILED_READS {
+        let setup = over_api();
+        let builder = web().retention("Delete", "Retain");
+        setup.api.load(&STATEFUL_SETS, builder.text());
+        setup
+            .api
+            .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
+        let set = builder.build();
+        let pod = builders::pod(&set, 5);
+        setup.api.load(&PODS, pod.text());
+        let pod = pod.build();
+        let deleted = setup
+            .control
+            .for_sync(&set)
+            .delete_condemned_pod(&pod)
+            .await;
+        let error = deleted.unwrap_err();
+        assert!(
+            matches!(error, Error::DeleteWithClaims { .. }),
+            "{name}: {error}"
+        );
+        assert_eq!(writes(&setup), [""; 0], "{name}");
+        assert!(setup.recorder.is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_condemned_pod_is_deleted_after_a_look_unless_scaling_retains() {
+    for (when_scaled, looks) in [("Delete", 1), ("Retain", 0), ("Later", 0)] {
+        let setup = over_api();
+        let builder = web().retention(when_scaled, "Delete");
+        setup.api.load(&STATEFUL_SETS, builder.text());
+        let set = builder.build();
+        let pod = builders::pod(&set, 5);
+        setup.api.load(&PODS, pod.text());
+        let pod = pod.build();
+        let deleted = setup
+            .control
+            .for_sync(&set)
+            .delete_condemned_pod(&pod)
+            .await;
+        deleted.unwrap();
+        let mut expected = vec!["get statefulsets web"; looks];
+        expected.push("delete pods web-5");
+        assert_eq!(setup.requests(), expected, "{when_scaled}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_between_two_claims_keeps_the_second() {
+    let setup = over_api();
+    let looks = std::sync::atomic::AtomicI64::new(0);
+    setup.api.react(ApiVerb::Get, "statefulsets", move |_| {
+        let generation = 1 + looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Some(Ok(two_claims().generation(generation).text()))
+    });
+    let set = two_claims().build();
+    for template in ["data", "logs"] {
+        setup.load_claim(&builders::claim(&set, template, 5));
+    }
+    apply(&setup, &set).await.unwrap_err();
+    assert_eq!(writes(&setup), ["update persistentvolumeclaims data-web-5"]);
+}
+
+#[tokio::test]
+async fn removing_an_owner_needs_no_look() {
+    let setup = over_api();
+    let set = web().retention("Retain", "Retain").build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&setup, &set).await.unwrap();
+    assert_eq!(
+        setup.requests(),
+        [
+            "get persistentvolumeclaims data-web-5",
+            "update persistentvolumeclaims data-web-5"
+        ]
+    );
+    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+}
+
+#[tokio::test]
+async fn the_set_becomes_an_owner_after_a_look() {
+    let setup = over_api();
+    let builder = web().retention("Retain", "Delete");
+    setup.api.load(&STATEFUL_SETS, builder.text());
+    let set = builder.build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&setup, &set).await.unwrap();
+    assert_eq!(setup.requests()[1], "get statefulsets web");
+    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
+}
+
+#[tokio::test]
+async fn a_pod_that_must_go_leaves_its_claims_behind() {
+    let set = two_claims().build();
+    let pod = || owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let setup = over_api();
+    setup.load_claim(
+        &builders::claim(&set, "data", 5)
+            .owner(foreign_owner())
+            .owner(pod())
+            .owner(set_owner())
+            .with("spec.future", "<"),
+    );
+    setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod()));
+    let slot = condemned(&set);
+    setup
+        .control
+        .for_sync(&set)
+        .release_claims(&slot)
+        .await
+        .unwrap();
+    let expected = [
+        "get persistentvolumeclaims data-web-5",
+        "update persistentvolumeclaims data-web-5",
+        "get persistentvolumeclaims logs-web-5",
+        "update persistentvolumeclaims logs-web-5",
+    ];
+    assert_eq!(setup.requests(), expected);
+    let actions = setup.api.actions();
+    assert_eq!(owners(&actions[1].json()), ["b", "web"]);
+    assert_eq!(actions[1].json()["spec"]["future"], "<");
+    let metadata = &actions[3].json()["metadata"];
+    assert!(metadata.get("ownerReferences").is_none(), "{metadata}");
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
+    let set = two_claims().build();
+    let earlier = owner_reference(("v1", "Pod"), "web-5", "earlier", Some(true));
+    let setup = over_api();
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(earlier));
+    let slot = condemned(&set);
+    setup
+        .control
+        .for_sync(&set)
+        .release_claims(&slot)
+        .await
+        .unwrap();
+    assert_eq!(setup.requests(), [""; 0]);
+
+    // The live claim decides.
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let claim = builders::claim(&set, "logs", 5);
+    setup.load_claim(&claim.clone().owner(pod));
+    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    setup
+        .control
+        .for_sync(&set)
+        .release_claims(&slot)
+        .await
+        .unwrap();
+    assert_eq!(setup.requests(), ["get persistentvolumeclaims logs-web-5"]);
+}
+
+#[tokio::test]
+async fn claims_of_a_pod_that_ended_are_read_live() {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    for (when_scaled, phase, requests) in [
+        ("Delete", "Failed", 2),
+        ("Delete", "Running", 0),
+        ("Retain", "Failed", 0),
+    ] {
+        let set = web().retention(when_scaled, "Retain").build();
+        let setup = over_api();
+        // The cache doesn't show the owner yet.
+        let claim = builders::claim(&set, "data", 5);
+        setup.load_claim(&claim);
+        let live = claim.owner(pod.clone());
+        setup.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+        let ended = builders::pod(&set, 5).phase(phase).build();
+        let slot = PodSlot::Existing(Ordinal::from(5), Arc::new(ended));
+        setup
+            .control
+            .for_sync(&set)
+            .release_claims(&slot)
+            .await
+            .unwrap();
+        assert_eq!(setup.requests().len(), requests, "{when_scaled} {phase}");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
+    let set = web().build();
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let setup = in_memory();
+    let claim = builders::claim(&set, "data", 5).owner(pod);
+    setup.objects.claims.put(claim.json());
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    let slot = condemned(&set);
+    let taken = setup.control.for_sync(&set).release_claims(&slot).await;
+    let text = "could not update claim data-web-5 for delete policy ownerRefs: boom";
+    assert_eq!(taken.unwrap_err().to_string(), text);
+    let event =
+        format!("Warning FailedUpdate Update Pod web-5 in StatefulSet web failed error: {text}");
+    assert_eq!(setup.recorder.drain(), [event]);
+
+    setup.objects.get_claim_tracker.fail_after(1, boom);
+    setup
+        .control
+        .for_sync(&set)
+        .release_claims(&slot)
+        .await
+        .unwrap_err();
+}
+
+#[tokio::test]
+async fn a_foreign_controller_is_told_about_each_time_and_left_alone() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Delete").build();
+    let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
+    setup.load_claim(&claim);
+    assert!(matches(&setup, &set));
+    for _ in 0..2 {
+        apply(&setup, &set).await.unwrap();
+        assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+    }
+    assert!(setup.requests().is_empty());
+}
+
+#[tokio::test]
+async fn beside_a_foreign_controller_our_own_reference_goes() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Delete").build();
+    let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
+    setup.load_claim(&claim.owner(set_owner()));
+    assert!(!matches(&setup, &set));
+    apply(&setup, &set).await.unwrap();
+    assert_eq!(owners(&setup.api.actions()[1].json()), ["b"]);
+    assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+}
+
+#[tokio::test]
+async fn a_claim_that_isnt_there_is_passed_over() {
+    let (setup, set) = (over_api(), two_claims().build());
+    setup.api.load(&STATEFUL_SETS, two_claims().text());
+    setup.load_claim(&builders::claim(&set, "logs", 5));
+    assert!(!matches(&setup, &set));
+    apply(&setup, &set).await.unwrap();
+    let last = setup.requests().pop().unwrap();
+    assert_eq!(last, "update persistentvolumeclaims logs-web-5");
+    assert!(matches(&over_api(), &set));
+}
+
+#[tokio::test]
+async fn the_first_failure_ends_it() {
+    let set = two_claims().build();
+    let setup = in_memory();
+    setup.objects.sets.add(two_claims().build());
+    for template in ["data", "logs"] {
+        setup
+            .objects
+            .claims
+            .put(builders::claim(&set, template, 5).json());
+    }
+    let pod = condemned(&set);
+    let control = setup.control.for_sync(&set);
+    let apply = || control.update_pod_claim_for_retention_policy(&pod);
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        apply().await.unwrap_err().to_string(),
+        "Could not retrieve claim data-web-5 not found for web-5 when checking PVC deletion policy: boom"
+    );
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        apply().await.unwrap_err().to_string(),
+        "could not update claim data-web-5 for delete policy ownerRefs: boom"
+    );
+    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn another_claim_of_the_name_is_a_conflict_and_not_written() {
+    let setup = over_api();
+    let set = web().retention("Retain", "Delete").build();
+    let claim = builders::claim(&set, "data", 5);
+    setup.load_claim(&claim);
+    setup
+        .api
+        .load(&PERSISTENT_VOLUME_CLAIMS, claim.uid("new").text());
+    let error = apply(&setup, &set).await.unwrap_err();
+    assert!(error.is_conflict());
+    let text = error.to_string();
+    assert!(
+        text.starts_with("could not update claim data-web-5 for delete policy ownerRefs: "),
+        "{text}"
+    );
+    assert_eq!(setup.requests(), ["get persistentvolumeclaims data-web-5"]);
+}
+
+#[tokio::test]
+async fn an_unknown_policy_retains() {
+    let setup = over_api();
+    let set = web().retention("Delete", "Later").build();
+    setup.load_claim(&builders::claim(&set, "data", 5).owner(set_owner()));
+    apply(&setup, &set).await.unwrap();
+    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_of_an_earlier_pod_is_stale_unless_scaling_retains() {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "old-uid", Some(true));
+    for (when_scaled, expected) in [
+        ("Delete", Some("logs-web-5")),
+        ("Later", Some("logs-web-5")),
+        ("Retain", None),
+    ] {
+        let setup = over_api();
+        let set = two_claims().retention(when_scaled, "Delete").build();
+        setup.load_claim(&builders::claim(&set, "data", 5));
+        setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod.clone()));
+        let slot = PodSlot::Missing(new_pod(&set, 5));
+        let stale = setup.control.for_sync(&set).stale_pod_claim(&slot).unwrap();
+        assert_eq!(stale.as_deref(), expected, "{when_scaled}");
+    }
+}
+
+#[tokio::test]
+async fn a_stale_claim_cant_be_looked_for_in_a_failing_cache() {
+    let (setup, set) = (in_memory(), two_claims().build());
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let slot = PodSlot::Missing(new_pod(&set, 5));
+    let error = setup
+        .control
+        .for_sync(&set)
+        .stale_pod_claim(&slot)
+        .unwrap_err();
+    assert_eq!(error.to_string(), "boom");
+}

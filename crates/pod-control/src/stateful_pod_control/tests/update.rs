@@ -1,0 +1,353 @@
+//! Repairs: what is wrong, decided on the cache and again on the live object, and conflicts.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::*;
+
+const NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
+const UPDATED: &str = "Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful";
+
+fn failed(error: &str) -> String {
+    format!("Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: {error}")
+}
+
+async fn update(setup: &OverApi, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
+    setup.store_set(set);
+    let control = &setup.control;
+    control.for_sync(set).update_stateful_pod(pod).await
+}
+
+/// A pod without its name label, live and as the cache has it.
+fn unnamed(set: &StatefulSet, setup: &OverApi) -> PodSlot {
+    let pod = builders::pod(set, 0).without_label(NAME_LABEL);
+    setup.load_claim(&builders::claim(set, "data", 0));
+    setup.api.load(&PODS, pod.text());
+    existing(&pod)
+}
+
+#[tokio::test]
+async fn identity_is_repaired_on_the_live_object_with_everything_else_as_it_is() {
+    let (setup, set) = (over_api(), web().build());
+    setup.load_claim(&builders::claim(&set, "data", 0));
+    let pod = builders::pod(&set, 0).without_label(NAME_LABEL);
+    let live = pod
+        .clone()
+        .label("live", "1")
+        .with("metadata.resourceVersion", "99")
+        .with(
+            "spec.future",
+            json!({"deep": ["<", 9_007_199_254_740_993_i64]}),
+        )
+        .with("metadata.managedFields", json!([{"manager": "kubelet"}]));
+    setup.api.load(&PODS, live.text());
+    update(&setup, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
+    // The server keeps the managed fields that a PUT doesn't have.
+    let expected = live.label(NAME_LABEL, "web-0");
+    let expected = expected.without("metadata.managedFields").json();
+    assert_eq!(setup.api.actions()[1].json(), expected);
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+}
+
+#[tokio::test]
+async fn storage_is_repaired_after_its_claims_were_created() {
+    let (setup, set) = (over_api(), web().claim_template("logs").build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([{"name": "x", "emptyDir": {}}]));
+    setup.api.load(&PODS, pod.text());
+    update(&setup, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(
+        setup.requests(),
+        [
+            "create persistentvolumeclaims data-web-0",
+            "create persistentvolumeclaims logs-web-0",
+            "get pods web-0",
+            "update pods web-0",
+        ]
+    );
+    let volumes = setup.api.actions()[3].json()["spec"]["volumes"].clone();
+    let names: Vec<&Value> = volumes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| &v["name"])
+        .collect();
+    assert_eq!(names, ["data", "logs", "x"]);
+    assert_eq!(setup.recorder.drain().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_are_created_once_until_the_pod_is_written() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
+    setup.api.load(&PODS, pod.clone().uid("new").text());
+    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    assert!(error.is_conflict());
+    let mut requests = vec!["create persistentvolumeclaims data-web-0"];
+    requests.extend(["get pods web-0"; 4]);
+    assert_eq!(setup.requests(), requests);
+}
+
+/// As upstream does it: where the cache is behind, the claim's name is taken by then.
+#[tokio::test(start_paused = true)]
+async fn claims_are_created_again_after_a_conflict_on_the_pod() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
+    setup.api.load(&PODS, pod.text());
+    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Conflict);
+    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    let create = "create persistentvolumeclaims data-web-0";
+    let attempt = [create, "get pods web-0", "update pods web-0"];
+    assert_eq!(setup.requests(), [&attempt[..], &[create]].concat());
+    let failed = failed(&error.to_string());
+    assert!(failed.contains("already exists"), "{failed}");
+    assert_eq!(setup.recorder.drain()[1..], [&*failed, &*failed]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_that_cant_be_created_end_the_repair_even_by_a_conflict() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
+    setup.api.load(&PODS, pod.text());
+    let conflict = FaultError::Conflict;
+    setup.fail(ApiVerb::Create, CLAIMS, 1, conflict);
+    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    assert!(!error.is_conflict());
+    assert_eq!(
+        setup.requests(),
+        ["create persistentvolumeclaims data-web-0"]
+    );
+    let api_text = r#"Operation cannot be fulfilled on persistentvolumeclaims "data-web-0": object has been modified"#;
+    assert_eq!(
+        setup.recorder.drain(),
+        [
+            format!(
+                "Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: {api_text}"
+            ),
+            failed(&format!("failed to create PVC data-web-0: {api_text}")),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_pod_whose_claims_alone_were_wrong_is_written_as_it_is() {
+    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
+    setup.load_claim(&builders::claim(&set, "data", 0));
+    let pod = builders::pod(&set, 0);
+    setup.api.load(&PODS, pod.text());
+    update(&setup, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(
+        setup.requests(),
+        [
+            "get persistentvolumeclaims data-web-0",
+            "get statefulsets web",
+            "update persistentvolumeclaims data-web-0",
+            "get pods web-0",
+            "update pods web-0",
+        ]
+    );
+    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
+    assert_eq!(setup.api.actions()[4].json(), pod.json());
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+}
+
+#[tokio::test]
+async fn a_claim_whose_owners_cant_be_compared_ends_the_repair() {
+    let (setup, set) = (in_memory(), web().build());
+    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let pod = existing(&builders::pod(&set, 0));
+    let result = setup.control.for_sync(&set).update_stateful_pod(&pod).await;
+    let error = result.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "Could not retrieve claim data-web-0 for web-0 when checking PVC deletion policy: boom"
+    );
+    assert_eq!(setup.recorder.drain(), [failed(&error)]);
+    assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_claim_that_cant_be_given_its_owner_ends_the_repair() {
+    let set = web().retention("Retain", "Delete").build();
+    let update = async |setup: &InMemory| {
+        let claim = builders::claim(&set, "data", 0);
+        setup.objects.claims.put(claim.json());
+        setup.objects.sets.add(set.clone());
+        let pod = existing(&builders::pod(&set, 0));
+        let result = setup.control.for_sync(&set).update_stateful_pod(&pod).await;
+        let error = result.unwrap_err().to_string();
+        assert_eq!(setup.recorder.drain(), [failed(&error)]);
+        assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+        error
+    };
+    let setup = in_memory();
+    setup.objects.get_claim_tracker.fail_after(1, boom);
+    assert_eq!(
+        update(&setup).await,
+        "Could not retrieve claim data-web-0 not found for web-0 when checking PVC deletion policy: boom"
+    );
+    let setup = in_memory();
+    setup.objects.update_claim_tracker.fail_after(0, boom);
+    assert_eq!(
+        update(&setup).await,
+        "could not update claim data-web-0 for delete policy ownerRefs: boom"
+    );
+    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all_with_one_event() {
+    for (conflicts, succeeds) in [(3, true), (4, false)] {
+        let (setup, set) = (over_api(), web().build());
+        let pod = unnamed(&set, &setup);
+        setup.fail(ApiVerb::Update, "pods", conflicts, FaultError::Conflict);
+        let stored = setup.api.raw_objects(&PODS)[0].clone();
+        let reads = AtomicUsize::new(10);
+        setup.api.react(ApiVerb::Get, "pods", move |_| {
+            let version = reads.fetch_add(1, Ordering::Relaxed);
+            let version = format!(r#""resourceVersion":"{version}""#);
+            Some(Ok(stored.replace(r#""resourceVersion":"5""#, &version)))
+        });
+        let start = Instant::now();
+        let result = update(&setup, &set, &pod).await;
+        assert_eq!(result.is_ok(), succeeds);
+        assert_eq!(start.elapsed(), Duration::from_millis(10 + 50 + 250));
+        let actions = setup.api.actions();
+        let versions: Vec<Value> = actions
+            .iter()
+            .filter(|action| action.verb == ApiVerb::Update)
+            .map(|action| action.json()["metadata"]["resourceVersion"].clone())
+            .collect();
+        assert_eq!(versions, ["10", "11", "12", "13"]);
+        let conflict = r#"Operation cannot be fulfilled on pods "web-0": object has been modified"#;
+        let expected = if succeeds {
+            UPDATED.to_owned()
+        } else {
+            failed(conflict)
+        };
+        assert_eq!(setup.recorder.drain(), [expected]);
+    }
+}
+
+#[tokio::test]
+async fn another_failure_isnt_retried() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = unnamed(&set, &setup);
+    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
+    update(&setup, &set, &pod).await.unwrap_err();
+    assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
+    assert_eq!(setup.recorder.drain(), [failed(r#"X "web-0" is invalid"#)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_pod_of_the_name_is_a_conflict_and_never_written() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = unnamed(&set, &setup);
+    setup
+        .api
+        .load(&PODS, builders::pod(&set, 0).uid("new").text());
+    let error = update(&setup, &set, &pod).await.unwrap_err();
+    assert!(error.is_conflict());
+    assert_eq!(setup.requests(), ["get pods web-0"; 4]);
+    assert_eq!(setup.recorder.drain(), [failed(&error.to_string())]);
+}
+
+#[tokio::test]
+async fn a_pod_that_is_gone_is_told_about() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = unnamed(&set, &setup);
+    setup.api.unload(&PODS, "ns", "web-0");
+    let error = update(&setup, &set, &pod).await.unwrap_err();
+    assert_eq!(setup.requests(), ["get pods web-0"]);
+    assert_eq!(setup.recorder.drain(), [failed(&error.to_string())]);
+}
+
+#[tokio::test]
+async fn a_live_pod_that_is_right_already_isnt_written() {
+    let (setup, set) = (over_api(), web().build());
+    let pod = unnamed(&set, &setup);
+    setup.api.load(&PODS, builders::pod(&set, 0).text());
+    update(&setup, &set, &pod).await.unwrap();
+    assert_eq!(setup.requests(), ["get pods web-0"]);
+    assert!(setup.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn a_live_claim_that_is_right_already_isnt_written() {
+    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
+    let claim = builders::claim(&set, "data", 0);
+    setup.load_claim(&claim);
+    let live = claim.owner(set_owner());
+    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+    let pod = builders::pod(&set, 0);
+    setup.api.load(&PODS, pod.text());
+    update(&setup, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(
+        setup.requests(),
+        [
+            "get persistentvolumeclaims data-web-0",
+            "get pods web-0",
+            "update pods web-0"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_on_a_claim_is_retried_with_an_event_each_time() {
+    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
+    setup.load_claim(&builders::claim(&set, "data", 0));
+    let pod = builders::pod(&set, 0);
+    setup.api.load(&PODS, pod.text());
+    let conflict = FaultError::Conflict;
+    setup.fail(ApiVerb::Update, CLAIMS, 2, conflict);
+    let start = Instant::now();
+    update(&setup, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(start.elapsed(), Duration::from_millis(10 + 50));
+    let error = failed(
+        r#"could not update claim data-web-0 for delete policy ownerRefs: Operation cannot be fulfilled on persistentvolumeclaims "data-web-0": object has been modified"#,
+    );
+    assert_eq!(setup.recorder.drain(), [&*error, &*error, UPDATED]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_created_pod_is_written_and_no_other_of_its_name() {
+    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
+    setup.store_set(&set);
+    setup.load_claim(&builders::claim(&set, "data", 0));
+    let slot = PodSlot::Missing(new_pod(&set, 0));
+    let control = setup.control.for_sync(&set);
+    control.create_stateful_pod(&slot).await.unwrap();
+    setup.recorder.drain();
+    setup.api.clear_actions();
+    // The cache doesn't show the claim's owner yet.
+    control.update_stateful_pod(&slot).await.unwrap();
+    let expected = [
+        "get persistentvolumeclaims data-web-0",
+        "get pods web-0",
+        "update pods web-0",
+    ];
+    assert_eq!(setup.requests(), expected);
+    assert_eq!(setup.recorder.drain(), [UPDATED]);
+
+    setup.api.clear_actions();
+    let another = builders::pod(&set, 0).uid("new");
+    setup.api.load(&PODS, another.text());
+    let error = control.update_stateful_pod(&slot).await.unwrap_err();
+    assert!(error.is_conflict());
+    let writes = setup.requests();
+    assert!(
+        !writes.contains(&"update pods web-0".to_owned()),
+        "{writes:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_pod_just_created_whose_claims_are_right_needs_nothing() {
+    let (setup, set) = (over_api(), web().build());
+    let slot = PodSlot::Missing(new_pod(&set, 0));
+    update(&setup, &set, &slot).await.unwrap();
+    assert!(setup.requests().is_empty());
+}

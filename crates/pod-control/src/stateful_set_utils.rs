@@ -1,0 +1,24 @@
+//! Identity, storage and claim owners of a set's pods.
+//!
+//! Upstream: `stateful_set_utils.go`.
+
+mod identity;
+mod new_pod;
+mod retention;
+mod storage;
+
+pub(crate) use identity::update_identity;
+pub use identity::{
+    Ordinal, identity_matches, membership, ordinal, parent_name_and_ordinal,
+    persistent_volume_claim_name, pod_name,
+};
+pub use new_pod::NewPod;
+pub(crate) use retention::{
+    Owner, OwnersChange, is_policy_unknown, remove_owner_ref,
+    update_claim_owner_ref_for_set_and_pod,
+};
+pub use retention::{
+    has_non_controller_owner, has_unexpected_controller, is_claim_owner_up_to_date,
+};
+pub use storage::{NewClaim, persistent_volume_claims, storage_matches};
+pub(crate) use storage::{claim_names, update_storage};

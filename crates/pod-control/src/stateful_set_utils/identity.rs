@@ -1,0 +1,134 @@
+//! Names and ordinals of a set's pods and claims.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use statefulset_controller_util::controller_ref_manager::Membership;
+use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, split_name};
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+#[cfg(test)]
+mod tests;
+
+/// The ordinal of a pod: the number at the end of its name. Not an index: the first pod of a set
+/// has the ordinal `spec.ordinals.start`.
+///
+/// Parsed ordinals fit 31 bits; those that a set asks for may go past them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ordinal(i64);
+
+impl Ordinal {
+    /// The ordinal of the pod with this index in the set.
+    pub fn of_index(set: &StatefulSet, index: usize) -> Self {
+        let index = i64::try_from(index).unwrap_or(i64::MAX);
+        Self(i64::from(set.spec.start_ordinal).saturating_add(index))
+    }
+
+    /// The index in the set of a pod with this ordinal, if the set wants such a pod.
+    pub fn index_in(self, set: &StatefulSet) -> Option<usize> {
+        let index = self.0 - i64::from(set.spec.start_ordinal);
+        if index >= i64::from(set.spec.replicas) {
+            return None;
+        }
+        usize::try_from(index).ok()
+    }
+
+    /// Whether no pod's name can bear the ordinal: the pod would never count as the set's.
+    pub fn is_past_largest(self) -> bool {
+        self.0 > i64::from(i32::MAX)
+    }
+
+    /// Whether the ordinal lies below the set's first ordinal plus `count`.
+    pub fn is_below(self, set: &StatefulSet, count: i32) -> bool {
+        self.0 < i64::from(set.spec.start_ordinal) + i64::from(count)
+    }
+}
+
+impl fmt::Display for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<i32> for Ordinal {
+    fn from(ordinal: i32) -> Self {
+        Self(i64::from(ordinal))
+    }
+}
+
+/// Splits a pod's name at its last dash into the name of its set and its ordinal. The ordinal is
+/// missing where the digits don't fit 31 bits; nothing is found where there are no digits.
+///
+/// Upstream: `getParentNameAndOrdinal`.
+pub fn parent_name_and_ordinal(pod_name: &str) -> Option<(&str, Option<Ordinal>)> {
+    let (parent, digits) = split_name(pod_name)?;
+    Some((parent, digits.parse::<i32>().ok().map(Ordinal::from)))
+}
+
+/// The ordinal in a pod's name, if there is one.
+///
+/// Upstream: `getOrdinal`.
+pub fn ordinal(pod_name: &str) -> Option<Ordinal> {
+    parent_name_and_ordinal(pod_name)?.1
+}
+
+/// The name of the set's pod with this ordinal.
+///
+/// Upstream: `getPodName`.
+pub fn pod_name(set: &StatefulSet, ordinal: Ordinal) -> String {
+    format!("{}-{ordinal}", set.name())
+}
+
+/// The name of the claim that the set's pod with this ordinal has from a template.
+///
+/// Upstream: `getPersistentVolumeClaimName`.
+pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: Ordinal) -> String {
+    format!("{template}-{}-{ordinal}", set.name())
+}
+
+/// How a pod's name relates to the set: a member's name is the set's, a dash, and the ordinal in
+/// canonical decimal. Names such as `web-007`, or with an ordinal past 31 bits, are malformed.
+///
+/// Upstream: `isMemberOf`, which takes malformed names for members.
+pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
+    match parent_name_and_ordinal(&pod.name) {
+        Some((parent, ordinal)) if parent == set.name() => match ordinal {
+            Some(ordinal) if pod_name(set, ordinal) == *pod.name => Membership::Member,
+            _ => Membership::Malformed,
+        },
+        _ => Membership::Stranger,
+    }
+}
+
+/// Whether a pod bears the name, namespace and name label that the set gives it. Its index label,
+/// revision, host name and owner play no part.
+///
+/// Upstream: `identityMatches`.
+pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
+    membership(set, pod) == Membership::Member
+        && *pod.namespace == *set.namespace()
+        && pod.labels.get(POD_NAME_LABEL) == Some(&pod.name)
+}
+
+/// Gives a pod's JSON the namespace of its set, and the labels of its identity.
+///
+/// Upstream: `updateIdentity`.
+pub(crate) fn update_identity(pod: &mut Value, set: &StatefulSet, name: &str, ordinal: Ordinal) {
+    let metadata = object_member(pod, "metadata");
+    metadata["namespace"] = Value::from(set.namespace());
+    let labels = object_member(metadata, "labels");
+    labels[POD_NAME_LABEL] = Value::from(name);
+    labels[POD_INDEX_LABEL] = Value::from(ordinal.to_string());
+}
+
+/// The object in a member of an object, made if it isn't there.
+pub(super) fn object_member<'a>(value: &'a mut Value, member: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let member = &mut value[member];
+    if !member.is_object() {
+        *member = Value::Object(Map::new());
+    }
+    member
+}

@@ -1,0 +1,124 @@
+//! A pod that doesn't exist yet.
+
+use std::sync::{Arc, OnceLock};
+
+use kube_apimachinery::json::{ParseError, to_go_string};
+use serde_json::{Map, Value, json};
+use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
+use statefulset_controller_util::stateful_set::StatefulSet;
+
+use super::identity::{Ordinal, object_member, pod_name, update_identity};
+use super::storage::update_storage;
+
+#[cfg(test)]
+mod tests;
+
+/// A pod that a set wants and that doesn't exist: built when it is created, not before.
+#[derive(Clone, Debug)]
+pub struct NewPod {
+    /// Its ordinal.
+    pub ordinal: Ordinal,
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of the revision that it is made from.
+    pub revision: Box<str>,
+    /// The set as of that revision.
+    set: StatefulSet,
+    created: OnceLock<Arc<Pod>>,
+}
+
+impl NewPod {
+    /// The pod of `set`, as of the revision with the name `revision`, with this ordinal.
+    ///
+    /// Upstream: `newVersionedStatefulSetPod`.
+    pub fn new(set: &StatefulSet, revision: &str, ordinal: Ordinal) -> Self {
+        let name = pod_name(set, ordinal).into();
+        Self {
+            ordinal,
+            name,
+            revision: revision.into(),
+            set: set.clone(),
+            created: OnceLock::new(),
+        }
+    }
+
+    /// The pod as the API server returned it, once this sync has created it.
+    pub(crate) fn created(&self) -> Option<&Arc<Pod>> {
+        self.created.get()
+    }
+
+    pub(crate) fn set_created(&self, pod: Arc<Pod>) {
+        // A sync creates a pod once.
+        let _ = self.created.set(pod);
+    }
+
+    /// The namespace that it goes to.
+    pub fn namespace(&self) -> &str {
+        self.set.namespace()
+    }
+
+    /// The length of the template that it is built from.
+    pub(crate) fn template_bytes(&self) -> usize {
+        self.set.spec.template.json_len()
+    }
+
+    /// The object to POST. Members of the template that no type knows are in it.
+    ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    pub fn body(&self) -> Result<String, ParseError> {
+        Ok(to_go_string(&self.to_value()?))
+    }
+
+    /// The object to POST, as a value.
+    ///
+    /// # Errors
+    ///
+    /// The template has no JSON value.
+    ///
+    /// Upstream: `newStatefulSetPod`.
+    pub fn to_value(&self) -> Result<Value, ParseError> {
+        let mut template = self.set.spec.template.to_value()?;
+        let recorded = object_member(&mut template, "metadata");
+        let mut metadata = Map::new();
+        for member in ["labels", "annotations", "finalizers"] {
+            match recorded.get_mut(member).map(Value::take) {
+                Some(Value::Object(map)) if map.is_empty() => {}
+                Some(Value::Array(list)) if list.is_empty() => {}
+                Some(Value::Null) | None => {}
+                Some(value) => drop(metadata.insert(member.to_owned(), value)),
+            }
+        }
+        metadata.insert(
+            "generateName".to_owned(),
+            Value::from(format!("{}-", self.set.name())),
+        );
+        metadata.insert("name".to_owned(), Value::from(&*self.name));
+        metadata.insert(
+            "ownerReferences".to_owned(),
+            json!([self.set.controller_reference()]),
+        );
+        let spec = template.get_mut("spec").map(Value::take);
+        // Go writes an empty status, too.
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {},
+        });
+        update_identity(&mut pod, &self.set, &self.name, self.ordinal);
+        let labels = object_member(object_member(&mut pod, "metadata"), "labels");
+        labels[REVISION_LABEL] = Value::from(&*self.revision);
+        self.set_host_name(object_member(&mut pod, "spec"));
+        update_storage(&self.set, self.ordinal, &mut pod);
+        Ok(pod)
+    }
+
+    /// Overwrites host name and subdomain, whatever the template says.
+    fn set_host_name(&self, spec: &mut Value) {
+        spec["hostname"] = Value::from(&*self.name);
+        if let (Value::Object(spec), "") = (&mut *spec, &*self.set.spec.service_name) {
+            spec.remove("subdomain");
+        } else {
+            spec["subdomain"] = Value::from(&*self.set.spec.service_name);
+        }
+    }
+}

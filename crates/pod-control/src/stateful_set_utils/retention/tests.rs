@@ -1,0 +1,293 @@
+//! Who owns a claim, row by row.
+
+use std::sync::Arc;
+
+use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
+
+use super::*;
+use crate::stateful_set_utils::NewPod;
+use crate::stateful_set_utils::Ordinal;
+
+const SET: (&str, &str) = ("apps/v1", "StatefulSet");
+const POD: (&str, &str) = ("v1", "Pod");
+
+/// Who a claim refers to, in a letter: `S` and `P` control, `s` and `p` own without controlling,
+/// `t` and `q` name an earlier set and pod, `F` is another controller, `f` another owner.
+fn reference(letter: char) -> Value {
+    let controls = letter.is_ascii_uppercase().then_some(true);
+    match letter {
+        'S' | 's' => owner_reference(SET, "web", "web-uid", controls),
+        'P' | 'p' => owner_reference(POD, "web-1", "web-1-uid", controls),
+        't' => owner_reference(SET, "web", "old-uid", Some(true)),
+        'q' => owner_reference(POD, "web-1", "old-uid", Some(true)),
+        'F' | 'f' => owner_reference(("example.com/v1", "Backup"), "b", "b-uid", controls),
+        other => panic!("{other}"),
+    }
+}
+
+fn claim(owners: &str) -> Builder<Claim> {
+    let set = builders::set("web").build();
+    let claim = builders::claim(&set, "data", 1);
+    owners
+        .chars()
+        .fold(claim, |claim, letter| claim.owner(reference(letter)))
+}
+
+/// `wanted` pods: with 2 the pod is one of them, with 1 it is condemned.
+fn set(policy: (&str, &str), wanted: i32) -> StatefulSet {
+    let set = builders::set("web").claim_template("data");
+    set.retention(policy.0, policy.1).replicas(wanted).build()
+}
+
+fn pod() -> PodSlot {
+    let pod = builders::pod(&builders::set("web").build(), 1).build();
+    PodSlot::Existing(Ordinal::from(1), Arc::new(pod))
+}
+
+fn missing_pod() -> PodSlot {
+    PodSlot::Missing(NewPod::new(&set(RETAIN, 2), "web-x", Ordinal::from(1)))
+}
+
+/// `whenScaled`, `whenDeleted`.
+type Policy = (&'static str, &'static str);
+const RETAIN: Policy = ("Retain", "Retain");
+const ON_DELETE: Policy = ("Retain", "Delete");
+const ON_SCALE: Policy = ("Delete", "Retain");
+const ALWAYS: Policy = ("Delete", "Delete");
+const UNKNOWN: Policy = ("Delete", "Later");
+const ALL: [Policy; 5] = [RETAIN, ON_DELETE, ON_SCALE, ALWAYS, UNKNOWN];
+
+#[test]
+fn the_policy_says_who_owns_a_claim() {
+    // For each policy: the owners that are up to date for a wanted pod and for a condemned one.
+    for (policy, wanted, condemned) in [
+        (RETAIN, "", ""),
+        (ON_DELETE, "S", "S"),
+        (ON_SCALE, "", "P"),
+        (ALWAYS, "S", "P"),
+        (UNKNOWN, "", ""),
+    ] {
+        for (count, expected) in [(2, wanted), (1, condemned)] {
+            let set = set(policy, count);
+            assert_eq!(is_condemned(&set, &pod()), count == 1);
+            for owners in ["", "S", "P", "SP"] {
+                let claim = claim(owners).build();
+                assert_eq!(
+                    is_claim_owner_up_to_date(&claim, &set, &pod()),
+                    owners == expected,
+                    "{policy:?} {count} {owners:?}"
+                );
+                let mut json = self::claim(owners).json();
+                let rewritten =
+                    update_claim_owner_ref_for_set_and_pod(&mut json, &claim, &set, &pod());
+                let expected_json = self::claim(expected).json();
+                assert_eq!(json, expected_json, "{policy:?} {count} {owners:?}");
+                let adds = if expected.is_empty() {
+                    OwnersChange::Removes
+                } else {
+                    OwnersChange::Adds
+                };
+                assert_eq!(rewritten, adds, "{policy:?} {count} {owners:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_an_unknown_policy_is_unknown() {
+    for (policy, unknown) in [
+        (RETAIN, false),
+        (ALWAYS, false),
+        (UNKNOWN, true),
+        (("Later", "Retain"), true),
+    ] {
+        assert_eq!(is_policy_unknown(&set(policy, 2)), unknown, "{policy:?}");
+    }
+}
+
+#[test]
+fn other_owners_play_no_part_and_stay_first() {
+    let set = set(ON_DELETE, 2);
+    for (owners, up_to_date, rewritten) in [
+        ("fS", true, "fS"),
+        ("f", false, "fS"),
+        ("Pf", false, "fS"),
+        ("PfSf", false, "ffS"),
+    ] {
+        let claim = claim(owners).build();
+        let matches = is_claim_owner_up_to_date(&claim, &set, &pod());
+        assert_eq!(matches, up_to_date, "{owners}");
+        let mut json = self::claim(owners).json();
+        update_claim_owner_ref_for_set_and_pod(&mut json, &claim, &set, &pod());
+        assert_eq!(json, self::claim(rewritten).json(), "{owners}");
+    }
+}
+
+#[test]
+fn a_claim_of_an_earlier_set_or_pod_is_never_touched() {
+    for policy in ALL {
+        for count in [1, 2] {
+            for owners in ["t", "q", "tq", "St", "Fq", "qP"] {
+                // Of several references to one name only the first counts.
+                let stale = owners != "St";
+                let claim = claim(owners).build();
+                let set = set(policy, count);
+                let up_to_date = is_claim_owner_up_to_date(&claim, &set, &pod());
+                assert!(up_to_date || !stale, "{policy:?} {count} {owners}");
+            }
+        }
+    }
+    // `St`: not stale, but a reference to an earlier set makes a controller that is none of ours.
+    let claim = claim("St").build();
+    assert!(!is_claim_owner_up_to_date(
+        &claim,
+        &set(ON_DELETE, 2),
+        &pod()
+    ));
+    assert!(!is_claim_owner_up_to_date(&claim, &set(RETAIN, 2), &pod()));
+}
+
+#[test]
+fn staleness_of_a_pod_goes_by_the_first_reference_to_its_name() {
+    for (owners, stale, stale_for_missing) in [
+        ("", false, false),
+        ("S", false, false),
+        ("t", false, false),
+        ("P", false, true),
+        ("p", false, true),
+        ("q", true, true),
+        ("Pq", false, true),
+        ("qP", true, true),
+        ("F", false, false),
+    ] {
+        let claim = claim(owners).build();
+        assert_eq!(
+            Owner::pod(&pod()).has_stale_owner_ref(&claim),
+            stale,
+            "{owners}"
+        );
+        // A pod that is to be created has no uid yet: whoever bears its name was before it.
+        let missing = Owner::pod(&missing_pod()).has_stale_owner_ref(&claim);
+        assert_eq!(missing, stale_for_missing, "{owners}");
+    }
+}
+
+#[test]
+fn a_reference_matches_by_version_kind_and_name() {
+    for (kind, name) in [
+        (("apps/v1beta1", "StatefulSet"), "web"),
+        (("apps/v1", "Deployment"), "web"),
+        (("apps/v1", "StatefulSet"), "db"),
+        (("v1", "Pod"), "web-2"),
+    ] {
+        let owner = owner_reference(kind, name, "old-uid", None);
+        let claim = claim("").owner(owner).build();
+        let set = set(RETAIN, 2);
+        assert!(
+            !Owner::pod(&pod()).has_stale_owner_ref(&claim),
+            "{kind:?} {name}"
+        );
+        assert!(is_claim_owner_up_to_date(&claim, &set, &pod()));
+        let mut json = serde_json::json!({"metadata": {"ownerReferences": [
+            {"apiVersion": kind.0, "kind": kind.1, "name": name, "uid": "old-uid", "future": 1},
+        ]}});
+        let before = json.clone();
+        update_claim_owner_ref_for_set_and_pod(&mut json, &claim, &set, &pod());
+        assert_eq!(json, before, "{kind:?} {name}");
+    }
+}
+
+#[test]
+fn an_unexpected_controller_is_another_one_or_an_earlier_incarnation() {
+    for (owners, unexpected) in [
+        ("", false),
+        ("S", false),
+        ("SP", false),
+        ("f", false),
+        ("F", true),
+        ("SF", true),
+        ("t", true),
+        ("q", true),
+        ("St", true),
+        ("fSPq", true),
+    ] {
+        let claim = claim(owners).build();
+        for policy in [ON_DELETE, ON_SCALE, ALWAYS, UNKNOWN] {
+            let found = has_unexpected_controller(&claim, &set(policy, 2), &pod());
+            assert_eq!(found, unexpected, "{policy:?} {owners}");
+        }
+        let retained = has_unexpected_controller(&claim, &set(RETAIN, 2), &pod());
+        assert!(!retained, "{owners}");
+    }
+}
+
+#[test]
+fn with_an_unexpected_controller_our_references_go_and_nothing_comes() {
+    for policy in [ON_DELETE, ON_SCALE, ALWAYS] {
+        for (owners, up_to_date, rewritten) in [
+            ("F", true, "F"),
+            ("SF", false, "F"),
+            ("FP", false, "F"),
+            ("sFp", false, "F"),
+        ] {
+            for count in [1, 2] {
+                let (claim, set) = (claim(owners).build(), set(policy, count));
+                let matches = is_claim_owner_up_to_date(&claim, &set, &pod());
+                assert_eq!(matches, up_to_date, "{policy:?} {owners}");
+                let mut json = self::claim(owners).json();
+                let result =
+                    update_claim_owner_ref_for_set_and_pod(&mut json, &claim, &set, &pod());
+                assert_eq!(json, self::claim(rewritten).json(), "{policy:?} {owners}");
+                assert_eq!(result, OwnersChange::Removes);
+            }
+        }
+    }
+    // Where all is retained nobody is unexpected; our references go all the same.
+    let claim = claim("FS").build();
+    assert!(!is_claim_owner_up_to_date(&claim, &set(RETAIN, 2), &pod()));
+}
+
+#[test]
+fn owners_of_ours_that_dont_control_are_replaced() {
+    let claim = claim("s").build();
+    let set = set(ON_DELETE, 2);
+    assert!(!is_claim_owner_up_to_date(&claim, &set, &pod()));
+    let mut json = self::claim("s").json();
+    update_claim_owner_ref_for_set_and_pod(&mut json, &claim, &set, &pod());
+    assert_eq!(json, self::claim("S").json());
+}
+
+#[test]
+fn a_uid_that_is_there_under_another_name_isnt_added_again() {
+    let alias = owner_reference(("apps/v1", "StatefulSet"), "alias", "web-uid", None);
+    let claim = claim("").owner(alias);
+    let set = set(ON_DELETE, 2);
+    let mut json = claim.json();
+    let rewritten = update_claim_owner_ref_for_set_and_pod(&mut json, &claim.build(), &set, &pod());
+    assert_eq!((json, rewritten), (claim.json(), OwnersChange::Removes));
+}
+
+#[test]
+fn rewriting_touches_the_owners_alone() {
+    let claim = claim("S")
+        .with("metadata.future", "x")
+        .with("spec.future", 1.5)
+        .with("metadata.ownerReferences.0.future", true);
+    let mut json = claim.json();
+    update_claim_owner_ref_for_set_and_pod(&mut json, &claim.build(), &set(RETAIN, 2), &pod());
+    assert_eq!(json, claim.orphan().json());
+}
+
+#[test]
+fn odd_metadata_take_the_owner() {
+    for mut json in [json!(null), json!([1]), json!({"metadata": ["x"]})] {
+        let rewritten = update_claim_owner_ref_for_set_and_pod(
+            &mut json,
+            &claim("").build(),
+            &set(ALWAYS, 2),
+            &pod(),
+        );
+        assert!(matches!(rewritten, OwnersChange::Adds));
+        assert_eq!(json["metadata"]["ownerReferences"][0]["uid"], "web-uid");
+    }
+}

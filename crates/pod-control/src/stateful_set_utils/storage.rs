@@ -1,0 +1,129 @@
+//! The claims of a pod, and the volumes that use them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube_apimachinery::json::{ParseError, to_go_string};
+use serde_json::{Map, Value, json};
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
+
+use super::identity::{Ordinal, object_member, persistent_volume_claim_name};
+
+#[cfg(test)]
+mod tests;
+
+/// A claim that doesn't exist yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewClaim {
+    /// Name of its template.
+    pub template: Box<str>,
+    /// Its name.
+    pub name: String,
+    /// The namespace that it goes to.
+    pub namespace: Box<str>,
+    /// The object to POST; members of the template that no type knows are in it.
+    pub json: Value,
+}
+
+impl NewClaim {
+    pub(crate) fn new(
+        set: &StatefulSet,
+        template: &ClaimTemplate,
+        ordinal: Ordinal,
+    ) -> Result<Self, ParseError> {
+        let name = persistent_volume_claim_name(set, &template.name, ordinal);
+        let mut json = template.to_value()?;
+        let metadata = object_member(&mut json, "metadata");
+        metadata["name"] = Value::from(name.as_str());
+        metadata["namespace"] = Value::from(set.namespace());
+        let selector_labels = set.spec.selector.match_labels();
+        if !selector_labels.is_empty() {
+            let labels = object_member(metadata, "labels");
+            for (key, value) in selector_labels {
+                labels[key] = Value::from(value.as_str());
+            }
+        }
+        if let Value::Object(claim) = &mut json {
+            for (member, value) in [("apiVersion", "v1"), ("kind", "PersistentVolumeClaim")] {
+                claim.entry(member).or_insert_with(|| Value::from(value));
+            }
+        }
+        Ok(Self {
+            template: template.name.clone(),
+            name,
+            namespace: set.namespace().into(),
+            json,
+        })
+    }
+
+    /// The object to POST.
+    pub fn body(&self) -> String {
+        to_go_string(&self.json)
+    }
+}
+
+/// The claims of the set's pod with this ordinal, in the order of their templates.
+///
+/// A template that has no JSON value is an error.
+///
+/// Upstream: `getPersistentVolumeClaims`.
+pub fn persistent_volume_claims(
+    set: &StatefulSet,
+    ordinal: Ordinal,
+) -> impl Iterator<Item = Result<NewClaim, ParseError>> {
+    let templates = set.spec.claim_templates.iter();
+    templates.map(move |template| NewClaim::new(set, template, ordinal))
+}
+
+/// The names of the claims of the set's pod with this ordinal, in the order of their templates.
+pub(crate) fn claim_names(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = String> {
+    let templates = set.spec.claim_templates.iter();
+    templates.map(move |template| persistent_volume_claim_name(set, &template.name, ordinal))
+}
+
+/// Whether a pod has, for every claim template, a volume of that name which uses the claim for the
+/// ordinal. Other volumes play no part.
+///
+/// Upstream: `storageMatches`.
+pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
+    let volumes: BTreeMap<&str, &str> = pod
+        .claim_volumes
+        .iter()
+        .map(|volume| (&*volume.name, &*volume.claim_name))
+        .collect();
+    set.spec.claim_templates.iter().all(|template| {
+        let claim = persistent_volume_claim_name(set, &template.name, ordinal);
+        volumes.get(&*template.name) == Some(&claim.as_str())
+    })
+}
+
+/// Rewrites the volumes of a pod's JSON: one for each claim template, then those with other names.
+///
+/// Upstream: `updateStorage`.
+pub(crate) fn update_storage(set: &StatefulSet, ordinal: Ordinal, pod: &mut Value) {
+    let templates = &set.spec.claim_templates;
+    let mut volumes: Vec<Value> = templates
+        .iter()
+        .map(|template| {
+            let claim = persistent_volume_claim_name(set, &template.name, ordinal);
+            json!({"name": template.name, "persistentVolumeClaim": {"claimName": claim}})
+        })
+        .collect();
+    let spec = object_member(pod, "spec");
+    let existing = spec.get_mut("volumes").map(Value::take);
+    let names: BTreeSet<&str> = templates.iter().map(|template| &*template.name).collect();
+    let from_template = |name: &Value| name.as_str().is_some_and(|name| names.contains(name));
+    if let Some(Value::Array(existing)) = existing {
+        volumes.extend(
+            existing
+                .into_iter()
+                .filter(|volume| !from_template(&volume["name"])),
+        );
+    }
+    if volumes.is_empty() {
+        spec.as_object_mut()
+            .map(|spec: &mut Map<String, Value>| spec.remove("volumes"));
+    } else {
+        spec["volumes"] = Value::Array(volumes);
+    }
+}

@@ -1,0 +1,166 @@
+//! The claims of a pod, and the volumes that use them.
+
+use serde_json::json;
+use statefulset_controller_util::testing::builders::{self, Builder};
+
+use super::*;
+
+fn web() -> Builder<StatefulSet> {
+    builders::set("web")
+        .claim_template("data")
+        .claim_template("logs")
+}
+
+fn one_claim(set: &Builder<StatefulSet>) -> NewClaim {
+    let claim = persistent_volume_claims(&set.build(), Ordinal::from(2))
+        .next()
+        .unwrap();
+    claim.unwrap()
+}
+
+#[test]
+fn a_claim_is_its_template_with_name_namespace_and_selector_labels() {
+    let claim = one_claim(&web().with("spec.volumeClaimTemplates.0.spec.future", "<"));
+    assert_eq!((&*claim.template, &*claim.name), ("data", "data-web-2"));
+    assert_eq!(&*claim.namespace, "ns");
+    assert_eq!(
+        claim.json,
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data-web-2", "namespace": "ns", "labels": {"app": "web"}},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem",
+                "resources": {"requests": {"storage": "1Gi"}}, "future": "<",
+            },
+            "status": {"phase": "Pending"},
+        })
+    );
+    assert!(claim.body().contains(r#""future":"\u003c""#));
+}
+
+#[test]
+fn selector_labels_win_over_the_templates_and_expressions_add_nothing() {
+    let template = "spec.volumeClaimTemplates.0.metadata";
+    let set = web()
+        .with(
+            &format!("{template}.labels"),
+            json!({"app": "other", "kept": "1"}),
+        )
+        .with(&format!("{template}.annotations"), json!({"a": "b"}))
+        .with(&format!("{template}.finalizers"), json!(["example.com/f"]))
+        .with(
+            "spec.selector.matchExpressions",
+            json!([{"key": "tier", "operator": "In", "values": ["db"]}]),
+        );
+    let metadata = &one_claim(&set).json["metadata"];
+    assert_eq!(metadata["labels"], json!({"app": "web", "kept": "1"}));
+    assert_eq!(metadata["annotations"], json!({"a": "b"}));
+    assert_eq!(metadata["finalizers"], json!(["example.com/f"]));
+
+    let bare = web().without("spec.selector.matchLabels");
+    assert_eq!(one_claim(&bare).json["metadata"].get("labels"), None);
+}
+
+#[test]
+fn a_template_without_a_kind_gets_one() {
+    let set = web()
+        .without("spec.volumeClaimTemplates.0.kind")
+        .without("spec.volumeClaimTemplates.0.apiVersion");
+    let claim = one_claim(&set).json;
+    assert_eq!(claim["kind"], "PersistentVolumeClaim");
+    assert_eq!(claim["apiVersion"], "v1");
+}
+
+#[test]
+fn of_templates_with_one_name_the_last_counts() {
+    let set = web()
+        .claim_template("data")
+        .with("spec.volumeClaimTemplates.2.spec.storageClassName", "fast")
+        .build();
+    let claims = persistent_volume_claims(&set, Ordinal::from(0));
+    let claims: Vec<NewClaim> = claims.collect::<Result<_, _>>().unwrap();
+    let names: Vec<&str> = claims.iter().map(|claim| &*claim.name).collect();
+    assert_eq!(names, ["logs-web-0", "data-web-0"]);
+    assert_eq!(claims[1].json["spec"]["storageClassName"], "fast");
+    let names: Vec<String> = claim_names(&set, Ordinal::from(0)).collect();
+    assert_eq!(names, ["logs-web-0", "data-web-0"]);
+}
+
+#[test]
+fn storage_matches_where_every_template_has_its_claim() {
+    let set = web().build();
+    let pod = || builders::pod(&set, 1);
+    let extra = json!({"name": "extra", "persistentVolumeClaim": {"claimName": "any"}});
+    for (pod, expected) in [
+        (pod(), true),
+        (
+            pod().with("spec.volumes.0.persistentVolumeClaim.readOnly", true),
+            true,
+        ),
+        (
+            pod().with(
+                "spec.volumes.0.persistentVolumeClaim.claimName",
+                "data-web-2",
+            ),
+            false,
+        ),
+        (pod().with("spec.volumes.1.name", "other"), false),
+        (
+            pod().with("spec.volumes.1", json!({"name": "logs", "emptyDir": {}})),
+            false,
+        ),
+        (pod().with("spec.volumes", json!([])), false),
+        (
+            pod().with(
+                "spec.volumes",
+                json!([
+                    extra,
+                    pod().json()["spec"]["volumes"][1],
+                    pod().json()["spec"]["volumes"][0]
+                ]),
+            ),
+            true,
+        ),
+    ] {
+        let text = pod.text();
+        let pod = pod.build();
+        assert_eq!(
+            storage_matches(&set, Ordinal::from(1), &pod),
+            expected,
+            "{text}"
+        );
+    }
+    let other = pod().build();
+    assert!(!storage_matches(&set, Ordinal::from(2), &other));
+}
+
+#[test]
+fn claims_come_first_and_other_volumes_keep_their_order() {
+    let set = web().build();
+    let mut pod = json!({"spec": {"volumes": [
+        {"name": "z", "emptyDir": {}},
+        {"name": "logs", "emptyDir": {}},
+        {"name": "a", "configMap": {"name": "c"}, "future": 1},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-9", "readOnly": true}},
+    ], "hostname": "x"}});
+    update_storage(&set, Ordinal::from(1), &mut pod);
+    assert_eq!(
+        pod,
+        json!({"spec": {"volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-1"}},
+            {"name": "logs", "persistentVolumeClaim": {"claimName": "logs-web-1"}},
+            {"name": "z", "emptyDir": {}},
+            {"name": "a", "configMap": {"name": "c"}, "future": 1},
+        ], "hostname": "x"}})
+    );
+}
+
+#[test]
+fn without_any_volume_the_member_goes() {
+    let set = builders::set("web").build();
+    for volumes in [json!(null), json!([])] {
+        let mut pod = json!({"spec": {"volumes": volumes}});
+        update_storage(&set, Ordinal::from(0), &mut pod);
+        assert_eq!(pod, json!({"spec": {}}));
+    }
+}

@@ -1,0 +1,344 @@
+//! The pods of a set by place: replicas that it wants, and condemned pods.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jiff::Timestamp;
+use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{
+    ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
+};
+use statefulset_pod_control::stateful_set_utils::{identity_matches, ordinal, storage_matches};
+use statefulset_pod_control::{NewPod, Ordinal, PodSlot, SetPodControl};
+use tokio::task::coop::consume_budget;
+
+use crate::error::Error;
+use crate::run_for_all::run_for_all;
+use crate::waiting::Waiting;
+
+#[cfg(test)]
+mod tests;
+
+/// The most missing pods that one sync of a `Parallel` set creates: it bounds the time for which
+/// other sets wait, and the memory.
+const MISSING_PODS_MAX: usize = 500;
+
+/// A set as of one of its revisions.
+#[derive(Clone)]
+pub(crate) struct SetRevision {
+    /// Name of the revision.
+    pub(crate) name: Box<str>,
+    /// The set, with the template of that revision.
+    pub(crate) set: StatefulSet,
+}
+
+/// The pods of a set by place.
+pub(crate) struct Replicas {
+    /// One place for each wanted pod, by index, without the missing pods beyond those that this
+    /// sync creates.
+    pub(crate) wanted: Vec<PodSlot>,
+    /// Whether every wanted pod has its place.
+    pub(crate) is_complete: bool,
+    /// Pods that are no longer wanted, from the highest ordinal to the lowest.
+    pub(crate) condemned: Vec<PodSlot>,
+    /// The name of the first pod that isn't available: wanted pods from the lowest ordinal, then
+    /// condemned ones from the lowest ordinal. A missing pod isn't available.
+    pub(crate) first_unavailable: Option<Box<str>>,
+}
+
+impl Replicas {
+    /// Partitions the pods. A pod without an ordinal has no place. A wanted pod without a phase,
+    /// which no API server stores, counts as missing.
+    pub(crate) fn new(
+        set: &StatefulSet,
+        current: &SetRevision,
+        update: &SetRevision,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> Self {
+        let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
+        let mut places: BTreeMap<usize, PodSlot> = BTreeMap::new();
+        let mut condemned = Vec::new();
+        for pod in pods {
+            let Some(ordinal) = ordinal(&pod.name) else {
+                continue;
+            };
+            let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
+            match ordinal.index_in(set) {
+                Some(index) if pod.is_created() => drop(places.insert(index, slot)),
+                Some(index) => drop(places.remove(&index)),
+                None => condemned.push(slot),
+            }
+        }
+        // A monotonic sync ends at the first missing pod in any case.
+        let missing_max = if set.spec.allows_burst() {
+            MISSING_PODS_MAX
+        } else {
+            1
+        };
+        let missing: Vec<usize> = (0..replica_count)
+            .filter(|index| !places.contains_key(index))
+            .take(missing_max)
+            .collect();
+        for index in missing {
+            let ordinal = Ordinal::of_index(set, index);
+            let pod = new_versioned_stateful_set_pod(set, current, update, ordinal);
+            places.insert(index, PodSlot::Missing(pod));
+        }
+        let wanted: Vec<PodSlot> = places.into_values().collect();
+        condemned.sort_by_key(|slot| std::cmp::Reverse(slot.ordinal()));
+        let first_unavailable = wanted
+            .iter()
+            .chain(condemned.iter().rev())
+            .find(|slot| slot.is_unavailable(set.spec.min_ready_seconds, now))
+            .map(|slot| slot.name().into());
+        Self {
+            is_complete: wanted.len() == replica_count,
+            wanted,
+            condemned,
+            first_unavailable,
+        }
+    }
+
+    /// The reason to wait after this sync created the last missing pods that it may.
+    pub(crate) fn last_created(&self) -> Option<Waiting> {
+        let created = self.wanted.iter().rfind(|slot| slot.existing().is_none());
+        created.map(|slot| Waiting::PodCreated {
+            pod: slot.name().into(),
+        })
+    }
+
+    /// All pods that existed at the start of the sync, wanted ones first.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
+        let slots = self.wanted.iter().chain(&self.condemned);
+        slots.filter_map(|slot| slot.existing().map(|pod| &**pod))
+    }
+}
+
+/// A pod for an empty place: of the current revision below the update's progress, else of the
+/// update revision.
+///
+/// Upstream: `newVersionedStatefulSetPod`.
+fn new_versioned_stateful_set_pod(
+    set: &StatefulSet,
+    current: &SetRevision,
+    update: &SetRevision,
+    ordinal: Ordinal,
+) -> NewPod {
+    let strategy = &current.set.spec.update_strategy;
+    let is_current = match &strategy.rolling_update {
+        None => {
+            strategy.strategy_type == UpdateStrategyType::RollingUpdate
+                && ordinal.is_below(set, set.status.current_replicas)
+        }
+        Some(rolling_update) => ordinal.is_below(set, rolling_update.partition),
+    };
+    let revision = if is_current { current } else { update };
+    NewPod::new(&revision.set, &revision.name, ordinal)
+}
+
+/// Creates, repairs and deletes the pods of one set in one sync.
+pub(crate) struct ReplicaProcessor<'a> {
+    pub(crate) set: &'a StatefulSet,
+    pub(crate) pod_control: &'a SetPodControl<'a>,
+    pub(crate) now: Timestamp,
+}
+
+impl ReplicaProcessor<'_> {
+    fn is_monotonic(&self) -> bool {
+        !self.set.spec.allows_burst()
+    }
+
+    /// Processes the replicas, then the claims of condemned pods, then the condemned pods. A
+    /// monotonic sync ends with the first reason to wait; otherwise all pods are processed, and the
+    /// first reason is returned.
+    ///
+    /// # Errors
+    ///
+    /// A pod or a claim can't be read or written. The pods after it aren't processed.
+    pub(crate) async fn process(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
+        let monotonic = self.is_monotonic();
+        let started = AtomicUsize::new(0);
+        let process_replica = |slot| {
+            started.fetch_add(1, Ordering::Relaxed);
+            self.process_replica(slot)
+        };
+        let processed = run_for_all(&replicas.wanted, monotonic, process_replica).await;
+        if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
+            let not_started = replicas.wanted.get(started.into_inner()..);
+            let not_started = not_started.unwrap_or_default();
+            let released = self
+                .release_kept_claims(not_started, &replicas.condemned)
+                .await;
+            return processed.and_then(|waiting| released.map(|()| waiting));
+        }
+        let waiting = processed?;
+        // The claims need their owners before the pods go.
+        let fix_pod_claim = |slot| self.fix_pod_claim(slot);
+        run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
+        let first_unavailable = replicas.first_unavailable.as_deref();
+        let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
+        let removed = run_for_all(&replicas.condemned, monotonic, process_condemned).await?;
+        Ok(waiting.or(removed))
+    }
+
+    /// Creates or repairs one wanted pod.
+    ///
+    /// Upstream: `processReplica`.
+    async fn process_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+        let Some(pod) = slot.existing() else {
+            return self.create_replica(slot).await;
+        };
+        let name = || pod.name.clone();
+        // An ended pod comes back under its name, so the old one has to go first.
+        if pod.is_terminal() {
+            // The volume of the next pod must not go with an owner from an earlier scale-down.
+            self.pod_control.release_claims(slot).await?;
+            if !pod.is_terminating() {
+                self.pod_control.delete_stateful_pod(pod).await?;
+            }
+            return Ok(Some(Waiting::PodRemoval { pod: name() }));
+        }
+        // A pod may be pending because a claim of it was deleted.
+        if pod.phase == PodPhase::Pending {
+            let control = self.pod_control;
+            control
+                .create_missing_persistent_volume_claims(slot)
+                .await?;
+        }
+        // In order, no pod is touched before its predecessors are healthy.
+        if self.is_monotonic()
+            && let Some(waiting) = self.blocks_successors(pod)
+        {
+            // A pending pod's claims have the wanted owners by now.
+            if pod.phase != PodPhase::Pending {
+                self.pod_control.release_claims(slot).await?;
+            }
+            return Ok(Some(waiting));
+        }
+        self.repair(slot).await
+    }
+
+    async fn create_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+        let pod = slot.name();
+        // The garbage collector would delete a stale claim under the new pod.
+        if let Some(claim) = self.pod_control.stale_pod_claim(slot)? {
+            let (pod, claim) = (pod.into(), claim.into());
+            return Ok(Some(Waiting::StaleClaim { pod, claim }));
+        }
+        self.pod_control.create_stateful_pod(slot).await?;
+        if self.is_monotonic() {
+            return Ok(Some(Waiting::PodCreated { pod: pod.into() }));
+        }
+        self.repair(slot).await
+    }
+
+    /// Removes pods from the owners of claims that the set keeps, wherever an earlier scale-down
+    /// gave a claim to its pod: whatever ends the sync, such a claim must not go with the pod.
+    /// `wanted` are the wanted pods that the sync has not processed. All are tried.
+    async fn release_kept_claims(
+        &self,
+        wanted: &[PodSlot],
+        condemned: &[PodSlot],
+    ) -> Result<(), Error> {
+        let policy = self.set.spec.claim_retention_policy.when_scaled;
+        let goes_with_pod = policy == ClaimRetentionPolicyType::Delete;
+        let condemned = if goes_with_pod { &[] } else { condemned };
+        let mut errors = Vec::new();
+        for slot in wanted.iter().chain(condemned) {
+            consume_budget().await;
+            if slot.existing().is_some()
+                && let Err(error) = self.pod_control.release_claims(slot).await
+            {
+                errors.push(error.into());
+            }
+        }
+        Error::join(errors)
+    }
+
+    /// Why a monotonic sync must not process the pods after this one.
+    fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
+        if pod.is_terminating() {
+            let pod = pod.name.clone();
+            return Some(Waiting::PodTerminating { pod });
+        }
+        self.unhealthy(pod)
+    }
+
+    fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
+        let name = || pod.name.clone();
+        if !pod.is_running_and_ready() {
+            return Some(Waiting::PodNotReady { pod: name() });
+        }
+        if !pod.is_available(self.set.spec.min_ready_seconds, self.now) {
+            return Some(Waiting::PodNotAvailable { pod: name() });
+        }
+        None
+    }
+
+    /// Repairs identity, volumes and claim owners.
+    async fn repair(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+        // A failed look-up counts as a match: it must not lead to a write.
+        let retained = self
+            .pod_control
+            .claims_match_retention_policy(slot)
+            .unwrap_or(true);
+        let matches = slot.existing().is_none_or(|pod| {
+            identity_matches(self.set, pod) && storage_matches(self.set, slot.ordinal(), pod)
+        });
+        if !retained || !matches {
+            self.pod_control.update_stateful_pod(slot).await?;
+        }
+        Ok(None)
+    }
+
+    /// Gives a condemned pod's claims their owners, so that the claims go with the pod if the
+    /// policy says so.
+    ///
+    /// Upstream: `fixPodClaim`.
+    async fn fix_pod_claim(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+        let control = self.pod_control;
+        if !control.claims_match_retention_policy(slot)? {
+            control.update_pod_claim_for_retention_policy(slot).await?;
+        }
+        Ok(None)
+    }
+
+    /// Deletes one pod that is no longer wanted.
+    ///
+    /// Upstream: `processCondemned`.
+    async fn process_condemned(
+        &self,
+        slot: &PodSlot,
+        first_unavailable: Option<&str>,
+    ) -> Result<Option<Waiting>, Error> {
+        let Some(pod) = slot.existing() else {
+            return Ok(None);
+        };
+        let name = pod.name.clone();
+        if pod.is_terminating() {
+            // In order, the next pod goes after this one is gone.
+            let waiting = Waiting::PodTerminating { pod: name };
+            return Ok(self.is_monotonic().then_some(waiting));
+        }
+        // In order, only the first unhealthy pod may go while it is unhealthy: deleting another one
+        // would make two pods unavailable.
+        if self.is_monotonic()
+            && first_unavailable != Some(&*name)
+            && let Some(unhealthy) = self.unhealthy(pod)
+        {
+            return Ok(Some(match first_unavailable {
+                Some(first) => Waiting::ScaleDownBlocked {
+                    pod: name,
+                    unavailable: first.into(),
+                },
+                // Every pod is available, this one without running.
+                None => unhealthy,
+            }));
+        }
+        self.pod_control.delete_condemned_pod(pod).await?;
+        Ok(Some(Waiting::ScaledDown { pod: name }))
+    }
+}

@@ -1,0 +1,215 @@
+//! Places of pods, and the revisions of missing ones.
+
+use serde_json::json;
+use statefulset_controller_util::testing::builders::{self, Builder};
+
+use super::*;
+
+/// After every pod of the builders has become ready.
+fn now() -> Timestamp {
+    "2026-03-01T12:00:00Z".parse().unwrap()
+}
+
+fn partition(set: &Builder<StatefulSet>, pods: impl IntoIterator<Item = Builder<Pod>>) -> Replicas {
+    let current = SetRevision {
+        name: "web-1".into(),
+        set: set.clone().image("registry.example/app:old").build(),
+    };
+    let update = SetRevision {
+        name: "web-2".into(),
+        set: set.build(),
+    };
+    let pods: Vec<Arc<Pod>> = pods.into_iter().map(|pod| Arc::new(pod.build())).collect();
+    Replicas::new(&set.build(), &current, &update, &pods, now())
+}
+
+fn web() -> Builder<StatefulSet> {
+    builders::set("web")
+}
+
+fn pod(ordinal: i32) -> Builder<Pod> {
+    builders::pod(&web().build(), ordinal)
+}
+
+fn names(slots: &[PodSlot]) -> Vec<String> {
+    let name = |slot: &PodSlot| match slot {
+        PodSlot::Existing(_, pod) => pod.name.to_string(),
+        PodSlot::Missing(pod) => format!("({})", pod.name),
+    };
+    slots.iter().map(name).collect()
+}
+
+#[test]
+fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
+    let set = web().replicas(3).start(2);
+    let pods = [1, 4, 7, 2, 0, 12, 5].map(pod);
+    let replicas = partition(&set, pods);
+    assert_eq!(names(&replicas.wanted), ["web-2", "(web-3)", "web-4"]);
+    assert_eq!(
+        names(&replicas.condemned),
+        ["web-12", "web-7", "web-5", "web-1", "web-0"]
+    );
+    let all: Vec<&str> = replicas.pods().map(|pod| &*pod.name).collect();
+    assert_eq!(
+        all,
+        [
+            "web-2", "web-4", "web-12", "web-7", "web-5", "web-1", "web-0"
+        ]
+    );
+}
+
+#[test]
+fn a_pod_without_an_ordinal_has_no_place() {
+    let strays = ["bar", "web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
+    let replicas = partition(&web().replicas(1), strays);
+    assert_eq!(names(&replicas.wanted), ["(web-0)"]);
+    assert!(replicas.condemned.is_empty());
+}
+
+#[test]
+fn of_two_pods_for_a_place_the_later_one_counts() {
+    let replicas = partition(
+        &web().replicas(1),
+        vec![pod(0), pod(0).with("metadata.name", "web-00")],
+    );
+    assert_eq!(names(&replicas.wanted), ["web-00"]);
+}
+
+#[test]
+fn a_wanted_pod_without_a_phase_is_missing() {
+    let replicas = partition(
+        &web().replicas(1),
+        vec![pod(0).without("status"), pod(1).without("status")],
+    );
+    assert_eq!(names(&replicas.wanted), ["(web-0)"]);
+    assert_eq!(names(&replicas.condemned), ["web-1"]);
+}
+
+#[test]
+fn no_replicas_condemn_everything() {
+    let replicas = partition(&web().replicas(0), vec![pod(0), pod(1)]);
+    assert!(replicas.wanted.is_empty());
+    assert_eq!(names(&replicas.condemned), ["web-1", "web-0"]);
+}
+
+#[test]
+fn the_first_unavailable_is_the_lowest_replica_and_then_the_lowest_condemned() {
+    let set = web().replicas(2);
+    for (pods, expected) in [
+        (vec![pod(0), pod(1), pod(2), pod(3)], None),
+        (
+            vec![pod(0), pod(1).unready(), pod(2).unready()],
+            Some("web-1"),
+        ),
+        (vec![pod(0), pod(2).unready()], Some("web-1")),
+        (vec![pod(0), pod(1).terminating()], Some("web-1")),
+        (
+            vec![pod(0), pod(1), pod(3).unready(), pod(4).unready()],
+            Some("web-3"),
+        ),
+        (
+            vec![
+                pod(0),
+                pod(1),
+                pod(4).terminating(),
+                pod(3),
+                pod(2).unready(),
+            ],
+            Some("web-2"),
+        ),
+        // The phase plays no part.
+        (vec![pod(0).phase("Pending"), pod(1)], None),
+    ] {
+        let replicas = partition(&set, pods);
+        assert_eq!(replicas.first_unavailable.as_deref(), expected);
+    }
+    let waiting = set.min_ready_seconds(60);
+    let late = pod(1).ready_since("2026-03-01T11:59:01Z");
+    let replicas = partition(&waiting, vec![pod(0), late]);
+    assert_eq!(replicas.first_unavailable.as_deref(), Some("web-1"));
+    let exact = pod(1).ready_since("2026-03-01T11:59:00Z");
+    let replicas = partition(&waiting, vec![pod(0), exact]);
+    assert_eq!(replicas.first_unavailable, None);
+}
+
+/// The revisions that missing pods are made from.
+fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
+    let replicas = partition(set, Vec::new());
+    let mut revisions = Vec::new();
+    for slot in &replicas.wanted {
+        let PodSlot::Missing(pod) = slot else {
+            panic!("{slot:?}")
+        };
+        let image = &pod.to_value().unwrap()["spec"]["containers"][0]["image"];
+        let is_current = image == "registry.example/app:old";
+        assert_eq!(
+            is_current,
+            *pod.revision == *"web-1",
+            "name and template agree"
+        );
+        revisions.push(pod.revision.to_string());
+    }
+    revisions
+}
+
+#[test]
+fn a_missing_pod_is_of_the_current_revision_below_the_partition() {
+    let (current, update) = ("web-1", "web-2");
+    for (set, expected) in [
+        (web().partition(0), [update, update, update]),
+        (web().partition(2), [current, current, update]),
+        (web().partition(9), [current, current, current]),
+        // It counts from the first ordinal.
+        (web().start(5).partition(1), [current, update, update]),
+        // The type plays no part where there are parameters.
+        (
+            web()
+                .partition(1)
+                .with("spec.updateStrategy.type", "OnDelete"),
+            [current, update, update],
+        ),
+    ] {
+        // In order, a replicas has the first missing pod alone.
+        assert_eq!(revisions(&set.replicas(3).parallel()), expected);
+    }
+}
+
+#[test]
+fn without_parameters_of_a_rolling_update_the_recorded_count_decides() {
+    let (current, update) = ("web-1", "web-2");
+    let set = |strategy: &str| {
+        web()
+            .parallel()
+            .replicas(3)
+            .start(4)
+            .with("spec.updateStrategy", json!({"type": strategy}))
+            .with("status.currentReplicas", 2)
+    };
+    assert_eq!(revisions(&set("RollingUpdate")), [current, current, update]);
+    assert_eq!(revisions(&set("OnDelete")), [update, update, update]);
+    assert_eq!(revisions(&set("Later")), [update, update, update]);
+    assert_eq!(revisions(&set("")), [update, update, update]);
+}
+
+#[test]
+fn ordinals_past_the_largest_get_their_places() {
+    let set = web().replicas(2).start(i32::MAX).partition(1);
+    let replicas = partition(&set, vec![pod(i32::MAX), pod(0)]);
+    assert_eq!(
+        names(&replicas.wanted),
+        ["web-2147483647", "(web-2147483648)"]
+    );
+    assert_eq!(names(&replicas.condemned), ["web-0"]);
+    assert_eq!(replicas.wanted[1].revision(), "web-2");
+}
+
+#[test]
+fn a_set_of_two_thousand_million_pods_takes_no_memory_for_them() {
+    let replicas = partition(&web().replicas(i32::MAX), vec![pod(0), pod(7)]);
+    assert_eq!(names(&replicas.wanted), ["web-0", "(web-1)", "web-7"]);
+    assert!(!replicas.is_complete);
+
+    let replicas = partition(&web().parallel().replicas(i32::MAX), vec![pod(0)]);
+    assert_eq!(replicas.wanted.len(), MISSING_PODS_MAX + 1);
+    assert!(!replicas.is_complete);
+}

@@ -1,0 +1,293 @@
+//! Pods come up: in order or in batches, after their claims, and whole.
+
+use super::*;
+
+fn created(pod: &str) -> Option<Waiting> {
+    Some(Waiting::PodCreated { pod: pod.into() })
+}
+
+#[tokio::test]
+async fn in_order_one_pod_is_created_at_a_time_and_awaited() {
+    let set = web();
+    let cluster = cluster(&set);
+    for name in ["web-0", "web-1", "web-2"] {
+        assert_eq!(cluster.step().await, created(name));
+        assert_eq!(cluster.pod_revision(name), revision_name(&set));
+        let status = json!({"phase": "Pending"});
+        let mut pod = cluster.objects.pods.json("ns", name).unwrap();
+        pod["status"] = status;
+        cluster.objects.pods.put(pod);
+        assert_eq!(cluster.step().await, not_ready(name));
+        cluster.run(name);
+    }
+    assert_eq!(cluster.step().await, None);
+    assert_eq!(cluster.counts(), [3, 3, 3, 3, 3]);
+    assert_eq!(cluster.set().status.collision_count, Some(0));
+    let writes = cluster.status.update_tracker.requests();
+    assert_eq!(cluster.step().await, None);
+    assert_eq!(cluster.status.update_tracker.requests(), writes);
+}
+
+#[tokio::test]
+async fn a_pod_just_created_isnt_counted() {
+    let cluster = cluster(&web());
+    cluster.step().await;
+    assert_eq!(cluster.counts(), [0; 5]);
+    let status = &cluster.set().status;
+    assert_eq!(status.observed_generation, 1);
+    assert_eq!(*status.current_revision, *revision_name(&web()));
+}
+
+#[tokio::test]
+async fn a_predecessor_must_be_available_before_the_next() {
+    let set = web().min_ready_seconds(60);
+    let mut cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
+    let pod = "web-0".into();
+    assert_eq!(cluster.step().await, Some(Waiting::PodNotAvailable { pod }));
+    assert_eq!(cluster.counts()[1..3], [1, 0]);
+    cluster.now = "2026-03-01T12:00:30Z".parse().unwrap();
+    assert_eq!(cluster.step().await, created("web-1"));
+}
+
+#[tokio::test]
+async fn a_predecessor_on_its_way_out_is_awaited() {
+    let set = web();
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).terminating());
+    let pod = "web-0".into();
+    assert_eq!(cluster.step().await, Some(Waiting::PodTerminating { pod }));
+    assert_eq!(cluster.pods(), ["web-0"]);
+}
+
+#[tokio::test]
+async fn a_hole_is_filled_before_anything_behind_it() {
+    let set = web();
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0));
+    cluster.put(&pod(&set, 2).unready());
+    assert_eq!(cluster.step().await, created("web-1"));
+}
+
+#[tokio::test]
+async fn in_batches_all_pods_are_created_at_once() {
+    let set = web().replicas(8).parallel();
+    let cluster = cluster(&set);
+    cluster.step().await;
+    assert_eq!(cluster.pods().len(), 8);
+    let tracker = &cluster.objects.create_pod_tracker;
+    assert_eq!((tracker.requests(), tracker.parallel_max()), (8, 4));
+    assert_eq!(cluster.counts(), [0; 5]);
+}
+
+#[tokio::test]
+async fn existing_pods_take_their_places_in_batches() {
+    let set = web().replicas(7).parallel();
+    let cluster = cluster(&set);
+    for ordinal in [0, 3, 4, 5] {
+        cluster.put(&pod(&set, ordinal));
+    }
+    cluster.step().await;
+    // Of the places 0 | 1 2 | 3 4 5 6 the missing ones are two and one.
+    let tracker = &cluster.objects.create_pod_tracker;
+    assert_eq!((tracker.requests(), tracker.parallel_max()), (3, 2));
+}
+
+#[tokio::test]
+async fn a_failed_creation_ends_it_after_its_batch() {
+    let set = web().replicas(15).parallel();
+    let cluster = cluster(&set);
+    cluster.objects.create_pod_tracker.fail_after(1, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert!(outcome.status.is_some());
+    assert_eq!(cluster.objects.create_pod_tracker.requests(), 3);
+    assert_eq!(cluster.pods().len(), 2);
+    assert_eq!(cluster.status.update_tracker.requests(), 1);
+}
+
+#[tokio::test]
+async fn pods_that_ended_are_deleted_and_replaced_when_they_are_gone() {
+    for phase in ["Failed", "Succeeded"] {
+        let set = web();
+        let cluster = cluster(&set);
+        cluster.put(&pod(&set, 0).phase(phase));
+        let waiting = Waiting::PodRemoval {
+            pod: "web-0".into(),
+        };
+        assert_eq!(cluster.step().await, Some(waiting));
+        assert!(cluster.pods().is_empty());
+        assert_eq!(
+            cluster.recorder.drain(),
+            ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
+        );
+        assert_eq!(cluster.counts()[0], 1, "it still counts");
+        assert_eq!(cluster.step().await, created("web-0"));
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_ended_and_is_on_its_way_out_is_awaited() {
+    let set = web();
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).phase("Failed").terminating());
+    let waiting = Waiting::PodRemoval {
+        pod: "web-0".into(),
+    };
+    assert_eq!(cluster.step().await, Some(waiting));
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn in_batches_a_pod_that_ended_doesnt_hold_up_others() {
+    let set = web().parallel();
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).phase("Failed"));
+    let waiting = Waiting::PodRemoval {
+        pod: "web-0".into(),
+    };
+    assert_eq!(cluster.step().await, Some(waiting));
+    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
+}
+
+#[tokio::test]
+async fn a_claim_of_an_earlier_pod_keeps_its_successor_away() {
+    for parallel in [false, true] {
+        let set = web().claim_template("data").retention("Delete", "Retain");
+        let set = if parallel { set.parallel() } else { set };
+        let cluster = cluster(&set);
+        let old = json!({"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "old"});
+        let claim = builders::claim(&set.build(), "data", 0).owner(old);
+        cluster.objects.claims.put(claim.json());
+        let waiting = Waiting::StaleClaim {
+            pod: "web-0".into(),
+            claim: "data-web-0".into(),
+        };
+        assert_eq!(cluster.step().await, Some(waiting));
+        let others: &[&str] = if parallel { &["web-1", "web-2"] } else { &[] };
+        assert_eq!(cluster.pods(), others);
+        assert_eq!(
+            cluster.objects.claims.json("ns", "data-web-0"),
+            Some(claim.json())
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_stale_claim_that_cant_be_looked_for_fails_the_sync() {
+    let set = web().claim_template("data").retention("Delete", "Retain");
+    let cluster = cluster(&set);
+    cluster.objects.get_claim_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert!(cluster.pods().is_empty());
+}
+
+#[tokio::test]
+async fn a_pending_pod_gets_its_missing_claims_even_on_its_way_out() {
+    for terminating in [false, true] {
+        let set = web().claim_template("data");
+        let cluster = cluster(&set);
+        let pending = pod(&set, 0).pending();
+        cluster.put(&if terminating {
+            pending.terminating()
+        } else {
+            pending
+        });
+        cluster.step().await;
+        assert!(cluster.objects.claims.json("ns", "data-web-0").is_some());
+    }
+    let set = web().claim_template("data");
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).unready());
+    assert_eq!(cluster.step().await, not_ready("web-0"));
+    assert_eq!(cluster.objects.claims.json("ns", "data-web-0"), None);
+}
+
+#[tokio::test]
+async fn in_order_only_available_pods_are_repaired_in_batches_all() {
+    let name_label = "statefulset.kubernetes.io/pod-name";
+    for parallel in [false, true] {
+        let set = if parallel { web().parallel() } else { web() };
+        let cluster = cluster(&set);
+        for (ordinal, ready) in [(0, true), (1, false), (2, true)] {
+            let pod = pod(&set, ordinal).without_label(name_label);
+            cluster.put(&if ready { pod } else { pod.unready() });
+        }
+        let pod = "web-1".into();
+        let waiting = if parallel {
+            Some(Waiting::UpdatedPodUnavailable { pod })
+        } else {
+            Some(Waiting::PodNotReady { pod })
+        };
+        assert_eq!(cluster.step().await, waiting);
+        let repaired = |name: &str| {
+            let pod = cluster.objects.pods.cache().get("ns", name).unwrap();
+            pod.labels.get(name_label) == Some(name)
+        };
+        let repairs = ["web-0", "web-1", "web-2"].map(repaired);
+        assert_eq!(repairs, [true, parallel, parallel]);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_claim_look_up_repairs_nothing() {
+    let set = web().replicas(1).claim_template("data");
+    let set = set.retention("Retain", "Delete");
+    let cluster = cluster(&set);
+    let claim = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]);
+    cluster.put(&pod(&set, 0).with("spec.volumes", claim));
+    let claim = builders::claim(&set.build(), "data", 0);
+    cluster.objects.claims.put(claim.json());
+    cluster.objects.get_claim_tracker.fail_after(0, boom);
+    assert_eq!(cluster.step().await, None);
+    assert_eq!(cluster.objects.update_claim_tracker.requests(), 0);
+    assert_eq!(cluster.objects.update_pod_tracker.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_pod_without_the_volume_of_its_claim_gets_it() {
+    let set = web().replicas(1).claim_template("data");
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0).with("spec.volumes", json!([])));
+    assert_eq!(cluster.step().await, None);
+    let stored = cluster.objects.pods.json("ns", "web-0").unwrap();
+    let claim = json!({"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}});
+    assert_eq!(stored["spec"]["volumes"], json!([claim]));
+    assert!(cluster.objects.claims.json("ns", "data-web-0").is_some());
+}
+
+#[tokio::test]
+async fn a_pods_claims_get_the_owners_that_the_policy_wants() {
+    let set = web().replicas(1).claim_template("data");
+    let set = set.retention("Retain", "Delete");
+    let cluster = cluster(&set);
+    cluster.put(&pod(&set, 0));
+    let claim = builders::claim(&set.build(), "data", 0);
+    cluster.objects.claims.put(claim.json());
+    assert_eq!(cluster.step().await, None);
+    let owner = set.build().controller_reference();
+    let stored = cluster.objects.claims.json("ns", "data-web-0").unwrap();
+    assert_eq!(stored["metadata"]["ownerReferences"], json!([owner]));
+    assert_eq!(
+        cluster.recorder.drain(),
+        ["Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"]
+    );
+    assert_eq!(cluster.step().await, None);
+    assert!(cluster.recorder.is_empty());
+}
+
+#[tokio::test]
+async fn ordinals_begin_at_the_start() {
+    let cluster = cluster(&web().replicas(2).start(7));
+    cluster.settle().await;
+    assert_eq!(cluster.pods(), ["web-7", "web-8"]);
+}
+
+#[tokio::test]
+async fn a_sync_creates_at_most_500_pods_and_updates_none() {
+    let cluster = cluster(&web().replicas(501).parallel());
+    assert_eq!(cluster.step().await, created("web-499"));
+    assert_eq!(cluster.objects.create_pod_tracker.requests(), 500);
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+}

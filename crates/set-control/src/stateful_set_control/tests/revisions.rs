@@ -1,0 +1,225 @@
+//! The history that a sync leaves, and adoption.
+
+use statefulset_client::version::KubeVersion;
+
+use super::*;
+
+/// Stores a revision that records something else than the set.
+fn load(cluster: &Cluster, name: &str, number: i64) {
+    let data = format!(
+        r#"{{"spec":{{"template":{{"$patch":"replace","metadata":{{"name":"{name}"}},"spec":{{"containers":null}}}}}}}}"#
+    );
+    let revision = builders::revision(&cluster.set(), name, number, &data);
+    let revision = serde_json::from_str(&revision.text()).unwrap();
+    cluster.history.revisions.put(revision);
+}
+
+fn names(cluster: &Cluster) -> Vec<String> {
+    let revisions = cluster.history.revisions.cache().list();
+    revisions
+        .iter()
+        .map(|revision| revision.name.to_string())
+        .collect()
+}
+
+/// A cluster with the revisions a…e, of which `b` is current and a pod is of `d`.
+fn with_history(limit: i32) -> Cluster {
+    let set = web()
+        .replicas(1)
+        .with("spec.revisionHistoryLimit", limit)
+        .with("status.currentRevision", "b");
+    let cluster = cluster(&set);
+    for (number, name) in (1..).zip(["a", "b", "c", "d", "e"]) {
+        load(&cluster, name, number);
+    }
+    cluster.put(&pod(&set, 0).revision("d").unready());
+    cluster
+}
+
+#[tokio::test]
+async fn the_oldest_unused_revisions_past_the_limit_go() {
+    for (limit, expected) in [
+        (0, vec!["b", "d"]),
+        (1, vec!["b", "d", "e"]),
+        (2, vec!["b", "c", "d", "e"]),
+        (3, vec!["a", "b", "c", "d", "e"]),
+        (-1, vec!["a", "b", "c", "d", "e"]),
+    ] {
+        let cluster = with_history(limit);
+        let update = revision_name(&web());
+        cluster.step().await;
+        let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+        expected.push(update);
+        assert_eq!(names(&cluster), expected, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn history_is_cut_after_a_failed_sync_too() {
+    let cluster = with_history(0);
+    cluster.history.create_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(
+        names(&cluster),
+        ["d"],
+        "what is current isn't known by then"
+    );
+}
+
+#[tokio::test]
+async fn a_revision_that_cant_be_deleted_ends_the_cutting_and_fails_the_sync() {
+    let cluster = with_history(0);
+    cluster.history.delete_tracker.fail_after(1, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert!(outcome.status.is_some());
+    assert_eq!(names(&cluster)[..4], ["b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn both_failures_are_told() {
+    let cluster = with_history(0);
+    let forbidden = || ApiError::api(403, "Forbidden", "no");
+    cluster.history.delete_tracker.fail_after(0, forbidden);
+    cluster.history.create_tracker.fail_after(0, boom);
+    let outcome = cluster.sync().await;
+    assert_eq!(outcome.error.unwrap().to_string(), "[boom, no]");
+}
+
+#[tokio::test]
+async fn the_failures_of_a_batch_and_of_the_history_stand_side_by_side() {
+    let set = web().parallel().claim_template("data");
+    let set = set.with("spec.revisionHistoryLimit", 0);
+    let cluster = cluster(&set);
+    load(&cluster, "a", 1);
+    for ordinal in [1, 2] {
+        let claim = builders::claim(&set.build(), "data", ordinal).terminating();
+        cluster.objects.claims.put(claim.json());
+    }
+    cluster.history.delete_tracker.fail_after(0, boom);
+    assert_eq!(
+        cluster.sync().await.error.unwrap().to_string(),
+        "[pvc data-web-1 is being deleted, pvc data-web-2 is being deleted, boom]"
+    );
+}
+
+#[tokio::test]
+async fn a_revision_created_in_this_sync_isnt_among_those_to_cut() {
+    let set = web().with("spec.revisionHistoryLimit", 0);
+    let cluster = cluster(&set);
+    cluster.step().await;
+    assert_eq!(names(&cluster), [revision_name(&set)]);
+}
+
+#[tokio::test]
+async fn a_revision_of_the_same_meaning_is_taken_where_the_gate_is_on() {
+    for gate in [true, false] {
+        let gates = FeatureGates {
+            stateful_set_semantic_revision_comparison: gate,
+            ..FeatureGates::default()
+        };
+        let cluster = with_gates(&web(), gates);
+        let recorded = RevisionData::new(&cluster.set().spec.template).unwrap();
+        let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();
+        recorded["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
+        let older = builders::revision(&cluster.set(), "older", 1, &recorded.to_string());
+        let older = serde_json::from_str(&older.text()).unwrap();
+        cluster.history.revisions.put(older);
+        cluster.step().await;
+        let taken = &*cluster.set().status.update_revision == "older";
+        assert_eq!(
+            (taken, names(&cluster).len()),
+            (gate, if gate { 1 } else { 2 })
+        );
+    }
+}
+
+/// What a version records of the set.
+fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
+    let template = &set.spec.template;
+    let data = if FeatureGates::at(version).revisions_record_null_creation_time() {
+        RevisionData::with_null_creation_time(template).unwrap()
+    } else {
+        RevisionData::new(template).unwrap()
+    };
+    data.recorded().to_string()
+}
+
+#[tokio::test]
+async fn a_new_revision_has_the_form_of_the_version_emulated() {
+    for minor in 33..=36 {
+        let version = KubeVersion::v1(minor);
+        let cluster = with_gates(&web(), FeatureGates::at(version));
+        cluster.step().await;
+        let set = cluster.set();
+        let revisions = cluster.history.revisions.cache().list();
+        assert_eq!(revisions.len(), 1);
+        assert_eq!(
+            revisions[0].data.to_str(),
+            recorded_by(version, &set),
+            "{version}"
+        );
+        assert_eq!(
+            revisions[0].data.to_str().contains("null"),
+            minor == 33,
+            "{version}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_version_emulated_makes_a_revision_of_what_another_one_recorded() {
+    for recorded in 33..=36 {
+        for emulated in 33..=36 {
+            let gates = FeatureGates::at(KubeVersion::v1(emulated));
+            let cluster = with_gates(&web(), gates);
+            let data = recorded_by(KubeVersion::v1(recorded), &cluster.set());
+            let theirs = builders::revision(&cluster.set(), "theirs", 1, &data);
+            let theirs = serde_json::from_str(&theirs.text()).unwrap();
+            cluster.history.revisions.put(theirs);
+            cluster.step().await;
+            let case = format!("recorded by 1.{recorded}, now 1.{emulated}");
+            assert_eq!(names(&cluster), ["theirs"], "{case}");
+            assert_eq!(&*cluster.set().status.update_revision, "theirs", "{case}");
+        }
+    }
+}
+#[tokio::test]
+async fn revisions_are_listed_by_selector_and_owner() {
+    let cluster = cluster(&web());
+    load(&cluster, "own", 1);
+    let set = cluster.set();
+    let orphan = builders::revision(&set, "orphan", 1, "{}").orphan();
+    let other = builders::revision(&set, "other", 1, "{}").label("app", "db");
+    for revision in [orphan, other] {
+        let revision = serde_json::from_str(&revision.text()).unwrap();
+        cluster.history.revisions.put(revision);
+    }
+    let listed = cluster.control.list_revisions(&set).unwrap();
+    let mut listed: Vec<&str> = listed.iter().map(|revision| &*revision.name).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["orphan", "own"]);
+}
+
+#[tokio::test]
+async fn adoption_stops_at_the_first_failure() {
+    let cluster = cluster(&web());
+    let set = cluster.set();
+    let stored = &cluster.history.revisions;
+    let revision = |name: &str| builders::revision(&set, name, 1, "{}");
+    let orphans = ["c", "b", "a"].map(|name| revision(name).orphan());
+    let [c, b, a] = orphans.map(|orphan| stored.put(orphan.json()));
+    let mut revisions = [c, b, a, Arc::new(revision("owned").build())];
+    stored.delete("ns", "b").unwrap();
+    let adopted = cluster.control.adopt_orphan_revisions(&set, &mut revisions);
+    assert!(matches!(adopted.await, Err(Error::History(error)) if error.is_not_found()));
+    let names = revisions.iter().map(|revision| &*revision.name);
+    assert!(names.eq(["a", "b", "c", "owned"]));
+    let controlled = |name: &str| {
+        let revision = stored.cache().get("ns", name).unwrap();
+        revision.controller.is_some()
+    };
+    assert_eq!(["a", "c"].map(controlled), [true, false]);
+    assert_eq!(Some(&revisions[0]), stored.cache().get("ns", "a").as_ref());
+}
