@@ -1,4 +1,4 @@
-//! Clusters made from a recorded one, as large as wanted.
+//! Clusters of any size, built from a recorded one.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -27,14 +27,14 @@ use statefulset_controller_util::pod::{
 };
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-/// Clusters that the reference left settled; the first one is used.
+/// Settled clusters of the reference; the first one is used.
 const SETTLED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../test/vectors/settled.jsonl.gz"
 );
-/// How long after the last change the controller looks at the pods.
+/// Time of the sync after the last change.
 const LATER: SignedDuration = SignedDuration::from_hours(1);
-/// Pods of each set but the one that is measured.
+/// Pods of each other set.
 pub(crate) const PODS_PER_SET: usize = 5;
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ struct List {
     items: Vec<Box<RawValue>>,
 }
 
-/// One object of each kind, as an API server sent them.
+/// One object of each kind, as sent by an API server.
 pub(crate) struct Recorded {
     set: Box<RawValue>,
     revision: Box<RawValue>,
@@ -58,7 +58,7 @@ pub(crate) struct Recorded {
     claim: Box<RawValue>,
 }
 
-/// A set as its pods refer to it.
+/// Names and uid of a set.
 #[derive(Clone)]
 pub(crate) struct SetName {
     pub(crate) name: String,
@@ -79,13 +79,13 @@ impl SetName {
     }
 }
 
-/// A uid of the usual form.
+/// Returns a uid in the usual form.
 fn uid(number: usize) -> String {
     format!("{number:08x}-5680-4f20-8fec-{number:012x}")
 }
 
 impl Recorded {
-    /// Reads the first cluster of the recorded ones.
+    /// Reads the first recorded cluster.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let file = File::open(SETTLED).with_context(|| format!("open {SETTLED}"))?;
         let mut line = String::new();
@@ -105,7 +105,7 @@ impl Recorded {
         })
     }
 
-    /// The recorded set with this many pods, all of them there.
+    /// The recorded set with this number of pods, all existing.
     pub(crate) fn set_of(&self, pods: usize) -> anyhow::Result<StatefulSet> {
         let mut set: Value = serde_json::from_str(self.set.get())?;
         set["spec"]["replicas"] = json!(pods);
@@ -121,8 +121,7 @@ impl Recorded {
         Ok(StatefulSet::decode(&set.to_string())?)
     }
 
-    /// The JSON of a pod that differs from the recorded one by what differs between sets: names,
-    /// uid, version, owner.
+    /// Returns the recorded pod's JSON with the names, uid, version and owner of another set.
     pub(crate) fn pod_json(&self, set: &SetName, ordinal: usize, serial: usize) -> String {
         let name = format!("{}-{ordinal}", set.name);
         let mut pod = self.pod.clone();
@@ -147,14 +146,14 @@ impl Recorded {
         pod.to_string()
     }
 
-    /// The JSON of one of many pods, [`PODS_PER_SET`] to each set.
+    /// Returns the JSON of a numbered pod, with [`PODS_PER_SET`] pods per set.
     pub(crate) fn numbered_pod_json(&self, number: usize) -> String {
         let set = SetName::numbered(number / PODS_PER_SET);
         self.pod_json(&set, number % PODS_PER_SET, number)
     }
 }
 
-/// A settled set among others of its namespace, and a syncer.
+/// A settled set among others in its namespace, and a syncer.
 pub(crate) struct World {
     pub(crate) syncer: SetSyncer,
     pub(crate) key: ObjectKey,
@@ -195,7 +194,7 @@ impl World {
         pods.extend((0..others).map(|number| {
             let mut pod = renamed_pod(&first, number);
             if number % 2 == 1 {
-                // Every second one has no controller, and could be adopted by its set.
+                // Every second one has no controller, and its set could adopt it.
                 pod.controller = None;
             }
             pod
@@ -234,7 +233,7 @@ impl World {
         })
     }
 
-    /// Syncs the set once and makes sure that it is settled: nothing was asked of the API.
+    /// Syncs the set once and checks that it is settled: the sync made no request.
     pub(crate) async fn check(&self) -> anyhow::Result<()> {
         let synced = self.syncer.sync(&self.key).await?;
         ensure!(
@@ -272,13 +271,13 @@ fn renamed_revision(revision: &ControllerRevision, owner: &SetName) -> Controlle
     revision
 }
 
-/// The name of a revision with the same data in another set.
+/// Name of a revision with the same data in another set.
 fn revision_name(name: &str, owner: &SetName) -> String {
     let hash = name.rsplit('-').next().unwrap_or_default();
     format!("{}-{hash}", owner.name)
 }
 
-/// Much the same as decoding [`Recorded::numbered_pod_json`], but fast enough for an emulated machine.
+/// Similar to decoding [`Recorded::numbered_pod_json`], but fast enough for an emulated machine.
 fn renamed_pod(pod: &Pod, number: usize) -> Pod {
     let owner = SetName::numbered(number / PODS_PER_SET);
     let name = format!("{}-{}", owner.name, number % PODS_PER_SET);

@@ -1,5 +1,4 @@
-//! What the test control plane promises: that a test hardly notices its start, its memory and its
-//! writes.
+//! Cost of the test control plane: start, memory and writes.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -29,16 +28,16 @@ use crate::timing::microseconds;
 pub(crate) use memory::{CHILD as MEMORY_CHILD, child as memory_child};
 pub(crate) use start::{CHILD as START_CHILD, IDLE, child as start_child, idle};
 
-/// How many pods are listed.
+/// Number of listed pods.
 const LISTED: usize = 10_000;
-/// How often they are listed; the fastest one counts.
+/// Number of lists; the fastest one counts.
 const LISTS: usize = 10;
-/// How many config maps are created.
+/// Number of created config maps.
 const CREATED: usize = 10_000;
-/// How often they are; the fastest time counts.
+/// Number of repetitions; the fastest one counts.
 const CREATES: usize = 3;
 
-/// Measures everything.
+/// Measures all rows.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     let runtime = runtime()?;
     start::measure(report)?;
@@ -55,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     runtime.block_on(list(report))
 }
 
-/// One thread, as most tests have.
+/// Creates a runtime with one thread, as in most tests.
 fn runtime() -> anyhow::Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().build().context("start a runtime")
@@ -65,7 +64,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// The microseconds of a create.
+/// Microseconds per create.
 async fn creates() -> anyhow::Result<f64> {
     let mut fastest = Duration::MAX;
     for _ in 0..CREATES {
@@ -78,7 +77,7 @@ async fn creates() -> anyhow::Result<f64> {
     Ok(fastest.as_secs_f64() * 1e6 / CREATED as f64)
 }
 
-/// The microseconds that it takes to read the JSON of such a config map and to write it again.
+/// Microseconds for reading and writing the JSON of such a config map.
 fn read_and_write() -> f64 {
     let bodies: Vec<Bytes> = map_bodies("map", 1).collect();
     microseconds(|| {
@@ -89,7 +88,7 @@ fn read_and_write() -> f64 {
     })
 }
 
-/// Lists pods, as a client that reads along and as one that wants all of it in one piece.
+/// Lists pods, read piece by piece and joined in memory.
 async fn list(report: &mut Report) -> anyhow::Result<()> {
     let plane = TestControlPlane::builder().start().await;
     let server = plane.server();

@@ -12,23 +12,23 @@ use tokio::runtime::Runtime;
 use crate::cluster::World;
 use crate::report::{Bound, Report, Row};
 
-/// The argument that makes this program sync a set and nothing else.
+/// Argument for the child process that only syncs a set.
 pub(crate) const CHILD: &str = "sync-settled";
-/// How far the cost of a sync may depend on pods of other sets.
+/// Maximum influence of other sets' pods on the cost of a sync.
 const OTHERS_MATTER_MOST: f64 = 0.10;
-/// Pods of other sets, from the baseline on.
+/// Numbers of other sets' pods; the first is the baseline.
 const OTHERS: [usize; 4] = [100, 1_000, 10_000, 50_000];
-/// Syncs before the count and syncs that are counted. What one allocation costs depends on what was
-/// freed before, so a single sync says as much about the heap that the set-up left behind.
+/// Warm-up syncs, and counted syncs. The cost of an allocation depends on the state of the heap, so
+/// a single sync would also measure the heap left by the setup.
 const SYNCS: u32 = 20;
-/// Pods of the set itself, from the baseline on.
+/// Numbers of the set's pods; the first is the baseline.
 const OWN: [usize; 3] = [5, 50, 500];
 
-/// Makes sure that instructions can be counted.
+/// Checks that valgrind is installed.
 ///
 /// # Errors
 ///
-/// Valgrind isn't there.
+/// Valgrind is missing.
 pub(crate) fn require_valgrind() -> anyhow::Result<()> {
     let found = Command::new("valgrind")
         .arg("--version")
@@ -40,8 +40,7 @@ pub(crate) fn require_valgrind() -> anyhow::Result<()> {
     }
 }
 
-/// Counts the instructions of a sync among more and more other pods, and with more and more own
-/// ones.
+/// Counts the instructions of a sync for growing numbers of other pods, and of the set's pods.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     let base = count(OWN[0], OTHERS[0])?;
     for others in OTHERS {
@@ -78,7 +77,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of one sync in a process of its own.
+/// Counts the instructions of one sync in a separate process.
 fn count(own: usize, others: usize) -> anyhow::Result<f64> {
     let folder = tempfile::tempdir().context("make a folder for callgrind's output")?;
     let out = folder.path().join("callgrind.out");
@@ -112,7 +111,7 @@ fn total(out: &Path) -> anyhow::Result<f64> {
         .parse()?;
     ensure!(
         total > 0.0,
-        "callgrind has counted nothing: the function to count in was not found"
+        "callgrind counted no instructions: it did not find the measured function"
     );
     Ok(total)
 }
@@ -130,14 +129,14 @@ pub(crate) fn child(own: &str, others: &str) -> anyhow::Result<()> {
     }
     for _ in 0..SYNCS {
         let settled = measured_sync(&runtime, &world.syncer, &world.key);
-        ensure!(settled, "the sync has failed");
+        ensure!(settled, "the sync failed");
     }
-    // Shows anybody who runs this by hand that something has happened.
+    // Visible result of a manual run.
     writeln!(std::io::stdout(), "synced {}", world.key)?;
     Ok(())
 }
 
-/// What is counted. Its name is the one that callgrind is told.
+/// The measured function; callgrind selects it by name.
 #[inline(never)]
 fn measured_sync(runtime: &Runtime, syncer: &SetSyncer, key: &ObjectKey) -> bool {
     runtime.block_on(syncer.sync(key)).is_ok()

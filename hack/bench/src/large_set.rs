@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use crate::report::{Report, Row};
 use crate::timing::microseconds;
 
-/// Claim templates of the sets that are measured; volumes are ten times as many.
+/// Numbers of claim templates of the measured sets; volumes are ten times that.
 const CLAIM_TEMPLATES: [usize; 3] = [500, 1_000, 2_000];
-/// When every sync is made.
+/// Time of every sync.
 const NOW: &str = "2026-03-01T12:00:00Z";
 
 /// Measures one pod with its claims.
@@ -57,7 +57,7 @@ fn measure_one(report: &mut Report, runtime: &Runtime, templates: usize) -> anyh
         });
     };
 
-    // The first sync makes the revision, the claims and the pod.
+    // The first sync creates the revision, the claims and the pod.
     let _guard = runtime.enter();
     let first = syncer(&api, |_| {})?;
     let start = Instant::now();
@@ -85,8 +85,8 @@ fn measure_one(report: &mut Report, runtime: &Runtime, templates: usize) -> anyh
         let syncer = self::syncer(&api, |pod| pod["status"] = pod_status.clone())?;
         api.clear_actions();
         let sync = || runtime.block_on(syncer.sync(&key())).is_ok();
-        ensure!(sync(), "{what}: it fails");
-        ensure!(api.actions().is_empty(), "{what}: it writes");
+        ensure!(sync(), "{what}: the sync fails");
+        ensure!(api.actions().is_empty(), "{what}: the sync writes");
         row(
             what,
             microseconds(|| {
@@ -142,7 +142,7 @@ fn set(templates: usize, volumes: usize) -> Value {
     })
 }
 
-/// A syncer over caches that hold what the API does, the pod changed.
+/// Creates a syncer over caches with the API's objects and the changed pod.
 fn syncer(api: &FakeClientset, change_pod: impl Fn(&mut Value)) -> anyhow::Result<SetSyncer> {
     let caches = Caches {
         sets: filled(api, &STATEFUL_SETS, |_| {})?,

@@ -1,8 +1,7 @@
-//! Measures what the controller and the test control plane promise to be cheap at, each figure
-//! against a baseline of the same run, and fails where a promise is broken.
+//! Benchmarks of the controller and the test control plane, each with a baseline from the same run.
 //!
-//! Only instruction counts and memory have bounds: they are the same on every machine. Times are
-//! printed and never judged.
+//! A broken bound fails the run. Only instruction counts and memory have bounds: they are the same
+//! on every machine. Times are printed only.
 
 mod cluster;
 mod control_plane;
@@ -25,11 +24,11 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         [] => measure_all(),
-        // Parts of it, which need no valgrind.
+        // Parts that need no valgrind.
         ["control-plane"] => print(&[control_plane::measure]),
         ["large-set"] => print(&[large_set::measure]),
         ["memory"] => print(&[memory::measure]),
-        // What the program runs itself with, in processes of their own.
+        // Child processes of this program.
         [instructions::CHILD, own, others] => instructions::child(own, others),
         [memory::CHILD, kind] => memory::child(kind),
         [control_plane::MEMORY_CHILD] => control_plane::memory_child(),
@@ -43,7 +42,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let message = format!("{error:#}").replace('\n', " ");
-            // Nobody is left to tell if standard error is closed.
+            // A closed standard error leaves no way to report this.
             let _ = writeln!(std::io::stderr(), "bench: {message}");
             ExitCode::FAILURE
         }

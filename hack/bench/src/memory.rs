@@ -1,4 +1,4 @@
-//! What cached objects cost in memory.
+//! Memory of cached objects.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -19,23 +19,23 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::cluster::Recorded;
 use crate::report::{Bound, Report, Row};
 
-/// The argument that makes this program fill a cache and nothing else.
+/// Argument for the child process that only fills a cache.
 pub(crate) const CHILD: &str = "fill-cache";
-/// What is cached: our pods.
+/// Cache of compact pods.
 const COMPACT: &str = "compact";
-/// What is cached: k8s-openapi's pods.
+/// Cache of k8s-openapi's pods.
 const TYPED: &str = "typed";
-/// What is cached: sets with large templates, and a revision of each.
+/// Cache of sets with large templates, and a revision of each.
 const LARGE_SETS: &str = "large-sets";
-/// How many of these sets are cached.
+/// Number of these sets.
 const SETS: u32 = 50;
-/// How long each of their templates is, in bytes.
+/// Length of each of their templates, in bytes.
 const TEMPLATE_BYTES: u32 = 1_300_000;
-/// The most that a set and its revision may cost, by the length of the template.
+/// Maximum memory of a set and its revision, relative to the length of the template.
 const BYTES_PER_TEMPLATE_BYTE_MAX: f64 = 1.2;
-/// How many pods are cached.
+/// Number of pods.
 const PODS: u32 = 10_000;
-/// The most that a cached pod may cost.
+/// Maximum memory of a cached pod.
 const BYTES_PER_POD_MAX: f64 = 4_000.0;
 
 /// Caches the same pods in both forms, and sets.
@@ -63,7 +63,7 @@ fn bytes_per_pod(kind: &str) -> anyhow::Result<f64> {
     Ok(grown_bytes(kind)? / f64::from(PODS))
 }
 
-/// Fills a cache in a fresh process, so that nothing freed before is used again.
+/// Fills a cache in a fresh process, which reuses no freed memory.
 fn grown_bytes(kind: &str) -> anyhow::Result<f64> {
     let program = std::env::current_exe().context("find this program")?;
     let output = Command::new(program)
@@ -76,12 +76,10 @@ fn grown_bytes(kind: &str) -> anyhow::Result<f64> {
         "cannot fill a cache: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    text.trim()
-        .parse()
-        .context("read what the child has measured")
+    text.trim().parse().context("read the child's result")
 }
 
-/// Fills a cache and prints by how many bytes the process has grown.
+/// Fills a cache and prints the growth of the process in bytes.
 pub(crate) fn child(kind: &str) -> anyhow::Result<()> {
     let grown = match kind {
         LARGE_SETS => fill_with_large_sets()?,
@@ -123,7 +121,7 @@ fn fill_with_large_sets() -> anyhow::Result<u64> {
 fn fill_with_pods(kind: &str) -> anyhow::Result<u64> {
     let recorded = Recorded::read()?;
     let texts = || (0..PODS as usize).map(|number| recorded.numbered_pod_json(number));
-    // What the first decoding needs once is not the pods'.
+    // The first decoding allocates once, which must not count for the pods.
     let text = recorded.numbered_pod_json(0);
     Pod::decode(&text)?;
     serde_json::from_str::<core::Pod>(&text)?;
@@ -154,12 +152,12 @@ fn fill_with_pods(kind: &str) -> anyhow::Result<u64> {
     Ok(grown)
 }
 
-/// The memory of this process that is in RAM.
+/// Resident memory of this process.
 pub(crate) fn resident_bytes() -> anyhow::Result<u64> {
     resident_bytes_of(std::process::id())
 }
 
-/// The memory of a process that is in RAM.
+/// Resident memory of a process.
 pub(crate) fn resident_bytes_of(process: u32) -> anyhow::Result<u64> {
     let path = format!("/proc/{process}/status");
     let status = std::fs::read_to_string(&path).with_context(|| format!("read {path}"))?;

@@ -1,29 +1,29 @@
-//! The table of figures, and which bounds they break.
+//! The table of figures, with their broken bounds.
 
 use std::fmt;
 
-/// What one row compares.
+/// A row of the table.
 pub(crate) struct Row {
-    /// What was measured.
+    /// Name of the measurement.
     pub(crate) what: String,
     /// The figure.
     pub(crate) value: f64,
-    /// The figure to compare with, of the same run.
+    /// The baseline, from the same run.
     pub(crate) baseline: f64,
-    /// What the baseline is.
+    /// Name of the baseline.
     pub(crate) baseline_name: &'static str,
-    /// What both are counted in.
+    /// Unit of both.
     pub(crate) unit: &'static str,
-    /// What the figure or its ratio may be at most.
+    /// Upper bound of the figure or of its ratio.
     pub(crate) bound: Option<Bound>,
 }
 
-/// The most that is allowed.
+/// An upper bound.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound {
     /// Of the figure.
     Value(f64),
-    /// Of the ratio to the baseline; the ratio may fall short of 1 by as much as exceed it.
+    /// Of the ratio's distance from 1, in both directions.
     RatioFromOne(f64),
     /// Of the ratio to the baseline.
     RatioAtMost(f64),
@@ -63,7 +63,7 @@ impl Report {
         self.0.push(row);
     }
 
-    /// A line for each bound that is broken.
+    /// A line for each broken bound.
     pub(crate) fn broken(&self) -> Vec<String> {
         let rows = self.0.iter().filter(|row| row.is_broken());
         rows.map(|row| {
@@ -94,7 +94,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Prints a figure with as many digits as mean something, thousands apart.
+/// Formats a figure with its significant digits and thousands separators.
 fn number(value: f64) -> String {
     if value < 100.0 {
         return format!("{value:.2}");
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_their_thousands_apart() {
+    fn figures_have_thousands_separators() {
         assert_eq!(number(1_234_567.4), "1,234,567");
         assert_eq!(number(123.0), "123");
         assert_eq!(number(1.239), "1.24");
     }
 
     #[test]
-    fn a_broken_bound_is_named() {
+    fn broken_bounds_are_reported() {
         let mut report = Report::default();
         report.add(row(1099.0, Bound::RatioFromOne(0.1)));
         report.add(row(1101.0, Bound::Value(1101.0)));

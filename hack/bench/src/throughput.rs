@@ -1,4 +1,4 @@
-//! How fast the parts are, each beside what it replaces or what it goes with.
+//! Times of the parts, each beside its alternative.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::cluster::{Recorded, World};
 use crate::report::{Report, Row};
 use crate::timing::microseconds;
 
-/// Pods of other sets beside those of the one that is measured.
+/// Number of other sets' pods.
 const OTHERS: usize = 50_000;
-/// Keys that go through the queue at a time.
+/// Number of keys per batch in the queue.
 const KEYS: u32 = 1_000;
 
-/// Times everything.
+/// Measures all rows.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -1,15 +1,15 @@
-//! How long something takes.
+//! Time measurement.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a batch of repetitions takes at least.
+/// Minimum time of a batch of repetitions.
 const BATCH: Duration = Duration::from_millis(50);
-/// How many batches are made; the fastest one counts, as others shared the machine with something.
+/// Number of batches; the fastest one counts, because other load slows the rest.
 const BATCHES: usize = 7;
 
-/// The microseconds that `work` takes.
+/// Microseconds per call of `work`.
 pub(crate) fn microseconds(mut work: impl FnMut()) -> f64 {
     let mut repetitions: u32 = 1;
     while time(repetitions, &mut work) < BATCH {

@@ -13,36 +13,36 @@ use crate::{
     world::Key,
 };
 
-/// Where objects without a namespace go, as with kubectl.
+/// Default namespace, as with kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The code of a refusal because the body cannot be decoded.
+/// Status code for an undecodable body.
 const UNREADABLE: u16 = 400;
 
-/// How the server serves a kind.
+/// Path and scope of a kind on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Resource {
     plural: String,
     namespaced: bool,
 }
 
-/// Creates objects, asking the server once per API version which kinds it serves.
+/// Creates objects; requests the kinds of each API version once.
 pub(crate) struct Applier {
     client: Client,
     served: BTreeMap<String, BTreeMap<String, Resource>>,
     warnings: Vec<String>,
 }
 
-/// What the server says to a POST.
+/// Result of a POST.
 struct Answer {
-    /// What was created, or why nothing was.
+    /// The created object, or the error.
     outcome: Result<Value, Box<Status>>,
-    /// What the server warns of.
+    /// Warnings of the server.
     warnings: Vec<String>,
 }
 
 impl Applier {
-    /// Makes one for a server.
+    /// Creates an applier for a server.
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
@@ -51,13 +51,13 @@ impl Applier {
         }
     }
 
-    /// What the server has warned of since the last call: one line each, with file and object.
+    /// Warnings of the server since the last call: one line each, with file and object.
     pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
     /// Creates one object; returns its key if it is a StatefulSet. Warnings are kept for
-    /// [`Applier::take_warnings`], also when it is refused.
+    /// [`Applier::take_warnings`], even if it is rejected.
     ///
     /// # Errors
     /// One line with file, object, field and reason.
@@ -79,8 +79,8 @@ impl Applier {
         }
     }
 
-    /// Posts a body. The server is asked to warn of fields that it doesn't know, not to refuse
-    /// them, so that a manifest for a newer version can be tried.
+    /// Posts a body. Unknown fields are warnings, not errors, so that users can try manifests for
+    /// newer versions.
     async fn post(
         &self,
         document: &Document,
@@ -108,7 +108,7 @@ impl Applier {
         Ok(Answer { outcome, warnings })
     }
 
-    /// The field that the server cannot read, if leaving out one alone changes its answer.
+    /// The undecodable field, if omitting a single field changes the answer.
     async fn culprit(
         &self,
         document: &Document,
@@ -126,7 +126,7 @@ impl Applier {
         Ok(String::new())
     }
 
-    /// How the server serves the object's kind.
+    /// Returns path and scope of the object's kind.
     async fn resource(&mut self, document: &Document) -> anyhow::Result<Resource> {
         let version = &document.api_version;
         if !self.served.contains_key(version) {
@@ -140,7 +140,7 @@ impl Applier {
                     return Err(document.problem("apiVersion", &reason).into());
                 }
                 Err(error) => {
-                    return Err(error).context(format!("ask what is served in {version}"));
+                    return Err(error).context(format!("get the kinds of {version}"));
                 }
             };
             self.served.insert(version.clone(), kinds);
@@ -165,7 +165,7 @@ fn version_path(version: &str) -> String {
     }
 }
 
-/// Where the object is posted to.
+/// Path of the POST.
 fn collection_path(document: &Document, resource: &Resource) -> String {
     let base = version_path(&document.api_version);
     if resource.namespaced {
@@ -176,7 +176,7 @@ fn collection_path(document: &Document, resource: &Resource) -> String {
     }
 }
 
-/// The key of what was created, if it is a set; the server may have completed its name.
+/// The key of a created set; the server may have completed its name.
 fn set_key(document: &Document, created: &Value) -> Option<Key> {
     if document.kind != "StatefulSet" || document.api_version != "apps/v1" {
         return None;
@@ -188,7 +188,7 @@ fn set_key(document: &Document, created: &Value) -> Option<Key> {
     ))
 }
 
-/// The kinds of an `APIResourceList`, subresources aside.
+/// The kinds of an `APIResourceList`, without subresources.
 fn kinds(list: &Value) -> BTreeMap<String, Resource> {
     let resources = list.get("resources").and_then(Value::as_array);
     resources
@@ -207,12 +207,12 @@ fn kinds(list: &Value) -> BTreeMap<String, Resource> {
         .collect()
 }
 
-/// What a server warns of in the headers of its answer.
+/// Warnings in the headers of an answer.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let lines = headers.get_all(header::WARNING).iter();
     lines
         .map(|line| {
-            // `299 - "text"`: a code, who warns, and the text, quoted as in JSON.
+            // `299 - "text"`: code, agent, and the text, quoted as in JSON.
             let line = String::from_utf8_lossy(line.as_bytes());
             let text = line.splitn(3, ' ').last().unwrap_or_default();
             serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
@@ -220,7 +220,7 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .collect()
 }
 
-/// A refusal from its body, which may be no `Status` if something else than the server answers.
+/// Parses an error body, which may not be a `Status` if a proxy answers.
 fn refusal(code: StatusCode, body: &[u8]) -> Box<Status> {
     let status = serde_json::from_slice(body).unwrap_or_else(|_| {
         let text = one_line(&String::from_utf8_lossy(body));
@@ -229,7 +229,7 @@ fn refusal(code: StatusCode, body: &[u8]) -> Box<Status> {
     Box::new(status)
 }
 
-/// Field and reason of a refusal. Several causes are joined; the first one's field leads.
+/// Field and reason of an error. Several causes are joined; the field is the first one's.
 fn explain(status: &Status) -> (String, String) {
     let causes = status
         .details

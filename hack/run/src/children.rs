@@ -10,24 +10,24 @@ use std::{
 use anyhow::Context as _;
 use tokio::process::{Child, Command};
 
-/// How long a child may take to go after it was killed before it is left to the system.
+/// Time limit for reaping a killed child.
 const REAP_MAX: Duration = Duration::from_secs(5);
 
 /// A child process whose output goes to a file.
 pub(crate) struct Process {
-    /// What it is called in messages.
+    /// Name in messages.
     pub(crate) name: &'static str,
-    /// Its process id.
+    /// Process id.
     pub(crate) pid: u32,
-    /// Where its output goes.
+    /// File with its output.
     pub(crate) log: PathBuf,
     child: Child,
     ended: bool,
 }
 
 impl Process {
-    /// Starts a program. It gets a process group of its own, so that an interrupt at the terminal
-    /// reaches this program alone, which then ends its children in order.
+    /// Starts a program in a new process group, so that an interrupt at the terminal reaches only
+    /// this program, which then stops its children in order.
     ///
     /// # Errors
     /// The log cannot be written or the program cannot be started.
@@ -63,7 +63,7 @@ impl Process {
         })
     }
 
-    /// Waits until it ends; for ever, if that was reported before.
+    /// Waits until it ends; waits forever if its end was already returned.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         if !self.ended
             && let Ok(status) = self.child.wait().await
@@ -74,7 +74,7 @@ impl Process {
         std::future::pending().await
     }
 
-    /// Says that it ended and what it said last.
+    /// Reports its exit status and its last line of output.
     pub(crate) fn obituary(&self, status: ExitStatus) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -84,12 +84,12 @@ impl Process {
 
     /// Kills and reaps it.
     pub(crate) async fn stop(&mut self) {
-        // An error means that it is gone already.
+        // An error means that it has already exited.
         let _ = tokio::time::timeout(REAP_MAX, self.child.kill()).await;
     }
 }
 
-/// The arguments as a shell reads them back.
+/// Quotes the arguments for a shell.
 pub(crate) fn shell_command(program: &Path, arguments: &[String]) -> String {
     let program = program.display().to_string();
     std::iter::once(&program)
@@ -122,8 +122,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_that_ends_is_reported_with_its_last_words() {
-        let folder = tempfile::tempdir().expect("there is room for a folder");
+    async fn ended_child_is_reported_with_its_last_words() {
+        let folder = tempfile::tempdir().expect("the folder is created");
         let arguments = ["-c", "echo first; echo last >&2; exit 3"].map(str::to_owned);
         let mut child = Process::start(
             "test child",
@@ -131,7 +131,7 @@ mod tests {
             &arguments,
             folder.path(),
         )
-        .expect("a shell can be started");
+        .expect("the shell starts");
         let status = child.ended().await;
         assert_eq!(status.code(), Some(3));
         assert!(child.obituary(status).ends_with("its last words: last"));
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stopped_child_is_gone() {
-        let folder = tempfile::tempdir().expect("there is room for a folder");
+    async fn stop_kills_the_child() {
+        let folder = tempfile::tempdir().expect("the folder is created");
         let arguments = ["600".to_owned()];
         let mut child = Process::start(
             "test child",
@@ -148,14 +148,14 @@ mod tests {
             &arguments,
             folder.path(),
         )
-        .expect("sleep can be started");
+        .expect("sleep starts");
         child.stop().await;
         assert!(!child.ended().await.success());
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_is_named() {
-        let folder = tempfile::tempdir().expect("there is room for a folder");
+    async fn error_names_a_missing_program() {
+        let folder = tempfile::tempdir().expect("the folder is created");
         let error = Process::start(
             "controller",
             Path::new("/no/such/program"),
@@ -163,7 +163,7 @@ mod tests {
             folder.path(),
         )
         .err()
-        .expect("there is no such program");
+        .expect("the program does not exist");
         assert!(
             error
                 .to_string()

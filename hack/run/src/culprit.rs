@@ -1,11 +1,11 @@
-//! Finds the field that a server cannot read.
+//! The undecodable field of a rejected body.
 //!
-//! Of a body that it cannot decode, an API server often says only why, not where: `quantities must
-//! match the regular expression …`. The field is the one without which the answer is another.
+//! For an undecodable body an API server often reports the reason without the field: `quantities
+//! must match the regular expression …`. The field is the one whose omission changes the answer.
 
 use serde_json::Value;
 
-/// The path from an object to one of its members.
+/// Path from an object to one of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_leaf_is_found_and_can_be_left_out() {
+    fn leaves_are_found_and_can_be_omitted() {
         let value = json!({"a": {"b": [{"c": 1}, 2]}, "d": [], "e": null});
         let paths = leaves(&value);
         let names: Vec<String> = paths.iter().map(Path::to_string).collect();

@@ -1,5 +1,5 @@
-//! What the control plane's kubeconfig is good for: a client, another kubeconfig with the
-//! controller's rights, and a command line for curl.
+//! Uses of the control plane's kubeconfig: a client, a kubeconfig with the controller's rights, and
+//! a curl command.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Makes a client that asks once and never repeats a request by itself.
+/// Creates a client without retries.
 pub(crate) async fn client(path: &Path) -> anyhow::Result<Client> {
     let kubeconfig = Kubeconfig::read_from(path)
         .with_context(|| format!("read the kubeconfig {}", path.display()))?;
@@ -20,16 +20,16 @@ pub(crate) async fn client(path: &Path) -> anyhow::Result<Client> {
         .await
         .with_context(|| format!("use the kubeconfig {}", path.display()))?;
     config.default_retry = false;
-    Client::try_from(config).context("make a client for the control plane")
+    Client::try_from(config).context("create a client for the control plane")
 }
 
-/// Where the account of the controller is, to which every API server gives the controller's role.
+/// Path of the service account that every API server grants the controller's role.
 const ACCOUNTS: &str = "/api/v1/namespaces/kube-system/serviceaccounts";
 const ACCOUNT: &str = "statefulset-controller";
-/// How long its token counts: longer than anybody looks on.
+/// Lifetime of its token: longer than any session.
 const TOKEN_SECONDS: u32 = 365 * 24 * 3600;
 
-/// Writes a kubeconfig with the controller's rights beside the administrator's; its path.
+/// Writes a kubeconfig with the controller's rights beside the administrator's; returns its path.
 pub(crate) async fn of_controller(client: &Client, admin: &Path) -> anyhow::Result<PathBuf> {
     let post = async |path: &str, object: Value| {
         let request = Request::post(path).header("content-type", "application/json");
@@ -58,8 +58,8 @@ fn read(path: &Path) -> anyhow::Result<Value> {
         .with_context(|| format!("parse the kubeconfig {}", path.display()))
 }
 
-/// A curl command that lists the pods. The certificates and keys that the kubeconfig embeds are
-/// written into `folder`, because curl wants files.
+/// Returns a curl command that lists the pods. Writes the kubeconfig's certificates and keys into
+/// `folder`, because curl needs files.
 pub(crate) fn curl_command(path: &Path, folder: &Path) -> anyhow::Result<String> {
     let kubeconfig = read(path)?;
     let (command, files) = compose(&kubeconfig, folder).context("read the kubeconfig's members")?;
@@ -73,8 +73,7 @@ pub(crate) fn curl_command(path: &Path, folder: &Path) -> anyhow::Result<String>
 /// Name and content of a file.
 type File = (&'static str, Vec<u8>);
 
-/// The command, and the files that it expects in `folder`. None if the kubeconfig lacks a server
-/// or embeds something that is not base64.
+/// Returns the command and its files in `folder`; `None` without a server or with invalid base64.
 fn compose(kubeconfig: &Value, folder: &Path) -> Option<(String, Vec<File>)> {
     let cluster = kubeconfig.pointer("/clusters/0/cluster")?;
     let server = cluster.get("server")?.as_str()?;
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfig_without_a_server_is_no_use() {
+    fn kubeconfig_without_a_server_gives_no_command() {
         assert_eq!(
             compose(&serde_json::json!({"clusters": []}), Path::new("d")),
             None

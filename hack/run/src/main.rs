@@ -1,8 +1,8 @@
-//! The program behind `make run`: a control plane, the controller, a manifest, and a view of the
-//! pods as they come up.
+//! The program behind `make run`: a control plane, the controller, a manifest, and a live view of
+//! the pods.
 //!
-//! It starts the two shipped binaries as child processes, so that the controller can be killed and
-//! started again by hand while the view goes on.
+//! The two shipped binaries are child processes, so that the user can kill and restart the
+//! controller while the view continues.
 
 mod apply;
 mod children;
@@ -38,10 +38,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says in one line what went wrong.
+/// Prints an error in one line.
 fn fail(error: &anyhow::Error) -> ExitCode {
     let message = format!("{error:#}").replace('\n', " ");
-    // Nobody is left to tell if standard error is closed.
+    // A closed standard error leaves no way to report this.
     let _ = writeln!(std::io::stderr(), "run: {message}");
     ExitCode::FAILURE
 }

@@ -1,4 +1,4 @@
-//! Reads manifests: YAML files of several documents, as people write them for kubectl.
+//! Manifests: YAML files of several documents, as for kubectl.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 /// One object of a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
-    /// Where it stands.
+    /// Position.
     pub(crate) place: Place,
     /// `apps/v1`.
     pub(crate) api_version: String,
     /// `StatefulSet`.
     pub(crate) kind: String,
-    /// Name, or the beginning of one that the server completes.
+    /// Name, or the prefix that the server completes.
     pub(crate) name: String,
-    /// Namespace, if it names one.
+    /// Namespace, if set.
     pub(crate) namespace: Option<String>,
     /// The whole object.
     pub(crate) value: Value,
 }
 
-/// Where an object stands.
+/// Position of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     /// File name as given.
     pub(crate) file: String,
-    /// Line on which its document begins, from 1.
+    /// First line of its document, from 1.
     pub(crate) line: usize,
     /// Number of its document in the file, from 1; empty ones are not counted.
     pub(crate) document: usize,
 }
 
-/// What is wrong with a manifest, in one line.
+/// Error in a manifest, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem(String);
 
@@ -45,7 +45,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl Document {
-    /// A problem of this object's field (empty: of the whole object).
+    /// Creates an error of a field (empty: of the whole object).
     pub(crate) fn problem(&self, field: &str, reason: &str) -> Problem {
         let namespace = self
             .namespace
@@ -75,12 +75,12 @@ impl Place {
     }
 }
 
-/// Puts a text on one line.
+/// Joins the lines of a text.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Reads every object of a file; a `List` stands for its items.
+/// Parses every object of a file; a `List` is replaced by its items.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>, Problem> {
     let mut documents = Vec::new();
     let mut count = 0;
@@ -105,7 +105,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Document>, Problem> {
     Ok(documents)
 }
 
-/// The options that read a manifest as kubectl does: `0755` is octal, a key stands once.
+/// Parser options of kubectl: `0755` is octal, duplicate keys are errors.
 fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false }
 }
@@ -119,13 +119,13 @@ fn syntax_problem(file: &str, first_line: usize, error: &serde_saphyr::Error) ->
         },
     );
     let text = error.without_snippet().to_string();
-    // The parser repeats the position, counted from the document's beginning.
+    // The parser repeats the position, relative to the document.
     let text = text.split(" at line ").next().unwrap_or_default();
     Problem(one_line(&format!("{file}:{place}: not valid YAML: {text}")))
 }
 
-/// Splits at lines that begin with `---`, as kubectl does. Yields each part with its first line's
-/// number.
+/// Splits at lines that begin with `---`, as kubectl does. Returns each part with the number of its
+/// first line.
 fn split(text: &str) -> Vec<(usize, String)> {
     let mut parts = vec![(1, String::new())];
     for (index, line) in text.lines().enumerate() {
@@ -147,7 +147,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Adds the object, or the items of a list, after checking what every object must have.
+/// Adds the object, or the items of a list, after checking the required members.
 fn collect(place: &Place, value: Value, documents: &mut Vec<Document>) -> Result<(), Problem> {
     if !value.is_object() {
         return Err(place.problem(

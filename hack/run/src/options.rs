@@ -17,16 +17,16 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH")]
     pub(crate) controller: PathBuf,
 
-    /// End as soon as every set is complete; this is also what happens away from a terminal.
+    /// Exit as soon as every set is complete; the default without a terminal.
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// How long to wait for that, as 90s, 5m or 1h.
+    /// Time limit for that, as 90s, 5m or 1h.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
 
-    /// How long a pod takes to start, and again to become ready [default: 500ms at a terminal, so
-    /// that there is something to see; 0 elsewhere].
+    /// Delay until a pod starts, and again until it is ready [default: 500ms at a terminal, to make
+    /// the steps visible; 0 elsewhere].
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pod_delay: Option<Duration>,
 
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) manifests: Vec<PathBuf>,
 }
 
-/// Reads `500ms`, `90s`, `5m`, `1h`, or a number of seconds.
+/// Parses `500ms`, `90s`, `5m`, `1h`, or a number of seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let unit_at = text
         .find(|c: char| !c.is_ascii_digit())
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_is_five_minutes_unless_said_otherwise() {
+    fn timeout_defaults_to_five_minutes() {
         let options = Options::try_parse_from([
             "run",
             "--control-plane",

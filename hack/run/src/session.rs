@@ -1,4 +1,4 @@
-//! One run from beginning to end.
+//! A run from start to shutdown.
 
 use std::{
     collections::BTreeMap,
@@ -29,41 +29,41 @@ use crate::{
     world::{Change, Key, World},
 };
 
-/// How long the control plane may take to answer for the first time.
+/// Time limit for the control plane's first answer.
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// Between two looks at whether it answers.
+/// Interval of the checks for that answer.
 const START_POLL: Duration = Duration::from_millis(50);
 
-/// Between two redraws of the table.
+/// Interval between two redraws of the table.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// How long a pod takes to start, and again to become ready, when somebody looks on.
+/// Delay until a pod starts, and again until it is ready, at a terminal.
 const POD_DELAY: Duration = Duration::from_millis(500);
 
-/// Exit code after an interrupt away from a terminal: 128 and the number of SIGINT.
+/// Exit code after an interrupt without a terminal: 128 plus the number of SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// How a session ends, short of an error that needs no look into the logs.
+/// Outcome of a session, except for errors that need no logs.
 enum End {
     /// Every set is complete.
     Complete,
-    /// The user has seen enough.
+    /// The user interrupted it.
     Interrupted,
-    /// Something broke; each line says what.
+    /// Failures, one line each.
     Broken(Vec<String>),
 }
 
-/// Runs it all. The children are gone when this returns.
+/// Runs a session. The children have ended when this returns.
 ///
 /// # Errors
-/// A bad manifest or a program that can't be started, as one line.
+/// A manifest is invalid or a program cannot be started, in one line.
 pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let documents = read_manifests(options)?;
     let folder = tempfile::Builder::new()
         .prefix("statefulset-run-")
         .tempdir()
-        .context("make a folder for the kubeconfig and the logs")?;
+        .context("create a folder for the kubeconfig and the logs")?;
     let mut interrupts = Interrupts::install()?;
     let mut session = Session::start(options, folder.path())?;
     let outcome = tokio::select! {
@@ -119,7 +119,7 @@ impl Interrupts {
     }
 }
 
-/// The child processes, the screen, and how to go about it.
+/// Child processes, screen and settings.
 struct Session<'a> {
     options: &'a Options,
     folder: &'a Path,
@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Everything after that: the controller, the manifest, the view.
+    /// Runs the controller, the manifest and the view.
     async fn play(&mut self, documents: &[Document]) -> anyhow::Result<End> {
         let client = tokio::select! {
             client = connect(&self.kubeconfig) => client?,
@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
         self.watch(&client, &sets, &command).await
     }
 
-    /// Starts the controller and returns the command that starts it again.
+    /// Starts the controller and returns the command that restarts it.
     fn start_controller(&mut self, kubeconfig: &Path) -> anyhow::Result<String> {
         let arguments = [
             "--kubeconfig".to_owned(),
@@ -206,7 +206,7 @@ impl<'a> Session<'a> {
         Ok(shell_command(&program, &arguments))
     }
 
-    /// Says what runs and how to talk to it.
+    /// Prints the processes and the commands to use them.
     fn introduce(&mut self, command: &str) -> anyhow::Result<()> {
         let kubeconfig = self.kubeconfig.display();
         let mut lines = Vec::new();
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Shows what happens until it is over.
+    /// Shows changes until the end of the session.
     async fn watch(&mut self, client: &Client, sets: &[Key], command: &str) -> anyhow::Result<End> {
         let mut tasks = JoinSet::new();
         let mut changes = watch::start(client, &mut tasks);
@@ -260,7 +260,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes a change in, and shows it at once unless the table is redrawn anyway.
+    /// Applies a change, and shows it at once unless the table is redrawn.
     fn take(
         &mut self,
         change: Change,
@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Shows what is new since `shown`.
+    /// Shows the changes since `shown`.
     fn show(&mut self, world: &World, shown: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
         if self.interactive {
             self.screen.redraw(view::table(world))?;
@@ -290,7 +290,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What each set still waits for.
+    /// Reasons of the incomplete sets.
     fn timed_out(&self, sets: &[Key], world: &World) -> End {
         let seconds = self.options.timeout.as_secs();
         let waits = sets.iter().filter_map(|set| {
@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Waits for the controller's end, and says what it was.
+/// Waits for the controller's end, and reports it.
 async fn controller_ended(controller: Option<&mut Process>) -> String {
     match controller {
         Some(controller) => {
@@ -320,7 +320,7 @@ async fn controller_ended(controller: Option<&mut Process>) -> String {
     }
 }
 
-/// Waits until the kubeconfig is written and the server behind it answers.
+/// Waits until the kubeconfig is written and its server answers.
 async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
     let deadline = Instant::now() + START_MAX;
     loop {

@@ -1,4 +1,4 @@
-//! Writes to the user: a table that is redrawn in place on a terminal, plain lines elsewhere.
+//! Output: a table that is redrawn in place on a terminal, plain lines elsewhere.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -9,20 +9,20 @@ const ERASE_BELOW: &str = "\x1b[0J";
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Whether somebody sits there: a table needs a terminal to draw on, and nobody who started this
-/// with another input will interrupt it.
+/// Returns true for a terminal on both sides: the table needs one, and the interrupt comes from the
+/// input.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Where the output goes.
+/// Output with a redrawn table.
 pub(crate) struct Screen<W: Write> {
     out: W,
     drawn: Vec<String>,
 }
 
 impl<W: Write> Screen<W> {
-    /// Makes one that has nothing drawn yet.
+    /// Creates an empty screen.
     pub(crate) fn new(out: W) -> Self {
         Self {
             out,
@@ -30,7 +30,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Writes a line that stays, above the table if there is one.
+    /// Writes a permanent line, above the table if there is one.
     ///
     /// # Errors
     /// The output is closed.
@@ -82,21 +82,21 @@ mod tests {
     #[test]
     fn plain_lines_carry_no_escape_codes() {
         let text = drawn(|screen| {
-            screen.say("a").expect("memory takes everything");
-            screen.say("b").expect("memory takes everything");
+            screen.say("a").expect("writing to memory succeeds");
+            screen.say("b").expect("writing to memory succeeds");
         });
         assert_eq!(text, "a\nb\n");
     }
 
     #[test]
-    fn a_table_is_replaced_and_notices_go_above_it() {
+    fn table_is_replaced_and_lines_go_above_it() {
         let text = drawn(|screen| {
             let table = vec!["r1".to_owned(), "r2".to_owned()];
             screen
                 .redraw(table.clone())
-                .expect("memory takes everything");
-            screen.redraw(table).expect("memory takes everything");
-            screen.say("note").expect("memory takes everything");
+                .expect("writing to memory succeeds");
+            screen.redraw(table).expect("writing to memory succeeds");
+            screen.say("note").expect("writing to memory succeeds");
         });
         let table = format!("{WRAP_OFF}r1\nr2{WRAP_ON}\n");
         assert_eq!(text, format!("{table}{UP}{UP}{ERASE_BELOW}note\n{table}"));

@@ -1,4 +1,4 @@
-//! Renders what is known: a table for terminals, one line per object elsewhere.
+//! Rendering: a table for terminals, one line per object elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use crate::{
     world::{Key, Member, Set, World},
 };
 
-/// Most pods of one set in the table: a redrawn table must fit the screen.
+/// Maximum pods of one set in the table: a redrawn table must fit the screen.
 const ROWS_MAX: usize = 20;
 
 const TITLES: [&str; 6] = ["ORDINAL", "POD", "REVISION", "PHASE", "READY", "CLAIMS"];
 
-/// One pod, or the place of one.
+/// A pod, or a missing one.
 struct Row {
     ordinal: Option<i64>,
     pod: String,
@@ -22,7 +22,7 @@ struct Row {
     claims: String,
 }
 
-/// The tables of all sets, line by line.
+/// Tables of all sets, line by line.
 pub(crate) fn table(world: &World) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, set) in &world.sets {
@@ -57,7 +57,7 @@ pub(crate) fn table(world: &World) -> Vec<String> {
     lines
 }
 
-/// One line per set and pod, by what it is about.
+/// One line per set and pod, by kind and key.
 pub(crate) fn lines(world: &World) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
     for (key, set) in &world.sets {
@@ -79,7 +79,7 @@ pub(crate) fn lines(world: &World) -> BTreeMap<String, String> {
     lines
 }
 
-/// What is new in `now`: objects that came, changed or went.
+/// Lines of the objects added, changed or removed in `now`.
 pub(crate) fn changes(
     before: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
@@ -94,7 +94,7 @@ pub(crate) fn changes(
         .collect()
 }
 
-/// What stands in a row's phase when there is no pod.
+/// Phase of a row without a pod.
 const MISSING: &str = "-";
 
 fn summary(set: &Set) -> String {
@@ -109,10 +109,10 @@ fn summary(set: &Set) -> String {
     )
 }
 
-/// A row per wanted ordinal, and per pod beyond them, in order.
+/// Rows of the wanted ordinals and of surplus pods, in order.
 fn rows(key: &Key, set: &Set, world: &World) -> Vec<Row> {
     let mut rows: BTreeMap<(Option<i64>, String), Row> = BTreeMap::new();
-    // A set may ask for more replicas than anybody wants to see; the rest is counted, not shown.
+    // A set may have too many replicas for the screen; the rest is counted, not shown.
     for ordinal in set.ordinals().take(ROWS_MAX) {
         let pod = format!("{}-{ordinal}", key.name);
         let row = Row {
@@ -181,7 +181,7 @@ mod tests {
     use crate::waiting::tests::{complete, key};
 
     #[test]
-    fn the_table_shows_pods_missing_ones_and_surplus_ones() {
+    fn table_shows_existing_missing_and_surplus_pods() {
         let mut world = complete();
         let mut surplus = world.pods[&Key::new("n", "web-3")].clone();
         surplus.ordinal = Some(9);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_is_cut() {
+    fn long_tables_are_cut() {
         let mut world = complete();
         let member = world.pods[&Key::new("n", "web-3")].clone();
         for ordinal in 0..50 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_one_line() {
+    fn changes_are_one_line() {
         let mut world = complete();
         let before = lines(&world);
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
         world
             .sets
             .get_mut(&key())
-            .expect("the set is there")
+            .expect("the set exists")
             .update_revision = "web-c".to_owned();
         let now = lines(&world);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! When a set is complete, and what it waits for until then.
+//! Reasons why a set is not complete yet.
 
 use crate::world::{Key, Member, Set, World};
 
-/// What a set still waits for; none when it is complete: its status is about its newest spec, every
-/// ordinal has a ready pod of the update revision with bound claims, there is no other pod, and the
-/// status says so.
+/// Returns the reason for waiting, or `None` for a complete set: its status describes the newest
+/// spec, every ordinal has a ready pod of the update revision with bound claims, there is no other
+/// pod, and the status counters agree.
 pub(crate) fn waits_for(key: &Key, world: &World) -> Option<String> {
     let Some(set) = world.sets.get(key) else {
         return Some("the set does not exist".to_owned());
@@ -41,7 +41,7 @@ fn ordinal_waits_for(key: &Key, set: &Set, ordinal: i64, world: &World) -> Optio
     let wait = if member.set_uid == set.uid {
         claims_wait_for(key, set, &name, world).or_else(|| member_waits_for(set, &name, member))
     } else {
-        Some(format!("pod {name} belongs to somebody else"))
+        Some(format!("pod {name} is not controlled by the set"))
     };
     wait.map(|wait| with_warning(wait, &[&pod, key], world))
 }
@@ -174,7 +174,7 @@ pub(crate) mod tests {
         Key::new("n", "web")
     }
 
-    /// What the set waits for after one change to the complete world.
+    /// The reason for waiting after one change to the complete world.
     fn after(change: impl FnOnce(&mut World)) -> String {
         let mut world = complete();
         change(&mut world);
@@ -182,20 +182,20 @@ pub(crate) mod tests {
     }
 
     fn after_set(change: impl FnOnce(&mut Set)) -> String {
-        after(|world| change(world.sets.get_mut(&key()).expect("the set is there")))
+        after(|world| change(world.sets.get_mut(&key()).expect("the set exists")))
     }
 
     fn after_pod(change: impl FnOnce(&mut Member)) -> String {
         let pod = Key::new("n", "web-4");
-        after(|world| change(world.pods.get_mut(&pod).expect("the pod is there")))
+        after(|world| change(world.pods.get_mut(&pod).expect("the pod exists")))
     }
 
     #[test]
-    fn a_complete_set_waits_for_nothing() {
+    fn complete_sets_wait_for_nothing() {
         assert_eq!(waits_for(&key(), &complete()), None);
         let mut empty = complete();
         empty.pods.clear();
-        let set = empty.sets.get_mut(&key()).expect("the set is there");
+        let set = empty.sets.get_mut(&key()).expect("the set exists");
         (
             set.replicas,
             set.current,
@@ -207,7 +207,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_set_itself_may_be_what_is_waited_for() {
+    fn set_status_may_be_the_reason() {
         assert_eq!(after(|world| world.sets.clear()), "the set does not exist");
         assert_eq!(
             after_set(|set| set.deleting = true),
@@ -236,7 +236,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_first_pod_that_is_missing_or_unready_is_named_with_its_reason() {
+    fn first_missing_or_unready_pod_is_the_reason() {
         assert_eq!(
             after(|world| {
                 world.pods.remove(&Key::new("n", "web-4"));
@@ -267,12 +267,12 @@ pub(crate) mod tests {
         );
         assert_eq!(
             after_pod(|pod| pod.set_uid = "other".to_owned()),
-            "pod web-4 belongs to somebody else"
+            "pod web-4 is not controlled by the set"
         );
     }
 
     #[test]
-    fn claims_come_before_the_pod_that_waits_for_them() {
+    fn claims_are_reported_before_their_pod() {
         let claim = Key::new("n", "www-web-3");
         assert_eq!(
             after(|world| drop(world.claims.insert(claim.clone(), "Pending".to_owned()))),

@@ -1,5 +1,4 @@
-//! Follows sets, pods, claims and warnings: list, then watch, and from the beginning when that
-//! breaks off.
+//! List and watch of sets, pods, claims and warnings, repeated when the watch ends.
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
@@ -17,13 +16,13 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::world::{Change, Key, Member, Seen, Set, claim_phase, warning};
 
-/// Changes that may wait for the view; watches pause beyond that.
+/// Maximum queued changes; watches pause beyond that.
 const CHANGES_MAX: usize = 1024;
 
-/// How long to leave a server alone whose watch broke off.
+/// Delay after a failed watch.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Follows the whole cluster on tasks of `tasks`.
+/// Watches the whole cluster in `tasks`.
 pub(crate) fn start(client: &Client, tasks: &mut JoinSet<()>) -> mpsc::Receiver<Change> {
     let (sender, receiver) = mpsc::channel(CHANGES_MAX);
     let sets = |set: StatefulSet| Some((Key::of(&set.metadata), Set::from(set)));
@@ -47,7 +46,7 @@ pub(crate) fn start(client: &Client, tasks: &mut JoinSet<()>) -> mpsc::Receiver<
     receiver
 }
 
-/// Follows one kind until the receiver is gone.
+/// Watches one kind until the receiver is dropped.
 async fn follow<K, T>(
     client: Client,
     cut: impl Fn(K) -> Option<(Key, T)>,
@@ -58,7 +57,7 @@ async fn follow<K, T>(
 {
     let api = Api::<K>::all(client);
     while !sender.is_closed() {
-        // A server that is gone is reported by whoever watches its process.
+        // The session reports the end of the server's process.
         let _ = once(&api, &cut, &change, &sender).await;
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,4 +1,4 @@
-//! What the view knows of the cluster: sets, pods, claims and warnings, cut to what it shows.
+//! The view's cluster state: the shown members of sets, pods, claims and warnings.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Makes one.
+    /// Creates a key.
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -51,11 +51,11 @@ impl std::fmt::Display for Key {
 pub(crate) struct Set {
     /// Uid.
     pub(crate) uid: String,
-    /// Whether it is being deleted.
+    /// True during deletion.
     pub(crate) deleting: bool,
     /// Generation of its spec.
     pub(crate) generation: i64,
-    /// Generation that its status is about.
+    /// Observed generation.
     pub(crate) observed_generation: i64,
     /// First ordinal.
     pub(crate) start: i32,
@@ -71,14 +71,14 @@ pub(crate) struct Set {
     pub(crate) available: i32,
     /// Status counter: pods of the update revision.
     pub(crate) updated: i32,
-    /// The revision that pods had before.
+    /// Current revision.
     pub(crate) current_revision: String,
-    /// The revision that pods get.
+    /// Update revision.
     pub(crate) update_revision: String,
 }
 
 impl Set {
-    /// Ordinals that the set wants.
+    /// Wanted ordinals.
     pub(crate) fn ordinals(&self) -> std::ops::Range<i64> {
         let start = i64::from(self.start);
         start..start + i64::from(self.replicas)
@@ -114,22 +114,22 @@ impl From<StatefulSet> for Set {
     }
 }
 
-/// A pod that some set controls.
+/// A pod controlled by a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// Uid of its controller, empty if it has none.
+    /// Uid of its controller, or empty.
     pub(crate) set_uid: String,
-    /// Ordinal in its name, if it ends in one.
+    /// Ordinal at the end of its name.
     pub(crate) ordinal: Option<i64>,
-    /// Whether it is being deleted.
+    /// True during deletion.
     pub(crate) deleting: bool,
     /// Name of its revision.
     pub(crate) revision: String,
     /// Phase.
     pub(crate) phase: String,
-    /// Whether its Ready condition is True.
+    /// True for a Ready condition that is True.
     pub(crate) ready: bool,
-    /// What it says about why it isn't ready: a waiting container's reason or a condition's.
+    /// Reason why it is not ready, from a waiting container or a condition.
     pub(crate) excuse: String,
 }
 
@@ -178,7 +178,7 @@ impl From<Pod> for Member {
     }
 }
 
-/// Phase of a claim, `Bound` when all is well.
+/// Phase of a claim.
 pub(crate) fn claim_phase(claim: PersistentVolumeClaim) -> String {
     claim
         .status
@@ -186,7 +186,7 @@ pub(crate) fn claim_phase(claim: PersistentVolumeClaim) -> String {
         .unwrap_or_else(|| "Pending".to_owned())
 }
 
-/// The text of a warning event, and the object that it is about.
+/// Object and text of a warning event.
 pub(crate) fn warning(event: Event) -> Option<(Key, String)> {
     if event.type_.as_deref() != Some("Warning") {
         return None;
@@ -203,7 +203,7 @@ pub(crate) fn warning(event: Event) -> Option<(Key, String)> {
     ))
 }
 
-/// A change that a watch reports.
+/// A change reported by a watch.
 #[derive(Debug)]
 pub(crate) enum Change {
     /// Sets.
@@ -212,18 +212,18 @@ pub(crate) enum Change {
     Pods(Seen<Member>),
     /// Phases of claims.
     Claims(Seen<String>),
-    /// Warnings, by the object that they are about.
+    /// Warnings, by object.
     Warnings(Seen<String>),
 }
 
-/// What happened to objects of one kind.
+/// A change of objects of one kind.
 #[derive(Debug)]
 pub(crate) enum Seen<T> {
-    /// These are all that there are.
+    /// The complete list.
     All(BTreeMap<Key, T>),
-    /// One is new or different.
+    /// An added or changed object.
     One(Key, T),
-    /// One is gone.
+    /// A removed object.
     Gone(Key),
 }
 
@@ -237,7 +237,7 @@ impl<T> Seen<T> {
     }
 }
 
-/// Everything that is known.
+/// The complete state.
 #[derive(Debug, Default)]
 pub(crate) struct World {
     /// Sets.
@@ -251,7 +251,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Takes a change in.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Sets(seen) => seen.apply(&mut self.sets),
@@ -261,7 +261,7 @@ impl World {
         }
     }
 
-    /// The pods that a set controls, with their names.
+    /// Pods controlled by a set, with their names.
     pub(crate) fn members<'a>(
         &'a self,
         key: &'a Key,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_says_why_it_is_not_ready() {
+    fn unready_pods_have_a_reason() {
         let waiting = pod(json!({"metadata": {"name": "web-12"}, "status": {
             "conditions": [{"type": "Ready", "status": "False", "message": "not yet"}],
             "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": false,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relist_forgets_what_is_gone() {
+    fn relist_removes_missing_objects() {
         let mut world = World::default();
         let key = Key::new("n", "c");
         world.apply(Change::Claims(Seen::One(key.clone(), "Bound".to_owned())));

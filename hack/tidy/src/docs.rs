@@ -1,4 +1,4 @@
-//! Markdown pages: one title each, no dead links, no page without a link to it.
+//! Markdown pages: one title each, no dead links or anchors, no page without a link to it.
 
 use std::collections::BTreeSet;
 
@@ -26,12 +26,21 @@ pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
                 file.path
             ));
         }
-        for link in links(&file.text) {
-            let target = resolve(&file.path, &link);
+        for (link, anchor) in links(&file.text) {
+            let target = match link {
+                "" => file.path.clone(),
+                link => resolve(&file.path, link),
+            };
             if !known.contains(target.as_str()) {
                 findings.push(format!("{}: dead link to {link}", file.path));
             }
-            linked.insert(target);
+            let page = files.iter().find(|page| page.path == target);
+            if page.is_some_and(|page| !anchor.is_empty() && !has_anchor(&page.text, anchor)) {
+                findings.push(format!("{}: dead anchor {link}#{anchor}", file.path));
+            }
+            if target != file.path {
+                linked.insert(target);
+            }
         }
     }
     for file in files.iter().filter(|file| file.path.starts_with("docs/")) {
@@ -51,15 +60,27 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Targets of links to files, without their fragments.
-fn links(text: &str) -> Vec<String> {
+/// Targets of links inside the repository, with their anchors.
+fn links(text: &str) -> Vec<(&str, &str)> {
     prose(text)
         .flat_map(|line| line.split("](").skip(1))
         .filter_map(|rest| rest.split(')').next())
-        .map(|link| link.split('#').next().unwrap_or_default())
-        .filter(|link| !link.is_empty() && !link.contains("://"))
-        .map(str::to_owned)
+        .filter(|link| !link.contains("://"))
+        .map(|link| link.split_once('#').unwrap_or((link, "")))
         .collect()
+}
+
+/// Returns true if a heading of the page has the anchor, as derived by GitHub.
+fn has_anchor(page: &str, anchor: &str) -> bool {
+    let mut headings = prose(page).filter(|line| line.starts_with('#'));
+    headings.any(|heading| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading
+            .chars()
+            .filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+        let derived: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        derived == anchor
+    })
 }
 
 fn resolve(page: &str, link: &str) -> String {
@@ -93,11 +114,11 @@ mod tests {
         let pages = [
             page(
                 "README.md",
-                "# A\n[b](docs/b.md#part), [web](https://example.com), [d](docs/)\n",
+                "# A\n[b](docs/b.md#a-part), [web](https://example.com#x), [d](docs/), [a](#a)\n",
             ),
             page(
                 "docs/b.md",
-                "# B\n```sh\n# not a title\n```\n[a](../README.md)\n",
+                "# B\n```sh\n# not a title\n```\n[a](../README.md)\n## A `part`\n",
             ),
         ];
         assert_eq!(check_pages(&pages), Findings::new());
@@ -106,7 +127,7 @@ mod tests {
     #[test]
     fn second_titles_dead_links_and_lost_pages_are_found() {
         let pages = [
-            page("README.md", "# A\n# B\n[x](x.md)\n"),
+            page("README.md", "# A\n# B\n[x](x.md), [c](#c)\n"),
             page("docs/b.md", "# B\n"),
         ];
         assert_eq!(
@@ -114,6 +135,7 @@ mod tests {
             [
                 "README.md: 2 titles; a page has one # line",
                 "README.md: dead link to x.md",
+                "README.md: dead anchor #c",
                 "docs/b.md: no page links to it",
             ]
         );

@@ -22,8 +22,6 @@ const NOT_YET_CLEAN: &[&str] = &[
     "crates/pod-control",
     "crates/set-control",
     "crates/test-control-plane",
-    "hack/bench",
-    "hack/run",
     "test/conformance",
     "test/e2e",
     "test/integration",

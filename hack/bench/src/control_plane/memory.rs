@@ -1,4 +1,4 @@
-//! What a stored pod costs in memory.
+//! Memory of a stored pod.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -11,11 +11,11 @@ use super::runtime;
 use crate::memory::resident_bytes;
 use crate::report::{Bound, Report, Row};
 
-/// The argument that makes this program fill a control plane and nothing else.
+/// Argument for the child process that only fills a control plane.
 pub(crate) const CHILD: &str = "fill-control-plane";
-/// How many pods are stored.
+/// Number of stored pods.
 const STORED: usize = 10_000;
-/// The most that a stored pod may take, as a multiple of its JSON.
+/// Maximum memory of a stored pod, as a multiple of its JSON.
 const TIMES_JSON_MAX: f64 = 2.0;
 
 /// Stores pods in a fresh process.
@@ -39,13 +39,13 @@ pub(super) fn measure(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stores pods, and prints by how many bytes the process has grown and how long their list is.
+/// Stores pods, and prints the growth of the process and the length of their list in bytes.
 pub(crate) fn child() -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let plane = TestControlPlane::builder().start().await;
         let pods = pod_bodies(STORED + 1)?;
         let (first, others) = pods.split_at(1);
-        // What the first one needs once is not the pods'.
+        // The first pod allocates once, which must not count for the pods.
         create_pods(plane.server(), first).await?;
         let before = resident_bytes()?;
         create_pods(plane.server(), others).await?;

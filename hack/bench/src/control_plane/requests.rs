@@ -1,4 +1,4 @@
-//! Requests to a control plane in the process.
+//! Requests to an in-process control plane.
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::cluster::Recorded;
 
-/// Where config maps are.
+/// Path of the config maps.
 pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Where pods are.
+/// Path of the pods.
 pub(super) const PODS: &str = "/api/v1/namespaces/default/pods";
-/// How many requests one client has in flight.
+/// Number of requests in flight.
 const IN_FLIGHT: usize = 16;
 
 /// Creates config maps of 1 kB, named after `prefix`.
@@ -42,13 +42,13 @@ pub(super) fn map_bodies(prefix: &str, count: usize) -> impl Iterator<Item = Byt
     })
 }
 
-/// Pods after a recorded one.
+/// Pods copied from a recorded one.
 pub(super) fn pod_bodies(count: usize) -> anyhow::Result<Vec<String>> {
     let recorded = Recorded::read()?;
     (0..count).map(|number| pod(&recorded, number)).collect()
 }
 
-/// Creates pods. Their texts stay the caller's, as they are when they come over a wire.
+/// Creates pods. The caller keeps their texts, as for requests over a wire.
 pub(super) async fn create_pods(server: &ApiServer, bodies: &[String]) -> anyhow::Result<()> {
     let bodies = bodies
         .iter()
@@ -56,7 +56,7 @@ pub(super) async fn create_pods(server: &ApiServer, bodies: &[String]) -> anyhow
     create(server, PODS, bodies).await
 }
 
-/// The pod as its creator sends it.
+/// The pod without the server's members.
 fn pod(recorded: &Recorded, number: usize) -> anyhow::Result<String> {
     let mut pod: Value = serde_json::from_str(&recorded.numbered_pod_json(number))?;
     let metadata = pod.get_mut("metadata").and_then(Value::as_object_mut);
@@ -97,7 +97,7 @@ pub(super) async fn get(server: &ApiServer, path: &str) -> anyhow::Result<Bytes>
     read(open(server, path).await?).await
 }
 
-/// Reads an answer to its end; the bytes of its body.
+/// Reads an answer to its end; returns its body.
 pub(super) async fn count_bytes(reply: Reply) -> anyhow::Result<usize> {
     let mut body = reply.into_body();
     let mut size = 0;

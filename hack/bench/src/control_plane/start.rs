@@ -1,4 +1,4 @@
-//! How soon a control plane answers, in the process and as a program.
+//! Start times of a control plane, in process and as a program.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -14,15 +14,15 @@ use super::{milliseconds, runtime};
 use crate::memory::resident_bytes_of;
 use crate::report::{Bound, Report, Row};
 
-/// The argument that makes this program start control planes and nothing else.
+/// Argument for the child process that only starts control planes.
 pub(crate) const CHILD: &str = "start-control-plane";
-/// The argument that makes this program print a line and nothing else.
+/// Argument for the child process that only prints a line.
 pub(crate) const IDLE: &str = "do-nothing";
-/// The program's name; it stands beside this one.
+/// Name of the program, in the folder of this one.
 const PROGRAM: &str = "kube-test-control-plane";
-/// How often a start is timed; the fastest one counts.
+/// Number of starts; the fastest one counts.
 const STARTS: usize = 10;
-/// The most memory that the program may need, in bytes.
+/// Maximum memory of the program, in bytes.
 const RESIDENT_MAX: f64 = 25.0 * 1024.0 * 1024.0;
 
 /// Measures all starts.
@@ -31,7 +31,7 @@ pub(super) fn measure(report: &mut Report) -> anyhow::Result<()> {
     as_program(report)
 }
 
-/// The times of a process's first start and of its fastest other one, in milliseconds.
+/// Milliseconds of a process's first start and of its fastest later one.
 struct Starts {
     types: f64,
     first: f64,
@@ -75,13 +75,13 @@ fn starts_of_a_process(own: &Path) -> anyhow::Result<Starts> {
         .map(str::parse)
         .collect::<Result<_, _>>()?;
     let [types, first, next] = times[..] else {
-        anyhow::bail!("the child has said {text}");
+        anyhow::bail!("unexpected output of the child: {text}");
     };
     Ok(Starts { types, first, next })
 }
 
-/// Starts control planes, and prints how long the table of types, the first start with it, and the
-/// fastest of the others took.
+/// Starts control planes, and prints the times of the table of types, of the first start including
+/// it, and of the fastest later start.
 pub(crate) fn child() -> anyhow::Result<()> {
     let runtime = runtime()?;
     let begun = Instant::now();
@@ -103,7 +103,7 @@ pub(crate) fn child() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a line, and waits to be ended.
+/// Prints a line, and waits to be killed.
 pub(crate) fn idle() -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "ready")?;
     std::io::stdin().lines().for_each(drop);
@@ -148,7 +148,7 @@ fn as_program(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A program that has said that it is ready.
+/// A program after its line `ready`.
 struct Started {
     child: Child,
     took: Duration,
@@ -177,7 +177,7 @@ impl Started {
     }
 
     fn end(mut self) -> anyhow::Result<()> {
-        self.child.kill().context("end a program")?;
+        self.child.kill().context("kill a program")?;
         self.child.wait()?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Many watches, and one that is never read.
+//! Many watches, and one without a reader.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use tokio::time::Instant;
 use super::requests::{MAPS, create_maps, open};
 use crate::report::{Report, Row};
 
-/// How many watches there are.
+/// Number of watches.
 const WATCHERS: usize = 1_000;
-/// How many events each of them sees.
+/// Number of events per watch.
 const EVENTS: usize = 500;
-/// How many creates are timed beside a watch that is never read.
+/// Number of timed creates beside a watch without a reader.
 const CREATES: usize = 5_000;
-/// How often both are timed; the fastest ones count.
+/// Number of repetitions of both; the fastest ones count.
 const ROUNDS: usize = 5;
 
-/// Measures both.
+/// Measures both rows.
 pub(super) async fn measure(report: &mut Report) -> anyhow::Result<()> {
     let alone = delivery(1).await?;
     report.add(Row {
@@ -49,7 +49,7 @@ pub(super) async fn measure(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The microseconds from the first create until everyone has seen everything, for each event.
+/// Microseconds per event from the first create until every watch has every event.
 async fn delivery(watchers: usize) -> anyhow::Result<f64> {
     let plane = TestControlPlane::builder().start().await;
     let server = plane.server();
@@ -76,17 +76,17 @@ async fn watch(server: &ApiServer) -> anyhow::Result<Reply> {
     .await
 }
 
-/// Reads until every event has come, one line each.
+/// Reads until every event has arrived, one line each.
 async fn see_all(watch: Reply) -> anyhow::Result<()> {
     let mut body = watch.into_body();
     let mut events = 0;
     while events < EVENTS {
-        let frame = body.frame().await.context("a watch has ended early")?;
+        let frame = body.frame().await.context("a watch ended early")?;
         let data = frame.map_err(anyhow::Error::from_boxed)?.into_data();
-        let data = data.ok().context("a watch has sent no data")?;
+        let data = data.ok().context("a watch sent no data")?;
         events += data.split(|byte| *byte == b'\n').count() - 1;
     }
-    ensure!(events == EVENTS, "a watch has seen {events} events");
+    ensure!(events == EVENTS, "a watch delivered {events} events");
     Ok(())
 }
 

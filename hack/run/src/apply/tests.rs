@@ -1,4 +1,4 @@
-//! Paths and refusals as pure functions, and the shipped manifests against an API server.
+//! Tests of paths and errors, and of the shipped manifests against an API server.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn kinds_are_read_from_discovery() {
 }
 
 #[test]
-fn objects_go_to_their_namespace_or_the_default_one() {
+fn objects_go_to_their_namespace_or_the_default() {
     let text = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, namespace: ns}}\n\
                 ---\n{apiVersion: v1, kind: Node, metadata: {name: b}}\n\
                 ---\n{apiVersion: v1, kind: Pod, metadata: {name: c}}\n";
@@ -55,7 +55,7 @@ fn objects_go_to_their_namespace_or_the_default_one() {
 }
 
 #[test]
-fn a_refusal_names_every_field() {
+fn errors_name_every_field() {
     let status: Status = serde_json::from_value(json!({
         "message": "StatefulSet.apps \"a\" is invalid: […]",
         "details": {"causes": [
@@ -75,7 +75,7 @@ fn a_refusal_names_every_field() {
     assert_eq!(explain(&plain), (String::new(), "no".to_owned()));
 }
 
-/// The first refusal of a manifest by a server that has just started.
+/// The first error of a manifest on a new server.
 async fn refusal(text: &str) -> String {
     apply(text)
         .await
@@ -87,7 +87,7 @@ async fn apply(text: &str) -> anyhow::Result<Vec<Key>> {
     apply_with_warnings(text).await.0
 }
 
-/// The sets, or the first refusal; and the warnings until then.
+/// The sets, or the first error; and the warnings until then.
 async fn apply_with_warnings(text: &str) -> (anyhow::Result<Vec<Key>>, Vec<String>) {
     let plane = TestControlPlane::builder().start().await;
     let mut applier = Applier::new(plane.client());
@@ -102,7 +102,7 @@ async fn apply_with_warnings(text: &str) -> (anyhow::Result<Vec<Key>>, Vec<Strin
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_accepts_the_shipped_manifests() {
+async fn server_accepts_the_shipped_manifests() {
     let manifests = [
         (
             "default/web",
@@ -134,7 +134,7 @@ async fn a_server_accepts_the_shipped_manifests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_one_line_with_object_field_and_reason() {
+async fn error_is_one_line_with_object_field_and_reason() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let cases = [
         (
@@ -178,7 +178,7 @@ async fn a_refusal_is_one_line_with_object_field_and_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_exists_already_is_refused() {
+async fn existing_objects_are_rejected() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let line = refusal(&format!("{web}---\n{web}")).await;
     assert_eq!(
@@ -188,7 +188,7 @@ async fn what_exists_already_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_field_that_the_server_does_not_know_is_a_warning() {
+async fn unknown_fields_are_warnings() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let typos = web
         .replace("  replicas: 3", "  replica: 3")
@@ -201,7 +201,7 @@ async fn a_field_that_the_server_does_not_know_is_a_warning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_comes_with_its_warnings_and_still_names_the_field() {
+async fn errors_carry_warnings_and_name_the_field() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let both = web
         .replace("storage: 1Gi", "storage: lots")

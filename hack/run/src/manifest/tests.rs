@@ -1,4 +1,4 @@
-//! Manifests in good and bad forms.
+//! Tests with valid and invalid manifests.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn only(text: &str) -> Document {
 }
 
 #[test]
-fn documents_are_numbered_and_know_their_lines() {
+fn documents_have_numbers_and_lines() {
     let text = "# web\n---\n\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n# nothing\n\
                 --- # next\napiVersion: apps/v1\nkind: StatefulSet\nmetadata:\n  name: b\n  \
                 namespace: ns\n";
@@ -30,7 +30,7 @@ fn documents_are_numbered_and_know_their_lines() {
 }
 
 #[test]
-fn a_list_stands_for_its_items_and_a_generated_name_will_do() {
+fn lists_become_their_items_and_names_may_be_generated() {
     let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: \
                 {generateName: p-}\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: s}\n";
     let documents = parse("m.yaml", text).expect("the manifest is good");
@@ -39,7 +39,7 @@ fn a_list_stands_for_its_items_and_a_generated_name_will_do() {
 }
 
 #[test]
-fn scalars_are_read_as_kubectl_reads_them() {
+fn scalars_are_parsed_as_in_kubectl() {
     let value = only(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {a: \"yes\"}}\n\
          mode: 0755\non: yes\noff: \"no\"\nbig: 9007199254740993\nhalf: 0.5\nnothing: ~\n\
@@ -68,7 +68,7 @@ fn anchors_and_merge_keys_are_expanded() {
 }
 
 #[test]
-fn a_syntax_error_names_line_and_column() {
+fn syntax_errors_name_line_and_column() {
     let text = problem("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\na: b\n  c: d\n");
     assert!(text.starts_with("m.yaml:6:"), "{text}");
     assert!(text.contains("not valid YAML: "), "{text}");
@@ -78,7 +78,7 @@ fn a_syntax_error_names_line_and_column() {
 }
 
 #[test]
-fn a_document_without_what_every_object_has_is_refused() {
+fn documents_without_required_members_are_rejected() {
     let cases = [
         (
             "kind: Pod\nmetadata: {name: a}\n",
@@ -112,7 +112,7 @@ fn a_document_without_what_every_object_has_is_refused() {
 }
 
 #[test]
-fn a_problem_of_a_field_is_one_line() {
+fn field_errors_are_one_line() {
     let document = only("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: ns}\n");
     assert_eq!(
         document.problem("spec.x", "too\n  long").to_string(),
@@ -121,7 +121,7 @@ fn a_problem_of_a_field_is_one_line() {
 }
 
 #[test]
-fn the_shipped_manifests_hold_one_set_each() {
+fn shipped_manifests_contain_one_set_each() {
     let manifests = [
         ("web", include_str!("../../../../docs/examples/web.yaml")),
         (
