@@ -2,7 +2,6 @@
 //!
 //! Upstream: `controller_history.go`.
 
-mod name;
 mod order;
 
 use std::sync::Arc;
@@ -26,7 +25,6 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
-pub use name::{controller_revision_name, hash_controller_revision};
 pub use order::sort_controller_revisions;
 
 #[cfg(test)]

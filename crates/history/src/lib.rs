@@ -25,6 +25,7 @@ mod data;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
+mod name;
 mod new_revision;
 #[cfg(test)]
 mod upstream;
@@ -34,9 +35,9 @@ pub use compare::{find_equal_revisions, matches_semantically};
 #[cfg(any(test, feature = "testing"))]
 pub use controller_history::MockHistory;
 pub use controller_history::{
-    Created, History, RealHistory, controller_revision_name, hash_controller_revision,
-    list_controller_revisions, sort_controller_revisions,
+    Created, History, RealHistory, list_controller_revisions, sort_controller_revisions,
 };
 pub use data::RevisionData;
 pub use error::Error;
+pub use name::{controller_revision_name, hash_controller_revision};
 pub use new_revision::{NewRevision, next_revision};

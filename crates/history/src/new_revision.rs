@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use crate::controller_history::{controller_revision_name, hash_controller_revision};
 use crate::data::RevisionData;
+use crate::name::{controller_revision_name, hash_controller_revision};
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,6 @@ mod error;
 pub mod fake;
 mod live_set_check;
 mod object_manager;
-mod slot;
 mod stateful_pod_control;
 pub mod stateful_set_utils;
 #[cfg(test)]
@@ -36,6 +35,5 @@ pub use live_set_check::{LiveSetCheck, Turn};
 #[cfg(any(test, feature = "testing"))]
 pub use object_manager::MockObjectManager;
 pub use object_manager::{ObjectManager, RealObjectManager};
-pub use slot::PodSlot;
 pub use stateful_pod_control::{SetPodControl, StatefulPodControl};
-pub use stateful_set_utils::{NewClaim, NewPod, Ordinal};
+pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};

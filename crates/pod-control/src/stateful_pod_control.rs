@@ -17,7 +17,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, Statef
 use crate::error::Error;
 use crate::live_set_check::LiveSetCheck;
 use crate::object_manager::ObjectManager;
-use crate::slot::PodSlot;
+use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{
     identity_matches, storage_matches, update_identity, update_storage,
 };

@@ -5,6 +5,7 @@
 mod identity;
 mod new_pod;
 mod retention;
+mod slot;
 mod storage;
 
 pub(crate) use identity::update_identity;
@@ -20,5 +21,6 @@ pub(crate) use retention::{
 pub use retention::{
     has_non_controller_owner, has_unexpected_controller, is_claim_owner_up_to_date,
 };
+pub use slot::PodSlot;
 pub use storage::{NewClaim, persistent_volume_claims, storage_matches};
 pub(crate) use storage::{claim_names, update_storage};

@@ -18,8 +18,8 @@ use statefulset_controller_util::testing::builders::Builder;
 
 use crate::fake::FakeObjectManager;
 use crate::object_manager::{ObjectManager, RealObjectManager};
-use crate::slot::PodSlot;
 use crate::stateful_pod_control::StatefulPodControl;
+use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::ordinal;
 
 /// The plural of claims, as the fake API knows them.

@@ -6,10 +6,10 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::reachable;
 
-/// Which top-level module names which, and a file where it does.
+/// The top-level modules that each top-level module names, with a file that does.
 pub type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What an item or a statement begins with, visibility aside; it ends with `;` or a block.
+/// The first words of items and statements, after the visibility. An item ends with `;` or a block.
 const ITEMS: [&str; 13] = [
     "mod", "use", "fn", "struct", "enum", "impl", "trait", "const", "static", "type", "async",
     "let", "extern",
@@ -112,7 +112,7 @@ impl Crate {
 struct Scan<'a> {
     found: &'a mut Crate,
     file: &'a Pending,
-    /// Modules in files of their own, with the path that an attribute gives.
+    /// Modules in separate files, with the path of their attribute.
     declared: Vec<(Segments, Option<String>)>,
 }
 
@@ -197,7 +197,7 @@ impl Scan<'_> {
     }
 }
 
-/// The attribute that these tokens begin with: what stands in its brackets, how many tokens it is,
+/// The attribute at the start of these tokens: the tokens in its brackets, its length in tokens,
 /// and whether it is one of the whole module.
 fn attribute(tokens: &[TokenTree]) -> Option<(Vec<TokenTree>, usize, bool)> {
     if !is_punct(tokens.first(), '#') {
@@ -237,7 +237,7 @@ fn path_attribute(attribute: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// How many tokens the item, statement, field or arm at the beginning of these is.
+/// The length in tokens of the first item, statement, field or arm.
 fn item_length(tokens: &[TokenTree]) -> usize {
     let attributes = std::iter::successors(Some(0), |at| {
         attribute(&tokens[*at..]).map(|(_, length, _)| at + length)

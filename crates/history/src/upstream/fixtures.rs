@@ -13,8 +13,8 @@ use statefulset_controller_util::testing::WriteLog;
 
 use crate::controller_history::History;
 use crate::controller_history::RealHistory;
-use crate::controller_history::{controller_revision_name, hash_controller_revision};
 use crate::fake::FakeHistory;
+use crate::name::{controller_revision_name, hash_controller_revision};
 use crate::new_revision::NewRevision;
 
 /// The namespace of everything.

@@ -9,7 +9,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, ClaimT
 
 use super::SetPodControl;
 use crate::error::Error;
-use crate::slot::PodSlot;
+use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{
     NewClaim, Owner, OwnersChange, claim_names, has_unexpected_controller,
     is_claim_owner_up_to_date, is_policy_unknown, persistent_volume_claim_name, remove_owner_ref,

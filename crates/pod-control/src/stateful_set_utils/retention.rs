@@ -8,7 +8,7 @@ use statefulset_controller_util::stateful_set::{
 };
 
 use super::identity::object_member;
-use crate::slot::PodSlot;
+use super::slot::PodSlot;
 
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,9 @@ use statefulset_controller_util::pod::{POD_NAME_LABEL, Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 
-use crate::slot::PodSlot;
 use crate::stateful_set_utils::NewPod;
 use crate::stateful_set_utils::Ordinal;
+use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::persistent_volume_claims;
 
 /// The claim of the first pod.

@@ -8,7 +8,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, Statef
 use statefulset_controller_util::testing::upstream::{NAMESPACE, set};
 
 use super::fixtures::{CLAIM, claim, new_pod, pod};
-use crate::slot::PodSlot;
+use crate::stateful_set_utils::PodSlot;
 use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";

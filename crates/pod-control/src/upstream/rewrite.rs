@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, SET, named_set, owned, reference, slot};
 use super::owner_references::owner_refs_changed;
-use crate::slot::PodSlot;
+use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{OwnersChange, update_claim_owner_ref_for_set_and_pod};
 
 /// The owners after a rewrite, which says whether the set or the pod is one of them.

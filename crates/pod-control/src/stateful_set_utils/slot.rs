@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
 
-use crate::stateful_set_utils::{NewPod, Ordinal};
+use super::identity::Ordinal;
+use super::new_pod::NewPod;
 
 /// One place in a set.
 #[derive(Clone, Debug)]
