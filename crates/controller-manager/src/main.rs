@@ -96,7 +96,6 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
     };
     let seeds = Seeds {
         controller: random()?,
-        events: random()?,
         election: ElectionSeeds {
             waits: random()?,
             events: random()?,

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
 use statefulset_client::backoff::{Jitter as _, SeededJitter};
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config;
-use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_client::rest::api_health::ApiHealthLog;
+use statefulset_controller::StatefulSetController;
 use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::{ControllerConfig, StatefulSetController};
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Needs, wait_for_access};
-use crate::clients::{CONTROLLER, Clients, service_account, user_agent};
+use crate::clients::{Clients, service_account, user_agent};
 use crate::leader_election::{Election, ElectionSeeds, lease};
 use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
@@ -29,16 +26,12 @@ const RELEASE: Release = Release {
     minor: 36,
     patch: 2,
 };
-/// Time limit for sending queued events on shutdown.
-const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
 /// Random seeds for delays and names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeds {
-    /// Seed for informers and retries.
+    /// Seed for informers, retries and events.
     pub(crate) controller: u64,
-    /// Seed for events.
-    pub(crate) events: u64,
     /// Seeds for leader election.
     pub(crate) election: ElectionSeeds,
     /// Seed for access reviews of the program's own endpoints.
@@ -149,10 +142,6 @@ async fn work(
     port: &Served,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (recorder, sink) = BroadcastRecorder::new(CONTROLLER, Arc::clone(&clock));
-    let stop_events = CancellationToken::new();
-    let mut events = JoinSet::new();
-    events.spawn(sink.run(client.clone(), seeds.events, stop_events.clone()));
     let start_interval = jittered(options.start_interval, seeds.controller);
     if stop
         .run_until_cancelled(sleep(start_interval))
@@ -161,49 +150,18 @@ async fn work(
     {
         return Ok(());
     }
-    let config = ControllerConfig {
-        informer_client,
-        client,
-        recorder: Arc::new(recorder),
-        clock,
-        feature_gates: options.feature_gates,
-        concurrent_syncs: options.concurrent_syncs,
-        resync_period: options.resync_period,
-        seed: seeds.controller,
-    };
-    let controller = StatefulSetController::with_metrics(config, metrics);
+    let controller = StatefulSetController::builder_with_clients(informer_client, client)
+        .clock(clock)
+        .feature_gates(options.feature_gates)
+        .metrics(metrics)
+        .concurrent_syncs(options.concurrent_syncs)
+        .resync_period(options.resync_period)
+        .shutdown_timeout(options.shutdown_timeout)
+        .seed(seeds.controller)
+        .build()?;
     let synced = controller.has_synced();
     port.controller_runs(move || synced.get());
-    let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
-    // The controller held the only recorder; without it the sink ends once its queue is empty.
-    if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
-        tracing::warn!("some events could not be sent in time");
-        stop_events.cancel();
-    }
-    result
-}
-
-/// Runs the controller until stopped. Events are essential: if their task ends early, the program
-/// exits.
-async fn run_controller(
-    controller: StatefulSetController,
-    events: &mut JoinSet<()>,
-    stop: CancellationToken,
-    shutdown_timeout: Option<Duration>,
-) -> anyhow::Result<()> {
-    let too_late = async {
-        stop.cancelled().await;
-        match shutdown_timeout {
-            Some(timeout) => sleep(timeout).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        () = controller.run(stop.clone()) => Ok(()),
-        () = too_late => bail!("controller shutdown timeout reached"),
-        _ = events.join_next() => bail!("the task that sends events has ended"),
-    }
+    Ok(controller.run(stop.cancelled_owned()).await?)
 }
 
 /// Multiplies a duration by a random factor from 1 to 2.

@@ -1,6 +1,7 @@
 //! What can go wrong in a sync.
 
 use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::leaderelection::Lost;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::controller_ref_manager::ClaimError;
 
@@ -47,4 +48,24 @@ impl Error {
         std::iter::successors(Some(first), |&error| error.source())
             .find_map(|error| error.downcast_ref())
     }
+}
+
+/// The failure that ended a controller.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// An informer, a handler or a worker panicked: a bug.
+    #[error("a task of the controller panicked: {message}; report this as a bug")]
+    Panicked {
+        /// The text that it panicked with.
+        message: String,
+    },
+    /// Shared informers ended before the controller, so its caches no longer change.
+    #[error("an informer of the controller has ended")]
+    InformerEnded,
+    /// Syncs in progress did not finish in time.
+    #[error("controller shutdown timeout reached")]
+    ShutdownTimeout,
+    /// The lease was lost. End the process: its caches may have missed the next leader's writes.
+    #[error("the lease is lost: {0}")]
+    LeaseLost(Lost),
 }

@@ -1,12 +1,14 @@
 //! The four caches, which other controllers of the process may share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use statefulset_client::cache::indexer::TextPool;
 use statefulset_client::cache::informer::{Informer, InformerConfig, Relister};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
+use statefulset_client::rest::RestClient;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -16,12 +18,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::RunError;
 use crate::metrics::ControllerMetrics;
-use crate::stateful_set::ControllerConfig;
 use crate::tasks::join_all;
 
-/// What the controller watches, in all namespaces. Before they run, others add handlers of their own
-/// and keep the indexers, so that everything is watched and kept once. Whoever makes them runs them.
+/// The informers of the controller. Other controllers may add handlers before
+/// they run and share their indexers, so that each object is watched and cached once. Made by
+/// [`Builder::make_informers`](crate::Builder::make_informers), run by the caller.
 ///
 /// Upstream: the informers that `NewStatefulSetController` is given.
 pub struct Informers {
@@ -35,16 +38,32 @@ pub struct Informers {
     pub revisions: Informer<ControllerRevision>,
 }
 
+/// The settings that the informers have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct InformerSettings<'a> {
+    /// The namespace of the objects; empty for all namespaces.
+    pub(crate) namespace: &'a str,
+    /// The time between two resyncs; none for no resync.
+    pub(crate) resync_period: Option<Duration>,
+    /// Determines the random parts of delays.
+    pub(crate) seed: u64,
+}
+
 impl Informers {
     /// Informers that list and watch nothing until they run.
-    pub fn new(config: &ControllerConfig, metrics: &ControllerMetrics) -> Self {
-        let client = || config.informer_client.clone();
+    pub(crate) fn new(
+        client: &RestClient,
+        settings: InformerSettings<'_>,
+        metrics: &ControllerMetrics,
+    ) -> Self {
+        let client = || client.clone();
         // A set and its revisions hold nearly the same template.
         let texts: Arc<TextPool> = Arc::default();
         let settings = |stream: u64| InformerConfig {
+            namespace: settings.namespace.to_owned(),
             texts: Arc::clone(&texts),
-            resync_period: config.resync_period,
-            seed: config.seed.wrapping_add(stream),
+            resync_period: settings.resync_period,
+            seed: settings.seed.wrapping_add(stream),
             ..InformerConfig::default()
         };
         let counts = |resource| metrics.informers.informer(resource);
@@ -62,13 +81,13 @@ impl Informers {
     /// Lists and watches until `cancelled`. A controller that uses them should end before, so that
     /// no sync sees its caches stand still.
     ///
-    /// # Panics
+    /// # Errors
     ///
     /// An informer or a handler panicked.
     ///
-    /// Upstream: `SharedInformerFactory.Start`.
-    pub async fn run(self, cancelled: CancellationToken) {
-        join_all(&mut self.start(&cancelled)).await;
+    /// Upstream: `SharedInformerFactory.Start`, which does not wait.
+    pub async fn run(self, cancelled: CancellationToken) -> Result<(), RunError> {
+        join_all(&mut self.start(&cancelled)).await
     }
 
     pub(crate) fn start(self, cancelled: &CancellationToken) -> JoinSet<()> {

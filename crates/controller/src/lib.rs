@@ -1,8 +1,20 @@
-//! The StatefulSet controller: watches sets and pods, queues the sets that are concerned, and
-//! syncs them one step at a time.
+//! The StatefulSet controller: watches sets and pods, queues the sets of their events, and syncs
+//! them one step at a time.
 //!
-//! A controller manager links [`StatefulSetController`]. Tests and tools that want a single sync
-//! over caches of their own take [`SetSyncer`].
+//! A controller manager runs a [`StatefulSetController`]; the [`Builder`] has upstream's defaults:
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = kube::Client::try_default().await?;
+//! let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+//! let controller = statefulset_controller::StatefulSetController::builder(client).build()?;
+//! controller.run(shutdown).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Tests and tools that need a single sync over given caches use [`SetSyncer`]. The crates beneath
+//! are re-exported, so that this one is enough beside `kube`.
 //!
 //! Upstream: `stateful_set.go`.
 
@@ -29,13 +41,17 @@ mod tasks;
 #[cfg(test)]
 mod upstream;
 
-pub use error::Error;
+pub use error::{Error, RunError};
 pub use informers::{HasSynced, Informers};
 pub use stateful_set::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, SetSyncer, StatefulSetController,
-    SyncerParts,
+    BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
+    RESYNC_PERIOD_DEFAULT, SetSyncer, StatefulSetController, SyncerParts,
 };
 pub use statefulset_set_control::{SyncOutcome, Waiting};
+pub use {
+    kube_apimachinery as apimachinery, statefulset_client as client,
+    statefulset_controller_util as controller_util,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

@@ -2,73 +2,67 @@
 //!
 //! Upstream: `stateful_set.go`.
 
+mod builder;
 mod handlers;
 mod resolve;
 mod sync;
 
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::backoff::SeededJitter;
 use statefulset_client::cache::informer::Relister;
-use statefulset_client::clock::Clock;
-use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::EventRecorder;
+use statefulset_client::leaderelection::{Ended, LeaderElector, LeaderHealth};
+use statefulset_client::recorder::EventSink;
 use statefulset_client::rest::RestClient;
-use statefulset_client::workqueue::{RateLimiter, WorkQueue};
+use statefulset_client::workqueue::WorkQueue;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::error::Error;
+use crate::error::{Error, RunError};
 use crate::informers::{HasSynced, Informers};
-use crate::metrics::ControllerMetrics;
-use crate::tasks::{join_all, panics_passed_on};
+use crate::tasks::{join_all, unless_panicked};
+pub use builder::{
+    BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
+    RESYNC_PERIOD_DEFAULT,
+};
 pub(crate) use handlers::PodHandler;
 use handlers::SetHandler;
 #[cfg(test)]
 pub(crate) use resolve::{overlapping_stateful_sets, stateful_sets_for_pod};
 pub use sync::{SetSyncer, SyncerParts};
 
-/// How many sets are synced at once by default.
-pub const CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT: NonZeroUsize = NonZeroUsize::new(5).unwrap();
-
-/// How long a set waits whose objects can't all be decoded.
+/// The delay after which a set with an undecodable object is retried.
 const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
 
-/// What a controller is given.
-pub struct ControllerConfig {
-    /// Lists and watches.
-    pub informer_client: RestClient,
-    /// Reads live and writes.
-    pub client: RestClient,
-    /// Takes the events.
-    pub recorder: Arc<dyn EventRecorder>,
-    /// Tells the time.
-    pub clock: Arc<dyn Clock>,
-    /// What is turned on.
-    pub feature_gates: FeatureGates,
-    /// How many sets are synced at once.
-    pub concurrent_syncs: NonZeroUsize,
-    /// How often all cached objects are looked at again, stretched by a random factor of up to 2;
-    /// none means never.
-    pub resync_period: Option<Duration>,
-    /// Where the random parts of delays come from.
-    pub seed: u64,
+/// The time that queued events get at the end.
+const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
+
+/// The delivery of a controller's events.
+struct Events {
+    sink: EventSink,
+    client: RestClient,
+    /// Determines the random parts of delays and names.
+    seed: u64,
 }
 
-/// The StatefulSet controller.
+/// The StatefulSet controller. Made by [`Self::builder`].
 ///
 /// # Caveats
 ///
-/// Two controllers at once on one cluster disturb each other: run one, or elect a leader.
+/// Two controllers on one cluster disturb each other: run one, or elect a leader.
 ///
 /// Upstream: `StatefulSetController`.
 pub struct StatefulSetController {
-    /// Those that end with the controller; none where somebody else runs them.
+    /// The informers that end with the controller; none if the caller runs them.
     informers: Option<Informers>,
+    events: Option<Events>,
+    elector: Option<LeaderElector>,
+    shutdown_timeout: Option<Duration>,
     relisters: [Relister; 4],
     synced: HasSynced,
     queue: WorkQueue<ObjectKey>,
@@ -77,31 +71,33 @@ pub struct StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Makes a controller; nothing happens until it is run, and nothing is counted.
+    /// Starts to build a controller for the cluster of this client, with upstream's defaults:
     ///
-    /// Upstream: `NewStatefulSetController`.
-    pub fn new(config: ControllerConfig) -> Self {
-        Self::with_metrics(config, ControllerMetrics::default())
+    /// ```no_run
+    /// # use statefulset_controller::StatefulSetController;
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = kube::Client::try_default().await?;
+    /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+    /// StatefulSetController::builder(client).build()?.run(shutdown).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder(client: kube::Client) -> Builder {
+        Builder::new(client)
     }
 
-    /// The same, and lets `metrics` count.
-    pub fn with_metrics(config: ControllerConfig, metrics: ControllerMetrics) -> Self {
-        let mut informers = Informers::new(&config, &metrics);
-        let mut controller = Self::with_informers(config, metrics, &mut informers);
-        controller.informers = Some(informers);
-        controller
+    /// Starts to build a controller over ready clients: one lists and watches, one reads live and
+    /// writes. Limits, metrics and fence are those of the clients.
+    pub fn builder_with_clients(informers: RestClient, writes: RestClient) -> Builder {
+        Builder::with_clients(informers, writes)
     }
 
-    /// The same over informers that others may share, and that the caller runs
-    /// ([`Informers::run`]): before the controller runs, as the controllers of other leases may
-    /// want it, or together with it. Sets wait in the queue until the controller runs.
-    pub fn with_informers(
-        config: ControllerConfig,
-        metrics: ControllerMetrics,
+    fn new(
+        parts: SyncerParts,
+        queue: WorkQueue<ObjectKey>,
         informers: &mut Informers,
+        concurrent_syncs: NonZeroUsize,
     ) -> Self {
-        let caches = informers.caches();
-        let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
         informers.sets.add_handler(Arc::new(SetHandler {
             queue: queue.clone(),
         }));
@@ -109,22 +105,16 @@ impl StatefulSetController {
             queue: queue.clone(),
             sets: informers.sets.indexer(),
         }));
-        let mut parts = SyncerParts::new(
-            caches,
-            &config.client,
-            config.recorder,
-            config.clock,
-            Arc::new(SeededJitter::new(config.seed)),
-            config.feature_gates,
-        );
-        parts.metrics = metrics.sets;
         Self {
             informers: None,
+            events: None,
+            elector: None,
+            shutdown_timeout: None,
             relisters: informers.relisters(),
             synced: informers.has_synced(),
             queue,
             syncer: Arc::new(SetSyncer::new(parts)),
-            concurrent_syncs: config.concurrent_syncs,
+            concurrent_syncs,
         }
     }
 
@@ -133,26 +123,89 @@ impl StatefulSetController {
         self.synced.clone()
     }
 
-    /// Runs until `cancelled`: waits for the caches to be filled, then syncs. On cancellation the
-    /// syncs in progress are finished, and the sets that still wait are dropped.
+    /// Tells whether this process leads and renews its lease; none without an election.
+    pub fn leader_health(&self) -> Option<LeaderHealth> {
+        self.elector.as_ref().map(LeaderElector::health)
+    }
+
+    /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
+    /// shutdown the syncs in progress finish, queued events get three seconds, and queued sets are
+    /// dropped. The lease is kept until then.
     ///
-    /// Caches that were filled before are filled anew, so that no sync decides on one that is older
-    /// than what another leader has done until now.
+    /// Caches that were filled before are listed again, so that no sync decides on a cache older
+    /// than the writes of an earlier leader. Dropping the future ends everything between two steps.
     ///
-    /// Informers that somebody else runs must not end before: without them it ends too, and says so.
+    /// # Errors
     ///
-    /// # Panics
-    ///
-    /// An informer of its own panicked, or a handler of one. A sync that panics is that set's error.
+    /// The lease was lost, shared informers have ended, the shutdown took too long, or a task
+    /// panicked. A panic of a sync is that set's error.
     ///
     /// Upstream: `Run`.
-    pub async fn run(self, cancelled: CancellationToken) {
-        let cancelled = cancelled.child_token();
-        // Asked for before anything is started, so that the first lists will do.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let stop = CancellationToken::new();
+        let elector = self.elector.take();
+        let work = Box::pin(self.run_with_events(stop.clone()));
+        let led = async {
+            let Some(elector) = elector else {
+                return work.await;
+            };
+            match Box::pin(elector.run(&stop, work)).await {
+                Ended::Finished(result) => result,
+                Ended::NeverLed => Ok(()),
+                Ended::Lost(lost) => Err(RunError::LeaseLost(lost)),
+            }
+        };
+        let cancel = async {
+            shutdown.await;
+            stop.cancel();
+        };
+        let mut led = pin!(led);
+        tokio::select! {
+            // Informers that end at the same shutdown are no failure.
+            biased;
+            () = cancel => led.await,
+            result = &mut led => result,
+        }
+    }
+
+    async fn run_with_events(mut self, stop: CancellationToken) -> Result<(), RunError> {
+        let (mut sinks, stop_events) = (JoinSet::new(), CancellationToken::new());
+        if let Some(Events { sink, client, seed }) = self.events.take() {
+            sinks.spawn(sink.run(client, seed, stop_events.clone()));
+        }
+        let shutdown_timeout = self.shutdown_timeout;
+        let too_late = async {
+            stop.cancelled().await;
+            match shutdown_timeout {
+                Some(timeout) => sleep(timeout).await,
+                None => std::future::pending().await,
+            }
+        };
+        let work = async {
+            tokio::select! {
+                biased;
+                result = self.run_workers(&stop) => result,
+                () = too_late => Err(RunError::ShutdownTimeout),
+            }
+        };
+        let result = unless_panicked(&mut sinks, work).await.flatten();
+        // The syncer held the recorder, so the sink ends when its queue is empty.
+        if timeout(EVENT_FLUSH_MAX, sinks.join_next()).await.is_err() {
+            tracing::warn!("some events could not be sent in time");
+            stop_events.cancel();
+        }
+        result
+    }
+
+    async fn run_workers(self, stop: &CancellationToken) -> Result<(), RunError> {
+        let stop = stop.child_token();
+        // Requested before the informers start, so that their first lists are enough.
         let [sets, pods, claims, revisions] = self.relisters.each_ref().map(Relister::relist);
         let filled = async { tokio::join!(sets, pods, claims, revisions) };
+        let ended = async { Err(any_ended(&self.relisters).await) };
         // Informers end after the workers, so that no sync sees its caches stand still.
         let stop_informers = CancellationToken::new();
+        let is_shared = self.informers.is_none();
         let start = |informers: Informers| informers.start(&stop_informers);
         let mut informers = self.informers.map(start).unwrap_or_default();
 
@@ -160,13 +213,12 @@ impl StatefulSetController {
         let mut reports = JoinSet::new();
         let queue = self.queue.clone();
         reports.spawn(async move { queue.report_unfinished().await });
-        if informers.is_empty() {
-            reports.spawn(cancel_without(self.relisters.clone(), cancelled.clone()));
-        }
 
         let mut workers = JoinSet::new();
-        let filled = cancelled.run_until_cancelled(filled);
-        if panics_passed_on(&mut informers, filled).await.is_some() {
+        let work = async {
+            if stop.run_until_cancelled(filled).await.is_none() {
+                return Ok(());
+            }
             tracing::info!(
                 workers = self.concurrent_syncs,
                 "ready: caches are filled, starting workers"
@@ -174,20 +226,30 @@ impl StatefulSetController {
             for number in 0..self.concurrent_syncs.get() {
                 let (queue, syncer) = (self.queue.clone(), Arc::clone(&self.syncer));
                 let span = tracing::info_span!("worker", worker = number);
-                workers.spawn(worker(queue, syncer, cancelled.clone()).instrument(span));
+                workers.spawn(worker(queue, syncer, stop.clone()).instrument(span));
             }
-            let running = panics_passed_on(&mut workers, cancelled.cancelled());
-            panics_passed_on(&mut informers, running).await;
-        }
+            unless_panicked(&mut workers, stop.cancelled()).await
+        };
+        let work = async {
+            tokio::select! {
+                biased;
+                result = work => result,
+                result = ended, if is_shared => result,
+            }
+        };
+        let worked = unless_panicked(&mut informers, work).await.flatten();
+        stop.cancel();
         self.queue.shut_down();
-        join_all(&mut workers).await;
+        let workers_ended = join_all(&mut workers).await;
         stop_informers.cancel();
-        join_all(&mut informers).await;
+        let informers_ended = join_all(&mut informers).await;
+        worked.and(workers_ended).and(informers_ended)
     }
 }
 
-/// Cancels when one of the informers has ended: a cache that stands still must not be decided on.
-async fn cancel_without(informers: [Relister; 4], cancelled: CancellationToken) {
+/// Waits until one of the shared informers has ended: no sync may decide on a cache that no longer
+/// changes.
+async fn any_ended(informers: &[Relister; 4]) -> RunError {
     let [sets, pods, claims, revisions] = informers.each_ref().map(Relister::ended);
     tokio::select! {
         () = sets => {}
@@ -195,10 +257,7 @@ async fn cancel_without(informers: [Relister; 4], cancelled: CancellationToken) 
         () = claims => {}
         () = revisions => {}
     }
-    if !cancelled.is_cancelled() {
-        tracing::error!("an informer of the controller has ended, and so does the controller");
-        cancelled.cancel();
-    }
+    RunError::InformerEnded
 }
 
 /// Syncs one key after the other until the queue ends.

@@ -1,35 +1,56 @@
-//! Tasks that end together, and whose panics are passed on.
+//! Tasks that end together. A panic of one ends the others.
+
+use std::any::Any;
 
 use tokio::task::JoinSet;
 
-/// Waits for `future`, or for a task that panics: a controller that has lost a worker or a cache
-/// must not go on as if it had them, so its panic becomes this one's.
-pub(crate) async fn panics_passed_on<T>(
+use crate::error::RunError;
+
+/// Waits for `future`, or for a task that panics: a controller without one of its workers or caches
+/// must not go on.
+///
+/// # Errors
+///
+/// A task panicked.
+pub(crate) async fn unless_panicked<T>(
     tasks: &mut JoinSet<()>,
     future: impl Future<Output = T>,
-) -> T {
-    let watch = async {
-        join_all(tasks).await;
-        std::future::pending().await
+) -> Result<T, RunError> {
+    let panicked = async {
+        match join_all(tasks).await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
     };
     tokio::select! {
         biased;
-        output = future => output,
-        never = watch => never,
+        output = future => Ok(output),
+        error = panicked => Err(error),
     }
 }
 
-/// Waits until all tasks have ended.
+/// Waits until all tasks have ended, or one has panicked.
 ///
-/// # Panics
+/// # Errors
 ///
-/// One of them did.
-pub(crate) async fn join_all(tasks: &mut JoinSet<()>) {
+/// A task panicked.
+pub(crate) async fn join_all(tasks: &mut JoinSet<()>) -> Result<(), RunError> {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
-            && error.is_panic()
+            && let Ok(panic) = error.try_into_panic()
         {
-            std::panic::resume_unwind(error.into_panic());
+            let message = panic_message(&*panic);
+            return Err(RunError::Panicked { message });
         }
     }
+    Ok(())
+}
+
+/// The text that a panic was raised with.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
 }

@@ -7,7 +7,7 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::apply_revision::recorded_template;
-use crate::data::{RevisionData, encode, known_members};
+use crate::data::{RevisionData, get_patch, known_members};
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +48,7 @@ pub fn matches_semantically(
     let Ok(template) = known_members(&template) else {
         return false;
     };
-    data.known().is_some_and(|known| *known == encode(template))
+    data.known()
+        .is_some_and(|known| *known == get_patch(template))
         && data.agrees_on_unknown_members(&recorded)
 }

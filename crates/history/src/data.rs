@@ -43,7 +43,7 @@ impl RevisionData {
     pub fn new(template: &PodTemplate) -> Result<Self, Error> {
         let template = template.to_value()?;
         Ok(Self {
-            recorded: encode(template.clone()),
+            recorded: get_patch(template.clone()),
             template,
             newer_form: None,
             known: OnceLock::new(),
@@ -62,7 +62,7 @@ impl RevisionData {
         let mut value = newer.template.clone();
         add_null_creation_times(&mut value);
         Ok(Self {
-            recorded: encode(value),
+            recorded: get_patch(value),
             newer_form: Some(Arc::clone(newer.recorded())),
             ..newer
         })
@@ -89,11 +89,11 @@ impl RevisionData {
             let Ok(known) = known_members(&self.template) else {
                 return Vec::new();
             };
-            let mut forms = vec![encode(known.clone())];
+            let mut forms = vec![get_patch(known.clone())];
             if self.newer_form.is_some() {
                 let mut older = known;
                 add_null_creation_times(&mut older);
-                forms.push(encode(older));
+                forms.push(get_patch(older));
             }
             forms
         })
@@ -207,7 +207,7 @@ fn are_recorded_alike(a: &Value, b: &Value) -> bool {
 /// The bytes that record a template.
 ///
 /// Upstream: `getPatch`.
-pub(crate) fn encode(mut template: Value) -> Arc<str> {
+pub(crate) fn get_patch(mut template: Value) -> Arc<str> {
     numbers_as_doubles(&mut template);
     if let Value::Object(members) = &mut template {
         members.insert(DIRECTIVE.to_owned(), Value::from("replace"));

@@ -49,7 +49,7 @@ impl SemanticMatches {
     /// Whether the revision holds or means what the set's template does.
     ///
     /// Upstream: `statefulSetMatchesRevision`.
-    fn matches(
+    fn stateful_set_matches_revision(
         &self,
         set: &StatefulSet,
         data: &RevisionData,
@@ -89,7 +89,7 @@ fn find_equal<'a>(
         data.is_recorded_as(&revision.data) && !revision.is_data_replaced
     };
     let is_equal = |latest: &&Arc<ControllerRevision>| match semantic {
-        Some(semantic) => semantic.matches(set, data, latest),
+        Some(semantic) => semantic.stateful_set_matches_revision(set, data, latest),
         None => find_equal_revisions(slice::from_ref(latest), data)
             .next()
             .is_some(),

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{budgets::is_test_file, layout::CRATES, repository::SourceFile};
+use crate::{Findings, budgets::is_test_file, layout::CRATES, repository::SourceFile};
 
 /// Path of the page.
 pub const PAGE: &str = "docs/upstream-map.md";
@@ -13,8 +13,9 @@ const HEAD: &str = "\
 # Upstream map
 
 Go symbols of Kubernetes v1.36.2 and what they are called here.
-Ported functions keep upstream's names in snake case, so this page is mostly for finding the file.
-It is made from the `Upstream:` lines of the items' documentation by `make fmt`.
+Use this page to find the file of a Go symbol.
+Ported functions keep upstream's names in snake case, without a leading `get_` or `new_` where Rust has none; a note gives the reason for another name.
+`make fmt` writes the page from the `Upstream:` lines of the items' documentation.
 ";
 
 /// Marker of the Go counterpart in an item's documentation.
@@ -23,9 +24,68 @@ const MARKER: &str = "Upstream: ";
 /// One ported item.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
-    go: String,
+    go: Vec<String>,
     rust: String,
+    is_function: bool,
+    /// The words of the documentation beside the Go names.
+    note: String,
     file: String,
+}
+
+impl Row {
+    /// True for an item with the name of one of its Go counterparts.
+    fn keeps_name(&self) -> bool {
+        let rust = self.rust.rsplit("::").next().unwrap_or(&self.rust);
+        self.go.iter().any(|go| {
+            let go = snake_case(go.rsplit('.').next().unwrap_or(go));
+            let short = go.strip_prefix("get_").or_else(|| go.strip_prefix("new_"));
+            rust == go || short == Some(rust) || rust == "new" && go.starts_with("new_")
+        })
+    }
+}
+
+/// Ported functions under another name without a note that says why.
+pub fn check(files: &[SourceFile]) -> Findings {
+    let is_ported = |file: &&SourceFile| {
+        let prefixes = ["history", "pod-control", "set-control", "controller"];
+        let in_crate = |name: &&str| file.path.starts_with(&format!("crates/{name}/src/"));
+        prefixes.iter().any(|name| in_crate(name)) && !is_for_tests(&file.path)
+    };
+    files
+        .iter()
+        .filter(is_ported)
+        .flat_map(rows)
+        .filter(|row| row.is_function && row.note.is_empty() && !row.keeps_name())
+        .map(|row| {
+            format!(
+                "{}: {} is {} upstream; take that name, or give the reason in its `Upstream:` line",
+                row.file,
+                row.rust,
+                row.go.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// True for tests, fakes and fixtures.
+fn is_for_tests(path: &str) -> bool {
+    let parts = ["/upstream", "/testing", "/fake", "/test_setup"];
+    is_test_file(path) || parts.iter().any(|part| path.contains(part))
+}
+
+/// `updateStatefulSet` in snake case; an acronym is one word.
+fn snake_case(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (index, c) in chars.iter().enumerate() {
+        let after_lower = index > 0 && chars.get(index - 1).is_some_and(|c| !c.is_uppercase());
+        let before_lower = chars.get(index + 1).is_some_and(|c| c.is_lowercase());
+        if c.is_uppercase() && index > 0 && (after_lower || before_lower) {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+    }
+    snake
 }
 
 /// Returns the page for the Rust files of the repository.
@@ -42,10 +102,21 @@ pub fn page(files: &[SourceFile]) -> String {
             continue;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "\n## `{name}`\n\n| Go | Rust | file |\n|---|---|---|");
-        for Row { go, rust, file } in rows {
+        let _ = writeln!(
+            page,
+            "\n## `{name}`\n\n| Go | Rust | file | note |\n|---|---|---|---|"
+        );
+        for row in rows {
+            let Row { rust, file, .. } = &row;
+            let go: Vec<String> = row.go.iter().map(|name| format!("`{name}`")).collect();
+            let go = go.join(", ");
             let short = file.trim_start_matches(&prefix);
-            let _ = writeln!(page, "| {go} | `{rust}` | [{short}](../{file}) |");
+            let note = if row.is_function && !row.keeps_name() {
+                &row.note
+            } else {
+                ""
+            };
+            let _ = writeln!(page, "| {go} | `{rust}` | [{short}](../{file}) | {note} |");
         }
     }
     page
@@ -62,7 +133,7 @@ fn rows(file: &SourceFile) -> Vec<Row> {
         } else if *line == "}" {
             around.clear();
         }
-        let Some(go) = upstream_names(&lines[index..]) else {
+        let Some((go, note)) = upstream_names(&lines[index..]) else {
             continue;
         };
         let rust = if line.starts_with("//!") {
@@ -76,9 +147,12 @@ fn rows(file: &SourceFile) -> Vec<Row> {
                 }
             })
         };
+        let is_function = !line.starts_with("//!") && is_function(&lines[index..]);
         rows.extend(rust.map(|rust| Row {
             go,
             rust,
+            is_function,
+            note,
             file: file.path.clone(),
         }));
     }
@@ -94,8 +168,9 @@ fn module(path: &str) -> String {
     }
 }
 
-/// Backquoted Go names in a documentation paragraph that begins with the marker.
-fn upstream_names(lines: &[&str]) -> Option<String> {
+/// Backquoted Go names in a documentation paragraph that begins with the marker, and its other
+/// words.
+fn upstream_names(lines: &[&str]) -> Option<(Vec<String>, String)> {
     let text = documentation(lines.first()?)?;
     let first = text.split_once(MARKER)?.1;
     let more = lines[1..]
@@ -105,9 +180,28 @@ fn upstream_names(lines: &[&str]) -> Option<String> {
         .chain(more)
         .collect::<Vec<_>>()
         .join(" ");
-    let names: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    (!names.is_empty()).then(|| names.join(", "))
+    let parts: Vec<&str> = text.split('`').collect();
+    let names = parts.iter().skip(1).step_by(2);
+    let names: Vec<String> = names.map(|name| (*name).to_owned()).collect();
+    let words = parts.iter().step_by(2).flat_map(|part| part.split(' '));
+    let words = words.map(|word| word.trim_matches([',', '.', ';', '(', ')']));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    (!names.is_empty()).then(|| (names, words.join(" ")))
+}
+
+/// True if the item after a comment is a function.
+fn is_function(lines: &[&str]) -> bool {
+    let code = lines.iter().map(|line| line.trim_start());
+    let mut code = code.skip_while(|line| !line.contains("fn ") && !is_other_item(line));
+    code.next()
+        .is_some_and(|line| line.contains("fn ") && !line.starts_with("//"))
+}
+
+fn is_other_item(line: &str) -> bool {
+    let starts = [
+        "pub ", "struct ", "enum ", "trait ", "const ", "mod ", "type ", "impl", "}",
+    ];
+    starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Text of a documentation line.
@@ -209,12 +303,47 @@ fn name_in(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn row(go: &str, rust: &str) -> Row {
-        Row {
-            go: go.to_owned(),
-            rust: rust.to_owned(),
-            file: "crates/history/src/x.rs".to_owned(),
-        }
+    /// The names of a row, as `Go names -> Rust name`.
+    fn names(row: &Row) -> String {
+        format!("{} -> {}", row.go.join(", "), row.rust)
+    }
+
+    #[test]
+    fn renamed_function_needs_a_reason() {
+        let text = "\
+/// Upstream: `updateStatus`.
+fn update_status() {}
+
+/// Upstream: `getPodName`.
+fn pod_name() {}
+
+impl Widget {
+    /// Upstream: `NewWidget`.
+    pub fn new() {}
+
+    /// Upstream: `hasPVCRef`.
+    fn has_pvc_ref() {}
+
+    /// Upstream: `deletePod`.
+    fn pod_deleted() {}
+
+    /// Upstream: `isMemberOf`, which returns a bool.
+    fn membership() {}
+}
+
+/// Upstream: `fakeThing`.
+pub struct Thing;
+";
+        let file = SourceFile::new("crates/history/src/x.rs", text);
+        assert_eq!(
+            check(&[file]),
+            [
+                "crates/history/src/x.rs: Widget::pod_deleted is deletePod upstream; take that name, \
+              or give the reason in its `Upstream:` line"
+            ]
+        );
+        let fake = SourceFile::new("crates/history/src/fake.rs", text);
+        assert!(check(&[fake]).is_empty());
     }
 
     #[test]
@@ -253,15 +382,16 @@ impl<K: Ord, F: Fn() -> K> crate::Work for Queue<K> {
 fn other() {}
 ";
         let file = SourceFile::new("crates/history/src/x.rs", text);
+        let names: Vec<String> = rows(&file).iter().map(names).collect();
         assert_eq!(
-            rows(&file),
+            names,
             [
-                row("`history`", "mod x"),
-                row("`DoIt`, `doIt`", "do_it"),
-                row("`maxSize`", "MAX_SIZE"),
-                row("`Queue`", "Queue"),
-                row("`Queue.depth`", "Queue::depth"),
-                row("`Queue.Add`", "Queue::add"),
+                "history -> mod x",
+                "DoIt, doIt -> do_it",
+                "maxSize -> MAX_SIZE",
+                "Queue -> Queue",
+                "Queue.depth -> Queue::depth",
+                "Queue.Add -> Queue::add",
             ]
         );
     }
@@ -281,8 +411,8 @@ fn other() {}
             .expect("the page begins with the header");
         assert_eq!(
             table,
-            "\n## `statefulset-history`\n\n| Go | Rust | file |\n|---|---|---|\n\
-             | `A` | `a` | [x.rs](../crates/history/src/x.rs) |\n"
+            "\n## `statefulset-history`\n\n| Go | Rust | file | note |\n|---|---|---|---|\n\
+             | `A` | `a` | [x.rs](../crates/history/src/x.rs) |  |\n"
         );
     }
 }

@@ -184,6 +184,11 @@ fn upstream_map_is_current() {
 }
 
 #[test]
+fn ported_functions_keep_their_names() {
+    assert_clean(&upstream_map::check(&rust_files()));
+}
+
+#[test]
 fn tests_of_the_deviations_exist() {
     let repository = repository();
     let page = repository

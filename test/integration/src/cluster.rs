@@ -10,15 +10,12 @@ use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::Value;
 use statefulset_client::clock::Clock;
 use statefulset_client::error::Error;
-use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
+use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, LEASES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
 };
 use statefulset_client::rest::{ListOptions, PatchType, RestClient};
-use statefulset_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
-};
+use statefulset_controller::{Builder, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -89,35 +86,32 @@ impl Cluster {
     /// Starts a controller with an empty memory and with the rights of the stock role alone. Its
     /// events go nowhere.
     pub fn start_controller(&mut self) {
-        self.start_controller_with(Arc::new(NoopRecorder), JoinSet::new());
+        let builder = self.controller_builder();
+        self.start_controller_built_by(builder.recorder(Arc::new(NoopRecorder)));
     }
 
     /// Starts the same controller with the recorder of the program, whose events go to the server.
     pub fn start_recording_controller(&mut self) {
-        let (recorder, sink) =
-            BroadcastRecorder::new("statefulset-controller", Arc::clone(&self.clock));
-        let client = RestClient::new(self.controller_client());
-        let mut tasks = JoinSet::new();
-        // Ends with the controller, which holds the recorder.
-        tasks.spawn(sink.run(client, SEED, CancellationToken::new()));
-        self.start_controller_with(Arc::new(recorder), tasks);
+        self.start_controller_built_by(self.controller_builder());
     }
 
-    fn start_controller_with(&mut self, recorder: Arc<dyn EventRecorder>, mut tasks: JoinSet<()>) {
-        assert!(self.controller.is_none(), "a controller runs already");
+    fn controller_builder(&self) -> Builder {
         let client = RestClient::new(self.controller_client());
-        let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: client.clone(),
-            client,
-            recorder,
-            clock: Arc::clone(&self.clock),
-            feature_gates: FeatureGates::default(),
-            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
-            resync_period: None,
-            seed: SEED,
+        StatefulSetController::builder_with_clients(client.clone(), client)
+            .clock(Arc::clone(&self.clock))
+            .resync_period(None)
+            .seed(SEED)
+    }
+
+    fn start_controller_built_by(&mut self, builder: Builder) {
+        assert!(self.controller.is_none(), "a controller runs already");
+        let controller = builder.build().expect("there is no election");
+        let (cancelled, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let shutdown = cancelled.clone().cancelled_owned();
+        tasks.spawn(async move {
+            let ended = controller.run(shutdown).await;
+            ended.expect("the controller ends at the shutdown");
         });
-        let cancelled = CancellationToken::new();
-        tasks.spawn(controller.run(cancelled.clone()));
         self.controller = Some((cancelled, tasks));
     }
 

@@ -8,13 +8,9 @@ use kube_test_control_plane::cluster::TestCluster;
 use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
-use statefulset_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
-};
+use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::server;
 use crate::space::Space;
@@ -85,23 +81,19 @@ impl World {
 
     /// Starts a controller that writes through this client.
     pub fn start_controller(&mut self, client: RestClient) {
-        let (recorder, sink) =
-            BroadcastRecorder::new("statefulset-controller", Arc::clone(&self.clock));
-        let cancelled = CancellationToken::new();
-        // Both end with the test.
-        self.controllers
-            .spawn(sink.run(client.clone(), SEED, cancelled.clone()));
-        let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: RestClient::new(self.controller_client()),
-            client,
-            recorder: Arc::new(recorder),
-            clock: Arc::clone(&self.clock),
-            feature_gates: self.gates,
-            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
-            resync_period: None,
-            seed: SEED,
+        let informers = RestClient::new(self.controller_client());
+        let controller = StatefulSetController::builder_with_clients(informers, client)
+            .clock(Arc::clone(&self.clock))
+            .feature_gates(self.gates)
+            .resync_period(None)
+            .seed(SEED)
+            .build()
+            .expect("there is no election");
+        // Ends with the test.
+        self.controllers.spawn(async move {
+            let ended = controller.run(std::future::pending()).await;
+            ended.expect("the controller runs until the end");
         });
-        self.controllers.spawn(controller.run(cancelled));
     }
 
     /// A client with every right.

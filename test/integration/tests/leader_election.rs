@@ -14,7 +14,6 @@ use serde_json::json;
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::TokioClock;
 use statefulset_client::config::{ClientOptions, layered};
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
     ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName, Lost,
@@ -23,9 +22,7 @@ use statefulset_client::leaderelection::{
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{LEASES, Resource, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
-use statefulset_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
-};
+use statefulset_controller::StatefulSetController;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, service_fn};
@@ -144,23 +141,23 @@ impl Contest {
             metrics: Arc::new(NoopLeaderElectionMetrics),
         };
         let elector = LeaderElector::new(config, parts).expect("times that work");
-        let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: self.client(format!("{name}-informers"), None),
-            client: self.client(name.to_owned(), Some(elector.fence())),
-            recorder: Arc::new(NoopRecorder),
-            clock: self.cluster.clock(),
-            feature_gates: FeatureGates::default(),
-            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
-            resync_period: None,
-            seed: 7,
-        });
+        let informers = self.client(format!("{name}-informers"), None);
+        let writes = self.client(name.to_owned(), Some(elector.fence()));
+        let controller = StatefulSetController::builder_with_clients(informers, writes)
+            .recorder(Arc::new(NoopRecorder))
+            .clock(self.cluster.clock())
+            .resync_period(None)
+            .seed(7)
+            .build()
+            .expect("the election is separate");
         let stop = CancellationToken::new();
         let (stopped, working) = (stop.clone(), stop.clone());
         let task = self.running.spawn(async move {
-            (
-                name,
-                Box::pin(elector.run(&stopped, controller.run(working))).await,
-            )
+            let work = async {
+                let ended = controller.run(working.cancelled_owned()).await;
+                ended.expect("the controller ends at the shutdown");
+            };
+            (name, Box::pin(elector.run(&stopped, work)).await)
         });
         Instance { stop, task }
     }

@@ -62,7 +62,9 @@ pub trait EventHandler<K>: Send + Sync {
 /// What an informer can be told.
 #[derive(Debug, Clone)]
 pub struct InformerConfig {
-    /// How many objects one page of a list holds at most; 0 counts as 1.
+    /// The namespace of the objects; empty for all namespaces.
+    pub namespace: String,
+    /// The most objects of one page of a list; 0 counts as 1.
     pub page_size: u32,
     /// How often all objects are shown to the handlers again; each informer stretches it by a
     /// random factor from 1 up to 2. None: never.
@@ -77,6 +79,7 @@ pub struct InformerConfig {
 impl Default for InformerConfig {
     fn default() -> Self {
         Self {
+            namespace: String::new(),
             page_size: 500,
             resync_period: None,
             seed: 0,
@@ -85,7 +88,7 @@ impl Default for InformerConfig {
     }
 }
 
-/// Lists and watches one resource in all namespaces.
+/// Lists and watches one resource.
 ///
 /// The initial list is consistent. A watch continues where the last one ended; if the server no
 /// longer knows that place, everything is listed again, and objects that vanished meanwhile are
@@ -94,6 +97,7 @@ impl Default for InformerConfig {
 pub struct Informer<K> {
     client: RestClient,
     resource: Resource,
+    namespace: String,
     page_size: u32,
     resync: Option<Resync>,
     indexer: Arc<Indexer<K>>,
@@ -141,6 +145,7 @@ impl<K: CachedObject> Informer<K> {
         Self {
             client,
             resource,
+            namespace: config.namespace.clone(),
             page_size: config.page_size,
             resync,
             indexer: Arc::new(Indexer::new()),
@@ -150,7 +155,7 @@ impl<K: CachedObject> Informer<K> {
             lists: Lists::default(),
             rng,
             backoff: ListBackoff::default(),
-            reporter: Reporter::new(resource.group_resource()),
+            reporter: Reporter::new(resource.group_resource(), &config.namespace),
             metrics: Arc::new(NoopInformerMetrics),
         }
     }
@@ -215,7 +220,14 @@ impl<K: CachedObject> Informer<K> {
     /// Puts the cache in the state of a fresh list. Returns the version of the list.
     async fn list(&mut self) -> Result<String, Error> {
         let wanted = self.lists.wanted();
-        let list = list_all::<K>(&self.client, &self.resource, self.page_size, &self.texts).await?;
+        let list = list_all::<K>(
+            &self.client,
+            &self.resource,
+            &self.namespace,
+            self.page_size,
+            &self.texts,
+        )
+        .await?;
         let start = Instant::now();
         let initial = !*self.synced.borrow();
         let replaced =
@@ -282,7 +294,7 @@ impl<K: CachedObject> Informer<K> {
     async fn watch_once(&mut self, resource_version: &mut String) -> Ended {
         let timeout_seconds = WATCH_SECONDS_MIN + self.rng.random_range(0..WATCH_SECONDS_SPREAD);
         let options = WatchOptions {
-            namespace: String::new(),
+            namespace: self.namespace.clone(),
             resource_version: resource_version.clone(),
             timeout_seconds,
             allow_bookmarks: true,

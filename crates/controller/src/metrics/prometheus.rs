@@ -71,7 +71,7 @@ impl ControllerMetrics {
     ///     ..Options::default()
     /// };
     /// let metrics = ControllerMetrics::register(&registry, &options)?;
-    /// // To be passed to `StatefulSetController::with_metrics`.
+    /// // Passed to `Builder::metrics`.
     /// # drop(metrics);
     /// # Ok::<(), prometheus::Error>(())
     /// ```

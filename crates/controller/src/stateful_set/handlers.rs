@@ -61,7 +61,7 @@ impl PodHandler {
     }
 
     /// Upstream: `deletePod`.
-    fn pod_deleted(&self, pod: &Pod) {
+    fn delete_pod(&self, pod: &Pod) {
         if let Some(reference) = &pod.controller {
             self.enqueue_controller(&pod.namespace, reference);
         }
@@ -69,16 +69,16 @@ impl PodHandler {
 }
 
 impl EventHandler<Pod> for PodHandler {
-    /// Upstream: `addPod`.
+    /// Upstream: `addPod`, as the event handler.
     fn on_add(&self, pod: &Arc<Pod>, _in_initial_list: bool) {
         match &pod.controller {
-            _ if pod.is_terminating() => self.pod_deleted(pod),
+            _ if pod.is_terminating() => self.delete_pod(pod),
             Some(reference) => drop(self.enqueue_controller(&pod.namespace, reference)),
             None => self.enqueue_selecting(pod),
         }
     }
 
-    /// Upstream: `updatePod`.
+    /// Upstream: `updatePod`, as the event handler.
     fn on_update(&self, old: &Arc<Pod>, new: &Arc<Pod>) {
         if old.resource_version == new.resource_version {
             // A resync: nothing happened.
@@ -106,6 +106,6 @@ impl EventHandler<Pod> for PodHandler {
     }
 
     fn on_delete(&self, pod: &Arc<Pod>, _final_state_unknown: bool) {
-        self.pod_deleted(pod);
+        self.delete_pod(pod);
     }
 }

@@ -39,6 +39,7 @@ use crate::long_computation::{beside_the_runtime, computes_for_long};
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
 use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
+use crate::tasks::panic_message;
 
 /// The parts of a syncer.
 pub struct SyncerParts {
@@ -128,11 +129,7 @@ impl SetSyncer {
         let sync = AssertUnwindSafe(self.sync(key));
         sync.catch_unwind().await.unwrap_or_else(|panic| {
             self.0.metrics.sync_panicked();
-            let message = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "without a message".to_owned());
+            let message = panic_message(&*panic);
             Err(Error::Panicked { message })
         })
     }

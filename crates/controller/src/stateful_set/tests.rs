@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::workqueue::NoopQueueMetrics;
+use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter};
 use statefulset_controller_util::consistency::{
     Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
 };

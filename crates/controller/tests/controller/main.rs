@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod builder;
 #[cfg(feature = "prometheus")]
 mod metrics;
 mod panics;
@@ -18,11 +19,9 @@ use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 use statefulset_client::clock::FakeClock;
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::rest::RestClient;
-use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::{ControllerConfig, StatefulSetController};
+use statefulset_controller::{Builder, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -45,31 +44,28 @@ impl Setup {
         }
     }
 
-    fn config(&self, feature_gates: FeatureGates) -> ControllerConfig {
+    fn builder(&self) -> Builder {
         let client = || RestClient::new(self.plane.client());
-        ControllerConfig {
-            informer_client: client(),
-            client: client(),
-            recorder: Arc::new(NoopRecorder),
-            clock: Arc::new(FakeClock::default()),
-            feature_gates,
-            concurrent_syncs: NonZeroUsize::MIN,
-            resync_period: None,
-            seed: 1,
-        }
+        StatefulSetController::builder_with_clients(client(), client())
+            .recorder(Arc::new(NoopRecorder))
+            .clock(Arc::new(FakeClock::default()))
+            .concurrent_syncs(NonZeroUsize::MIN)
+            .resync_period(None)
+            .seed(1)
     }
 
     fn run(&mut self) {
-        self.run_with(FeatureGates::default(), ControllerMetrics::default());
+        self.run_built_by(self.builder());
     }
 
-    fn run_with(&mut self, feature_gates: FeatureGates, metrics: ControllerMetrics) {
-        let config = self.config(feature_gates);
-        self.run_this(StatefulSetController::with_metrics(config, metrics));
+    fn run_built_by(&mut self, builder: Builder) {
+        self.run_this(builder.build().unwrap());
     }
 
     fn run_this(&mut self, controller: StatefulSetController) {
-        self.tasks.spawn(controller.run(self.cancelled.clone()));
+        let shutdown = self.cancelled.clone().cancelled_owned();
+        self.tasks
+            .spawn(async move { controller.run(shutdown).await.unwrap() });
     }
 
     async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {

@@ -35,7 +35,8 @@ async fn a_controller_counts_its_sets_its_queue_and_its_caches() {
     let mut setup = Setup::new().await;
     setup.create_set("db", 1).await;
     setup.create_set("web", 2).await;
-    setup.run_with(gates, metrics);
+    let builder = setup.builder().feature_gates(gates);
+    setup.run_built_by(builder.metrics(metrics));
     setup.rest().await;
 
     let max_unavailable = "statefulset_controller_statefulset_max_unavailable{";

@@ -7,12 +7,9 @@ use http::Method;
 use serde_json::json;
 use statefulset_client::cache::informer::EventHandler;
 use statefulset_client::fake::CapturedLog;
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
-use statefulset_controller::{Informers, StatefulSetController};
 use statefulset_controller_util::pod::Pod;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
@@ -36,13 +33,6 @@ impl EventHandler<Pod> for Panics {
     fn on_delete(&self, _: &Arc<Pod>, _: bool) {}
 }
 
-/// What the only task panicked with.
-async fn panic_of(tasks: &mut JoinSet<()>) -> &'static str {
-    let ended = tasks.join_next().await.unwrap();
-    let panic = ended.unwrap_err().into_panic();
-    panic.downcast_ref::<&'static str>().unwrap()
-}
-
 /// Counts panics.
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -58,15 +48,14 @@ async fn a_panic_in_a_sync_is_that_sets_error() {
     let log = CapturedLog::at(Level::ERROR);
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
-    let mut config = setup.config(FeatureGates::default());
-    config.recorder = Arc::new(Panics);
     let count = Arc::new(Count::default());
     let sets: Arc<dyn SetMetrics> = Arc::clone(&count) as _;
     let metrics = ControllerMetrics {
         sets,
         ..ControllerMetrics::default()
     };
-    setup.run_this(StatefulSetController::with_metrics(config, metrics));
+    let builder = setup.builder().recorder(Arc::new(Panics));
+    setup.run_built_by(builder.metrics(metrics));
     // Each sync panics after it has created a pod, and the next one goes on.
     setup.rest().await;
     assert_eq!(setup.pods().await, ["web-0", "web-1"]);
@@ -89,10 +78,9 @@ async fn a_handler_that_panics_ends_the_informers_so() {
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
     setup.ask(Method::POST, PODS, &pod).await;
-    let config = setup.config(FeatureGates::default());
-    let mut informers = Informers::new(&config, &ControllerMetrics::default());
+    let mut informers = setup.builder().make_informers();
     informers.pods.add_handler(Arc::new(Panics));
-    let mut tasks = JoinSet::new();
-    tasks.spawn(informers.run(CancellationToken::new()));
-    assert_eq!(panic_of(&mut tasks).await, "no pods");
+    let ended = informers.run(CancellationToken::new()).await;
+    let told = "a task of the controller panicked: no pods; report this as a bug";
+    assert_eq!(ended.unwrap_err().to_string(), told);
 }

@@ -8,9 +8,7 @@ use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::cache::informer::EventHandler;
-use statefulset_client::feature_gates::FeatureGates;
-use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::{Informers, StatefulSetController};
+use statefulset_controller::{RunError, StatefulSetController};
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::pod::Pod;
 use tokio::task::JoinSet;
@@ -54,15 +52,14 @@ struct Shared {
 
 impl Shared {
     fn new(setup: &Setup) -> Self {
-        let config = setup.config(FeatureGates::default());
-        let metrics = ControllerMetrics::default();
-        let mut informers = Informers::new(&config, &metrics);
+        let builder = setup.builder();
+        let mut informers = builder.make_informers();
         let seen = Arc::new(Seen::default());
         informers.pods.add_handler(Arc::<Seen>::clone(&seen));
         let pods = informers.pods.indexer();
-        let controller = StatefulSetController::with_informers(config, metrics, &mut informers);
+        let controller = builder.build_with_informers(&mut informers).unwrap();
         let mut tasks = JoinSet::new();
-        tasks.spawn(informers.run(CancellationToken::new()));
+        tasks.spawn(async move { informers.run(CancellationToken::new()).await.unwrap() });
         Self {
             seen,
             pods,
@@ -178,14 +175,14 @@ async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
         shared.max().unwrap()
     };
     let run = |setup: &mut Setup| {
-        let (config, metrics) = (
-            setup.config(FeatureGates::default()),
-            ControllerMetrics::default(),
-        );
-        let mut informers = Informers::new(&config, &metrics);
+        let builder = setup.builder();
+        let mut informers = builder.make_informers();
         let caches = informers.caches();
-        let controller = StatefulSetController::with_informers(config, metrics, &mut informers);
-        setup.tasks.spawn(informers.run(setup.cancelled.clone()));
+        let controller = builder.build_with_informers(&mut informers).unwrap();
+        let cancelled = setup.cancelled.clone();
+        setup
+            .tasks
+            .spawn(async move { informers.run(cancelled).await.unwrap() });
         setup.run_this(controller);
         caches
     };
@@ -219,13 +216,13 @@ async fn without_its_informers_it_ends() {
         } else {
             shared.informers.shutdown().await;
         }
-        let running = shared.controller.run(CancellationToken::new());
+        let running = shared.controller.run(std::future::pending());
         let ending = async {
             setup.rest().await;
             shared.informers.shutdown().await;
         };
-        // Nobody cancels it.
-        tokio::join!(running, ending);
+        let (ended, ()) = tokio::join!(running, ending);
+        assert!(matches!(ended, Err(RunError::InformerEnded)), "{ended:?}");
     }
     assert_eq!(setup.pods().await, ["web-0"]);
 }

@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
-use statefulset_controller::StatefulSetController;
-use statefulset_controller::metrics::ControllerMetrics;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::{SETS, Setup};
@@ -42,8 +39,7 @@ async fn while_a_large_set_is_computed_other_tasks_go_on() {
     let (began, mut has_begun) = unbounded_channel();
     let (turn, other_had_a_turn) = mpsc::channel();
     let (ended, mut has_ended) = unbounded_channel();
-    let mut config = setup.config(FeatureGates::default());
-    config.recorder = Arc::new(Holds {
+    let recorder = Arc::new(Holds {
         began,
         other_had_a_turn: Mutex::new(other_had_a_turn),
         ended,
@@ -53,8 +49,8 @@ async fn while_a_large_set_is_computed_other_tasks_go_on() {
             turn.send(()).unwrap();
         }
     });
-    let metrics = ControllerMetrics::default();
-    setup.run_this(StatefulSetController::with_metrics(config, metrics));
+    let builder = setup.builder();
+    setup.run_built_by(builder.recorder(recorder));
     assert_eq!(has_ended.recv().await, Some(true));
     setup.end().await;
 }

@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 
 use kube_test_control_plane::faults::{GatePoint, RequestMatcher};
 use kube_test_control_plane::route::Verb;
-use statefulset_client::feature_gates::FeatureGates;
-use statefulset_controller::StatefulSetController;
 
 use crate::Setup;
 
@@ -30,9 +28,8 @@ async fn as_many_sets_are_synced_at_once_as_configured() {
         setup.create_set(set, 1).await;
     }
     let gate = setup.plane.server().faults().gate(first_writes());
-    let mut config = setup.config(FeatureGates::default());
-    config.concurrent_syncs = NonZeroUsize::new(3).unwrap();
-    setup.run_this(StatefulSetController::new(config));
+    let builder = setup.builder();
+    setup.run_built_by(builder.concurrent_syncs(NonZeroUsize::new(3).unwrap()));
     setup.rest().await;
     assert_eq!(gate.waiting().len(), 3);
     gate.open();
@@ -72,7 +69,7 @@ async fn it_has_synced_when_every_cache_is_filled() {
         let mut setup = Setup::new().await;
         let lists = RequestMatcher::any().verb(Verb::List).resource(late);
         let gate = setup.plane.server().faults().gate(lists);
-        let controller = StatefulSetController::new(setup.config(FeatureGates::default()));
+        let controller = setup.builder().build().unwrap();
         let synced = controller.has_synced();
         setup.run_this(controller);
         setup.rest().await;

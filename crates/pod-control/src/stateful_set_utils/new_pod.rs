@@ -77,7 +77,7 @@ impl NewPod {
     ///
     /// The template has no JSON value.
     ///
-    /// Upstream: `newStatefulSetPod`.
+    /// Upstream: `newStatefulSetPod`, in JSON.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         let mut template = self.set.spec.template.to_value()?;
         let recorded = object_member(&mut template, "metadata");

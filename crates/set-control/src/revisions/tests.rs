@@ -135,7 +135,9 @@ async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt
     let (matching, other) = (revision(&older("1")), revision(&data("2")));
     let template = RevisionData::new(&set.spec.template).unwrap();
     let matches = |set: &StatefulSet, revision: &ControllerRevision| {
-        setup.semantic.matches(set, &template, revision)
+        setup
+            .semantic
+            .stateful_set_matches_revision(set, &template, revision)
     };
     assert!(!matches(&set, &other));
     assert!(!matches(&set, &other), "not remembered");
@@ -162,7 +164,9 @@ fn a_match_is_remembered_for_the_template_that_it_was_found_for() {
     let matches = |image: &str| {
         // As an API server has it that has changed a stored template: the generation stays.
         let template = RevisionData::new(&web(image).build().spec.template).unwrap();
-        setup.semantic.matches(&set, &template, &revision)
+        setup
+            .semantic
+            .stateful_set_matches_revision(&set, &template, &revision)
     };
     assert!(matches("1"));
     assert!(!matches("2"));

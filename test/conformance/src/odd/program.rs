@@ -13,12 +13,9 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
-use statefulset_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, HasSynced, StatefulSetController,
-};
+use statefulset_controller::{HasSynced, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service, ServiceExt as _};
@@ -97,31 +94,31 @@ impl Program {
     /// Starts the controller over a client of the stage.
     fn over(stage: &Stage, client: RestClient) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
-        let (recorder, sink) = BroadcastRecorder::new("statefulset-controller", Arc::clone(&clock));
-        let cancelled = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        tasks.spawn(sink.run(client.clone(), SEED, cancelled.clone()));
-        let config = ControllerConfig {
-            informer_client: client.clone(),
-            client,
-            recorder: Arc::new(recorder),
-            clock,
-            feature_gates: FeatureGates {
-                max_unavailable_stateful_set: true,
-                ..FeatureGates::default()
-            },
-            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
-            resync_period: None,
-            seed: SEED,
+        let feature_gates = FeatureGates {
+            max_unavailable_stateful_set: true,
+            ..FeatureGates::default()
         };
         let panics = Arc::new(SyncPanics::default());
         let metrics = ControllerMetrics {
             sets: Arc::clone(&panics) as Arc<dyn SetMetrics>,
             ..ControllerMetrics::default()
         };
-        let controller = StatefulSetController::with_metrics(config, metrics);
+        let controller = StatefulSetController::builder_with_clients(client.clone(), client)
+            .clock(clock)
+            .feature_gates(feature_gates)
+            .metrics(metrics)
+            .resync_period(None)
+            .seed(SEED)
+            .build()
+            .expect("there is no election");
         let has_synced = controller.has_synced();
-        tasks.spawn(controller.run(cancelled.clone()));
+        let cancelled = CancellationToken::new();
+        let shutdown = cancelled.clone().cancelled_owned();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let ended = controller.run(shutdown).await;
+            ended.unwrap_or_else(|error| panic!("{error}"));
+        });
         Self {
             tasks,
             cancelled,

@@ -13,19 +13,13 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::faults::Faults;
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
-use statefulset_client::clock::SystemClock;
 use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::fake::CapturedLog;
-use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::BroadcastRecorder;
 use statefulset_client::resource::{Resource, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
 use statefulset_client::rest::api_health::ApiHealthLog;
-use statefulset_controller::{
-    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, ControllerConfig, StatefulSetController,
-};
+use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use tower::{BoxError, service_fn};
 use tracing::Level;
 
@@ -90,21 +84,13 @@ impl Outfit {
             };
             layered(service, &options)
         };
-        let (recorder, sink) =
-            BroadcastRecorder::new("statefulset-controller", Arc::new(SystemClock));
+        let controller = StatefulSetController::builder_with_clients(client(), client())
+            .resync_period(None)
+            .seed(7)
+            .build()
+            .unwrap();
         let mut tasks = JoinSet::new();
-        tasks.spawn(sink.run(client(), 11, CancellationToken::new()));
-        let controller = StatefulSetController::new(ControllerConfig {
-            informer_client: client(),
-            client: client(),
-            recorder: Arc::new(recorder),
-            clock: Arc::new(SystemClock),
-            feature_gates: FeatureGates::default(),
-            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
-            resync_period: None,
-            seed: 7,
-        });
-        tasks.spawn(controller.run(CancellationToken::new()));
+        tasks.spawn(async move { controller.run(std::future::pending()).await.unwrap() });
         Self {
             admin: RestClient::new(plane.client()),
             plane,

@@ -70,7 +70,7 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
     Ok(bookmark.metadata.resource_version)
 }
 
-/// Lists all objects of all namespaces. If the server forgets the snapshot between two pages, the
+/// Lists all objects of a namespace, or of all if it is empty. If the server forgets the snapshot between two pages, the
 /// list begins anew, with pages as long as the last ones were.
 ///
 /// # Errors
@@ -81,6 +81,7 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
 pub(super) async fn list_all<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
+    namespace: &str,
     page_size: u32,
     texts: &TextPool,
 ) -> Result<List<K>, Error> {
@@ -89,6 +90,7 @@ pub(super) async fn list_all<K: CachedObject>(
     let mut pages = Pages {
         client,
         resource,
+        namespace,
         limit_max: limit,
         limit,
     };
@@ -133,6 +135,7 @@ async fn list_pages<K: CachedObject>(
 struct Pages<'a> {
     client: &'a RestClient,
     resource: &'a Resource,
+    namespace: &'a str,
     /// No page holds more objects than these.
     limit_max: u32,
     /// How many objects the next page may hold.
@@ -144,7 +147,7 @@ impl Pages<'_> {
     async fn get(&mut self, continue_token: &str) -> Result<Document, Error> {
         loop {
             let options = ListOptions {
-                namespace: String::new(),
+                namespace: self.namespace.to_owned(),
                 limit: self.limit,
                 continue_token: continue_token.to_owned(),
                 bytes_max: (self.limit > 1).then_some(PAGE_BYTES_MAX),

@@ -17,15 +17,23 @@ const SET_ASIDE_LOGGED_MAX: usize = 20;
 #[derive(Debug)]
 pub(super) struct Reporter {
     resource: GroupResource,
+    /// The informer's namespace, in words.
+    scope: String,
     last: Option<String>,
     /// The objects that were logged as set aside, as `namespace/name`.
     set_aside: BTreeSet<String>,
 }
 
 impl Reporter {
-    pub(super) fn new(resource: GroupResource) -> Self {
+    pub(super) fn new(resource: GroupResource, namespace: &str) -> Self {
+        let scope = if namespace.is_empty() {
+            "all namespaces".to_owned()
+        } else {
+            format!("namespace {namespace}")
+        };
         Self {
             resource,
+            scope,
             last: None,
             set_aside: BTreeSet::new(),
         }
@@ -37,7 +45,7 @@ impl Reporter {
             tracing::debug!(resource = %self.resource, error = %err, verb, "trying again");
             return;
         }
-        let line = line(verb, self.resource, err);
+        let line = line(verb, self.resource, &self.scope, err);
         if self.last.as_ref() == Some(&line) {
             tracing::debug!(resource = %self.resource, "{line}");
             return;
@@ -110,9 +118,9 @@ fn full_name(namespace: &str, name: &str) -> String {
 }
 
 /// What went wrong and what to do about it; it is tried again in any case.
-fn line(verb: &str, resource: GroupResource, err: &Error) -> String {
+fn line(verb: &str, resource: GroupResource, scope: &str, err: &Error) -> String {
     let advice = if err.is_forbidden() {
-        format!("grant this identity the verbs list and watch on {resource} in all namespaces")
+        format!("grant this identity the verbs list and watch on {resource} in {scope}")
     } else if err.is_not_found() {
         format!("check that the server serves {resource}")
     } else if matches!(err, Error::Decode { .. }) {
@@ -132,13 +140,18 @@ mod tests {
     fn a_line_names_the_resource_and_what_to_grant() {
         let err = Error::api(403, "Forbidden", "statefulsets.apps is forbidden: no");
         assert_eq!(
-            line("list", STATEFUL_SETS.group_resource(), &err),
+            line(
+                "list",
+                STATEFUL_SETS.group_resource(),
+                "all namespaces",
+                &err
+            ),
             "cannot list statefulsets.apps, trying again: statefulsets.apps is forbidden: no; \
              grant this identity the verbs list and watch on statefulsets.apps in all namespaces"
         );
         let err = Error::api(404, "NotFound", "page not found");
         assert_eq!(
-            line("watch", PODS.group_resource(), &err),
+            line("watch", PODS.group_resource(), "namespace db", &err),
             "cannot watch pods, trying again: page not found; check that the server serves pods"
         );
     }

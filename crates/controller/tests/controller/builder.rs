@@ -1,0 +1,104 @@
+//! Controllers built over a kube client, with upstream's defaults.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
+use statefulset_controller::{BuildError, LeaderElection, RunError, StatefulSetController};
+
+use crate::{PODS, SETS, Setup};
+
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/embedder";
+
+fn election() -> LeaderElection {
+    let lease = LeaseName {
+        namespace: "default".to_owned(),
+        name: "embedder".to_owned(),
+    };
+    LeaderElection::new(lease, "me")
+}
+
+#[tokio::test(start_paused = true)]
+async fn default_controller_creates_pods_and_sends_events() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    let controller = StatefulSetController::builder(setup.plane.client());
+    setup.run_this(controller.build().unwrap());
+    setup.rest().await;
+    setup.end().await;
+    assert_eq!(setup.pods().await, ["web-0"]);
+    let events = setup.ask(Method::GET, EVENTS, &Value::Null).await;
+    let event = &events["items"][0];
+    assert_eq!(event["reason"], "SuccessfulCreate");
+    assert_eq!(event["source"]["component"], "statefulset-controller");
+}
+
+#[tokio::test(start_paused = true)]
+async fn elected_controller_ends_when_it_loses_its_lease() {
+    let setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    let controller = StatefulSetController::builder(setup.plane.client())
+        .leader_election(election())
+        .build()
+        .unwrap();
+    let health = controller.leader_health().unwrap();
+    let taking = async {
+        setup.rest().await;
+        assert!(health.is_leader());
+        assert_eq!(setup.pods().await, ["web-0"]);
+        let mut lease = setup.ask(Method::GET, LEASE, &Value::Null).await;
+        assert_eq!(lease["spec"]["holderIdentity"], "me");
+        lease["spec"]["holderIdentity"] = "another".into();
+        setup.ask(Method::PUT, LEASE, &lease).await;
+    };
+    let (ended, ()) = tokio::join!(controller.run(std::future::pending()), taking);
+    let lost = r#"the lease is lost: "another" has taken it"#;
+    assert!(matches!(&ended, Err(RunError::LeaseLost(_))));
+    assert_eq!(ended.unwrap_err().to_string(), lost);
+}
+
+#[tokio::test]
+async fn builder_rejects_invalid_elections() {
+    let setup = Setup::new().await;
+    let builder = StatefulSetController::builder(setup.plane.client());
+    let invalid = LeaderElection {
+        config: LeaderElectionConfig {
+            lease_duration: Duration::ZERO,
+            ..LeaderElectionConfig::default()
+        },
+        ..election()
+    };
+    let error = builder.leader_election(invalid).build().err().unwrap();
+    assert!(matches!(error, BuildError::LeaderElection(_)), "{error}");
+
+    let error = setup.builder().leader_election(election()).build();
+    let error = error.err().unwrap();
+    assert!(matches!(error, BuildError::ElectionWithoutKubeClient));
+}
+
+#[tokio::test(start_paused = true)]
+async fn controller_of_a_namespace_leaves_others_alone() {
+    let mut setup = Setup::new().await;
+    let namespace = json!({"metadata": {"name": "other"}});
+    setup
+        .ask(Method::POST, "/api/v1/namespaces", &namespace)
+        .await;
+    setup.create_set("web", 1).await;
+    let set = setup
+        .ask(Method::GET, &format!("{SETS}/web"), &Value::Null)
+        .await;
+    let copy = json!({"metadata": {"name": "web"}, "spec": set["spec"]});
+    let others = SETS.replace("default", "other");
+    setup.ask(Method::POST, &others, &copy).await;
+    let builder = setup.builder();
+    setup.run_built_by(builder.namespace("other"));
+    setup.rest().await;
+    assert_eq!(setup.pods().await, [""; 0]);
+    let pods = PODS.replace("default", "other");
+    let pods = setup.ask(Method::GET, &pods, &Value::Null).await;
+    assert_eq!(pods["items"].as_array().unwrap().len(), 1);
+    assert!(setup.tasks.try_join_next().is_none());
+    setup.end().await;
+}
