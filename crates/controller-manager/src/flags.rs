@@ -56,7 +56,7 @@ pub(crate) enum Invocation {
 #[derive(Debug, Clone, PartialEq, clap::Parser)]
 #[command(
     version,
-    about = "The Kubernetes StatefulSet controller as a program of its own.",
+    about = "The Kubernetes StatefulSet controller as a standalone program.",
     disable_help_flag = true,
     disable_version_flag = true,
     no_binary_name = true

@@ -1,14 +1,15 @@
-//! Shows the real controller odd objects beside ordinary sets, in lists and in watches. Ends with an
-//! error at the first panic, hang, or ordinary set that is not served.
+//! Fuzzer that shows the real controller odd objects beside ordinary sets, in lists and in watches.
+//! It fails at the first panic, hang, or ordinary set that isn't served.
 //!
-//! `FUZZ_SECONDS` says for how long (600). `FUZZ_SEED` is the seed of the first round, random unless
-//! given; each round has a control plane of its own, and its seed tells all that it stores.
-//! `FUZZ_ROUNDS=1` ends after that one, and `FUZZ_VERBOSE=1` prints each odd object first.
+//! `FUZZ_SECONDS` is the duration (600). `FUZZ_SEED` is the seed of the first round, random by
+//! default; each round has its own control plane, and its seed determines everything that is
+//! stored. `FUZZ_ROUNDS=1` stops after one round, and `FUZZ_VERBOSE=1` prints each odd object
+//! first.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "the program's answer"
+    reason = "the program's output"
 )]
 #![expect(clippy::disallowed_methods, reason = "it runs for a time")]
 
@@ -21,9 +22,9 @@ use conformance::odd::fuzz::{Panics, Round};
 use rand::TryRngCore as _;
 use rand::rngs::OsRng;
 
-/// How long a round may take. It takes a second or less.
+/// Time limit for a round, which normally takes a second or less.
 const ROUND_MAX: Duration = Duration::from_secs(120);
-/// How much of an object a failure shows.
+/// Maximum length of an object in a failure message.
 const SHOWN_MAX: usize = 2_000;
 
 struct Settings {
@@ -50,7 +51,7 @@ impl Settings {
 
 fn main() -> ExitCode {
     let settings = Settings::from_environment();
-    // An exhausted stack takes the process with it, so another process names the round.
+    // Stack exhaustion kills the process, so a parent process reports the round.
     if std::env::var_os("FUZZ_CHILD").is_some() {
         return run(&settings);
     }
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the rounds, and prints the seed of each before it begins.
+/// Runs the rounds; prints the seed of each before it starts.
 fn run(settings: &Settings) -> ExitCode {
     let panics = Panics::watch();
     let started = Instant::now();
@@ -106,7 +107,7 @@ fn run_round(seed: u64, number: u64, verbose: bool, panics: &Panics) -> Result<(
     })
 }
 
-/// Runs the rounds in a process of their own. An error is a seed and what happened.
+/// Runs the rounds in a child process. An error has the seed and the failure.
 fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
     let seed = settings.seed;
     eprintln!("seed {seed}, {} s", settings.time.as_secs());
@@ -129,7 +130,7 @@ fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err((current, "a round does not end".to_owned()));
+                return Err((current, "a round does not finish".to_owned()));
             }
         }
     }

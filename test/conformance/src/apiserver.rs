@@ -1,4 +1,4 @@
-//! Recorded requests and answers of an API server, replayed against the embedded one or another.
+//! Replay of recorded API server exchanges, against the embedded server or another.
 
 mod case;
 mod projection;
@@ -16,16 +16,16 @@ use crate::report::{Report, Verdict};
 
 pub use case::Case;
 
-/// Which server is asked.
+/// Server for the replay.
 #[derive(Debug)]
 pub enum Against {
-    /// One in this process for each case, in paused time.
+    /// An embedded server per case, in paused time.
     Embedded,
-    /// One behind a TLS port, in real time.
+    /// A server behind a TLS port, in real time.
     Remote(Remote),
 }
 
-/// Runs every case of every file.
+/// Runs all cases of all files.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn run(files: &[PathBuf], against: &Against) -> anyhow::Result<Report> {
     run_cases(&cases, against)
 }
 
-/// Runs cases, each in a namespace of its own.
+/// Runs cases, each in its own namespace.
 ///
 /// # Errors
 ///

@@ -1,21 +1,20 @@
-//! The deliberate deviations, each a pure rule from a case to an altered expectation.
+//! Deliberate deviations: pure rules from a case to an altered expectation.
 //!
-//! A rule never looks at what the product did. It says what the specification's reading in
-//! [`crate::model`] makes of the case with the deviation and without, and it only speaks where that
-//! reading without any deviation gives what was recorded: an expectation that isn't the
-//! reference's is never altered.
+//! A rule never looks at the product's outcome. It compares the results of [`crate::model`] with
+//! and without the deviation, and applies only if the model without deviations reproduces the
+//! recording: an expectation that isn't the reference's is never altered.
 
 #[cfg(test)]
 mod tests;
 
 use crate::model::{Rules, run};
 use crate::outcome::Outcome;
-use crate::sync::Case;
+use crate::sync_case::Case;
 
-/// A deviation: its name, and how to switch it.
+/// A deviation: its name, and its switch.
 type Rule = (&'static str, fn(&mut Rules, bool));
 
-/// The deviations that show in a sync.
+/// Deviations that are visible in a sync.
 const RULES: [Rule; 8] = [
     ("non-canonical-names", |rules, is_on| {
         rules.canonical_names = is_on;
@@ -43,10 +42,10 @@ const RULES: [Rule; 8] = [
     }),
 ];
 
-/// Alters what is expected of a case; returns the names of the rules that changed anything.
+/// Alters the expectation of a case; returns the names of the rules that changed it.
 ///
-/// An expectation that has a deviation in it already can't be a recording of the reference. The
-/// reference's outcome stands in for it, which the product then fails to meet.
+/// An expectation that already contains a deviation can't be a recording of the reference. It is
+/// replaced with the reference's outcome, which the product then fails to match.
 pub fn apply(case: &Case, expected: Outcome) -> (Outcome, Vec<&'static str>) {
     let (Ok(reference), Ok(product)) = (run(case, Rules::REFERENCE), run(case, Rules::PRODUCT))
     else {
@@ -70,8 +69,8 @@ pub fn apply(case: &Case, expected: Outcome) -> (Outcome, Vec<&'static str>) {
     )
 }
 
-/// The rules without which the case would go another way; where any of several would do, the rules
-/// that make a difference by themselves.
+/// Rules without which the outcome would differ; if several are interchangeable, those that have an
+/// effect alone.
 fn names(case: &Case, reference: &Outcome, product: &Outcome) -> Vec<&'static str> {
     let changes = |base: Rules, is_on: bool, outcome: &Outcome| {
         let matters = move |(_, switch): &&Rule| {

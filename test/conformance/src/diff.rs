@@ -1,18 +1,18 @@
-//! What differs between two JSON values.
+//! Differences between two JSON values.
 
 use serde_json::{Map, Value};
 
-/// When two values count as alike.
+/// Rule for the equality of two values.
 pub trait Rule {
-    /// Whether two values that are neither two objects nor two lists of one length are alike; the
-    /// path ends with the name of the member that they are the value of.
+    /// Whether two values are equal, unless both are objects or lists of the same length; the path
+    /// ends with the name of their member.
     fn alike(&self, path: &str, expected: &Value, actual: &Value) -> bool;
 
-    /// Whether a member of that name is left out wherever it stands.
+    /// Whether members of this name are ignored everywhere.
     fn leaves_out(&self, member: &str) -> bool;
 }
 
-/// Everything counts, to the byte.
+/// Byte-exact comparison.
 struct Exact;
 
 impl Rule for Exact {
@@ -25,12 +25,12 @@ impl Rule for Exact {
     }
 }
 
-/// The differences, one a line, each with the path to it.
+/// Differences, one per line, with their paths.
 pub fn diff(expected: &Value, actual: &Value) -> Vec<String> {
     diff_by(&Exact, expected, actual)
 }
 
-/// The differences by a rule, one a line, each with the path to it.
+/// Differences by a rule, one per line, with their paths.
 pub fn diff_by(rule: &dyn Rule, expected: &Value, actual: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     walk(rule, "", expected, actual, &mut lines);
@@ -60,11 +60,11 @@ fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &m
     }
 }
 
-/// A member of either object, or of both.
+/// A member of one or both objects.
 type Pair<'a> = (&'a String, Option<&'a Value>, Option<&'a Value>);
 
-/// The members of two objects by name. Names that only one of them has are paired if they are alike
-/// as texts are: recordings may mask parts of names.
+/// Pairs the members of two objects by name. Names in only one of them are paired if the rule finds
+/// them equal as texts: recordings may mask parts of names.
 fn pairs<'a>(
     rule: &dyn Rule,
     expected: &'a Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Requests on their way to a server, and the answers.
+//! Requests and responses in flight.
 
 use anyhow::Context as _;
 use http::header::AUTHORIZATION;
@@ -7,37 +7,37 @@ use http::{HeaderValue, Request};
 use kube_test_control_plane::reply::ResponseBody;
 use tokio::task::JoinSet;
 
-/// The token that recordings use for the controller's service account.
+/// Token of the controller's service account in recordings.
 pub(crate) const CONTROLLER_TOKEN: &str = "stscontrollertoken";
 
-/// Who asks.
+/// Credentials of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// Whoever may do everything.
+    /// A user with all rights.
     #[default]
     Administrator,
-    /// A client without credentials.
+    /// None.
     Nobody,
-    /// Whoever the server knows by this token.
+    /// A bearer token.
     Token(String),
 }
 
-/// An answer whose body may still be coming.
+/// A response whose body may still be incomplete.
 pub(crate) struct Answer {
     pub(crate) parts: Parts,
     pub(crate) body: ResponseBody,
-    /// Ends with the answer.
+    /// Drives the connection; ends with the response.
     pub(crate) _connection: JoinSet<()>,
 }
 
-/// Puts a bearer token into a request.
+/// Adds a bearer token to a request.
 ///
 /// # Errors
 ///
-/// The token holds what no header may hold.
+/// The token has characters that headers don't allow.
 pub(crate) fn authorize<B>(request: &mut Request<B>, token: &str) -> anyhow::Result<()> {
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
-    let value = value.context("the token can't stand in a header")?;
+    let value = value.context("the token is not a valid header value")?;
     request.headers_mut().insert(AUTHORIZATION, value);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Reading files of cases, plain or gzip: one JSON object a line, or one list of them.
+//! Readers of case files, plain or gzip: one JSON object per line, or one list.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -8,11 +8,11 @@ use anyhow::{Context, ensure};
 use flate2::read::MultiGzDecoder;
 use serde::de::DeserializeOwned;
 
-/// The text of a file; gzip is recognised by its first bytes, not by the file's name.
+/// Text of a file; gzip is detected by its first bytes, not by the file name.
 ///
 /// # Errors
 ///
-/// The file can't be read, or is no text.
+/// The file can't be read, or is not text.
 pub fn text(path: &Path) -> anyhow::Result<String> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut bytes = Vec::new();
@@ -28,38 +28,39 @@ pub fn text(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The lines of a file that aren't blank.
+/// Non-blank lines of a file.
 ///
 /// # Errors
 ///
-/// The file can't be read, or holds no case.
+/// The file can't be read, or has no case.
 pub fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
     let lines: Vec<String> = text(path)?
         .lines()
         .filter(|line| !line.trim().is_empty())
         .map(str::to_owned)
         .collect();
-    ensure!(!lines.is_empty(), "{} holds no case", path.display());
+    ensure!(!lines.is_empty(), "{} has no case", path.display());
     Ok(lines)
 }
 
-/// The cases of a file that holds one JSON list of them.
+/// Cases of a file with a JSON list.
 ///
 /// # Errors
 ///
-/// The file can't be read, holds something else, or holds no case.
+/// The file can't be read, has another format, or has no case.
 pub fn list<T: DeserializeOwned>(path: &Path, form: &str) -> anyhow::Result<Vec<T>> {
     let cases: Vec<T> = one(path, form)?;
-    ensure!(!cases.is_empty(), "{} holds no case", path.display());
+    ensure!(!cases.is_empty(), "{} has no case", path.display());
     Ok(cases)
 }
 
-/// What a file that is one JSON value holds.
+/// Content of a file with a single JSON value.
 ///
 /// # Errors
 ///
-/// The file can't be read, or holds something else.
+/// The file can't be read, or has another format.
 pub fn one<T: DeserializeOwned>(path: &Path, form: &str) -> anyhow::Result<T> {
     let text = text(path)?;
-    serde_json::from_str(&text).with_context(|| format!("{} holds no {form}", path.display()))
+    serde_json::from_str(&text)
+        .with_context(|| format!("cannot parse {} as {form}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Recorded sessions of kubectl, replayed against the shipped control plane and controller.
+//! Replay of kubectl sessions against the shipped control plane and controller.
 
 mod client;
 mod cluster;
@@ -19,7 +19,7 @@ use cluster::Cluster;
 use compare::compare;
 pub use session::{Session, Step};
 
-/// The programs that take part in a session.
+/// Programs of a session.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// kubectl.
@@ -31,11 +31,11 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds kubectl, and builds what isn't given.
+    /// Finds kubectl, and builds the programs that aren't given.
     ///
     /// # Errors
     ///
-    /// There is no kubectl that will do, or a program can't be built.
+    /// No suitable kubectl exists, or a program can't be built.
     pub fn find(
         kubectl: Option<&Path>,
         control_plane: Option<PathBuf>,
@@ -60,15 +60,15 @@ impl Programs {
     }
 }
 
-/// Runs every session of every file; each command counts.
+/// Runs all sessions of all files; each command is a case.
 ///
 /// # Errors
 ///
-/// A file can't be read or holds no session, or the programs can't be started.
+/// A file can't be read or has no session, or the programs can't be started.
 pub fn run(files: &[PathBuf], programs: &Programs) -> anyhow::Result<Report> {
     let sessions: Vec<Session> = files
         .iter()
-        .map(|file| files::one(file, "session of kubectl"))
+        .map(|file| files::one(file, "a kubectl session"))
         .collect::<anyhow::Result<_>>()?;
     let mut report = Report::default();
     for session in &sessions {
@@ -77,7 +77,7 @@ pub fn run(files: &[PathBuf], programs: &Programs) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Runs the commands of a session in order, against a control plane of its own.
+/// Runs the commands of a session in order, against its own control plane.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub fn run_session(session: &Session, programs: &Programs) -> anyhow::Result<Rep
     })
 }
 
-/// Runs a step, and what happens during it.
+/// Runs a step, and the steps during it.
 async fn judge(cluster: &Cluster, step: &Step, verdicts: &mut Vec<Verdict>) {
     let result = async {
         if step.settle {

@@ -1,8 +1,8 @@
 //! Runners that replay recorded behaviour of the reference against the real crates and programs.
 //!
-//! Each runner reads files of one form (plain or gzip), runs every case, prints a diff for each
-//! that differs, and counts. A deliberate deviation is a pure rule from a case to an altered
-//! expectation ([`deviations`]); nothing else is waived.
+//! Each runner reads files of one format (plain or gzip), runs every case, prints the differences,
+//! and counts. A deliberate deviation is a pure rule from a case to an altered expectation
+//! ([`deviations`]); nothing else is exempted.
 
 pub mod apiserver;
 pub mod deviations;

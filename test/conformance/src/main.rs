@@ -1,5 +1,5 @@
-//! `conformance revisions|sync|settled|apiserver|kubectl|metrics|odd FILE...`: exit code 0 if all cases pass,
-//! 1 if some fail, 2 if a file can't be read or nothing can be run.
+//! `conformance revisions|sync|settled|apiserver|kubectl|metrics|odd FILE...`: exit code 0 if all
+//! cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,32 +19,32 @@ struct Arguments {
     form: Form,
 }
 
-/// The forms of recorded files.
+/// Formats of recorded files.
 #[derive(Subcommand)]
 enum Form {
     /// Revision data, names, hashes, labels, pods and claims of fuzzed sets.
     Revisions {
-        /// Files with one case a line, plain or gzip.
+        /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
     /// One sync on a frozen cluster.
     Sync {
-        /// Files with one case a line, plain or gzip.
+        /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Clusters that the reference left settled.
+    /// Settled clusters of the reference.
     Settled {
-        /// Files with one case a line, plain or gzip.
+        /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Requests and answers of an API server, replayed against the embedded one or another.
+    /// Requests and responses of an API server, replayed against the embedded one or another.
     ///
     /// On another server each case gets a namespace, which is deleted afterwards. That server
     /// should run no controllers and no admission plugins beyond those of the recordings, and have
-    /// roles switched on for cases about them.
+    /// RBAC enabled for cases about roles.
     Apiserver {
         /// Files with a list of cases, plain or gzip.
         #[arg(required = true)]
@@ -52,9 +52,9 @@ enum Form {
         #[command(flatten)]
         server: Server,
 
-        /// Sent where a recording has the token `stscontrollertoken`: that of the service account
+        /// Token to send for the recorded token `stscontrollertoken`: that of the service account
         /// kube-system/statefulset-controller, bound to the role
-        /// system:controller:statefulset-controller. Without it `stscontrollertoken` itself is
+        /// system:controller:statefulset-controller. By default `stscontrollertoken` itself is
         /// sent, which a server may know from its token file.
         #[arg(long, value_name = "TOKEN", requires = "url")]
         sts_token: Option<String>,
@@ -67,7 +67,7 @@ enum Form {
         #[command(flatten)]
         programs: GivenPrograms,
     },
-    /// Scrapes of `/metrics`, compared with one of the shipped controller in all but the values,
+    /// Scrapes of `/metrics`, compared except for values with a scrape of the shipped controller,
     /// or of another program.
     Metrics {
         /// Files with one scrape each, plain or gzip.
@@ -76,43 +76,43 @@ enum Form {
         #[command(flatten)]
         program: Server,
     },
-    /// Odd objects: the stored bytes are served to the real controller beside an ordinary set.
+    /// Odd objects: their stored bytes are served to the real controller beside an ordinary set.
     Odd {
-        /// Files with one case a line, plain or gzip.
+        /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
 
-        /// Replay the requests against the embedded API server instead, and compare its answers.
+        /// Replay the requests against the embedded API server instead, and compare its responses.
         #[arg(long)]
         server_side: bool,
     },
 }
 
-/// Another server than the runner's own.
+/// A server other than the runner's own.
 #[derive(Args)]
 struct Server {
-    /// Ask the server at this URL instead of one of the runner's own.
+    /// URL of a server to use instead of the runner's own.
     #[arg(long = "server", value_name = "URL", requires = "token")]
     url: Option<String>,
 
-    /// The bearer token of a user who may do everything; of a program that is scraped: who may read
-    /// `/metrics`. For requests that name no other.
+    /// Bearer token for requests that specify no other: of a user with all rights; for a scraped
+    /// program, of a user who may read `/metrics`.
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
 
-    /// The certificate authorities (PEM) that the server's certificate is checked with. Needed
-    /// for a server on another machine, unless checking is given up; on this machine the
-    /// certificate isn't checked without it.
+    /// Certificate authorities (PEM) that verify the server's certificate. Required for a server on
+    /// another machine, unless verification is disabled; on this machine the default is no
+    /// verification.
     #[arg(long, value_name = "FILE", requires = "url")]
     ca: Option<PathBuf>,
 
-    /// Don't check the server's certificate, on whatever machine it is.
+    /// Don't verify the server's certificate, on any machine.
     #[arg(long, requires = "url", conflicts_with = "ca")]
     insecure_skip_tls_verify: bool,
 }
 
 impl Server {
-    /// The server; none if the runner's own is meant.
+    /// The server; `None` for the runner's own.
     fn remote(&self) -> anyhow::Result<Option<Remote>> {
         let (Some(url), Some(token)) = (&self.url, &self.token) else {
             return Ok(None);
@@ -124,7 +124,7 @@ impl Server {
         let remote = Remote::new(url, token, &certificates)?;
         ensure!(
             self.ca.is_some() || self.insecure_skip_tls_verify || remote.is_loopback(),
-            "{url} is not on this machine: check its certificate by --ca FILE, or pass \
+            "{url} is not on this machine: verify its certificate with --ca FILE, or pass \
              --insecure-skip-tls-verify"
         );
         Ok(Some(remote))
@@ -139,18 +139,18 @@ impl Server {
     }
 }
 
-/// Programs other than those that are found or built.
+/// Paths of programs that are not to be searched or built.
 #[derive(Args)]
 struct GivenPrograms {
     /// kubectl; by default $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30.
     #[arg(long, value_name = "PATH")]
     kubectl: Option<PathBuf>,
 
-    /// The program kube-test-control-plane; by default it is built.
+    /// The program kube-test-control-plane; built by default.
     #[arg(long, value_name = "PATH")]
     control_plane: Option<PathBuf>,
 
-    /// The program statefulset-controller-manager; by default it is built.
+    /// The program statefulset-controller-manager; built by default.
     #[arg(long, value_name = "PATH")]
     controller: Option<PathBuf>,
 }
@@ -189,7 +189,7 @@ fn main() -> ExitCode {
     match run {
         Ok(report) => report.print(),
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "the runner's answer")]
+            #[expect(clippy::print_stderr, reason = "the runner's output")]
             {
                 eprintln!("conformance: {error:#}");
             }

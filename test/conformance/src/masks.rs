@@ -1,20 +1,20 @@
-//! Texts in which the values that differ from run to run are masked.
+//! Texts with masks for values that differ between runs.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 
-/// The characters of generated names: no vowels and nothing that looks like one.
+/// Characters of generated names: no vowels and no similar-looking characters.
 const SAFE_ALPHABET: &str = "bcdfghjklmnpqrstvwxz2456789";
 
-/// How long a generated suffix is.
+/// Length of a generated suffix.
 const SUFFIX_LENGTH: usize = 5;
 
-/// The forms, beside RFC 3339, in which kubectl and diff print a time.
+/// Time formats of kubectl and diff, other than RFC 3339.
 const PRINTED_TIMES: [&str; 2] = ["%a, %d %b %Y %H:%M:%S %z", "%Y-%m-%d %H:%M:%S%.9f %z"];
 
-/// The classes of values that are masked.
+/// Classes of masked values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mask {
     Uid,
@@ -36,15 +36,15 @@ const MASKS: [(&str, Mask); 7] = [
     ("<n>", Mask::Number),
 ];
 
-/// Compares masked texts with real ones.
+/// Matches masked texts with real ones.
 #[derive(Clone, Debug, Default)]
 pub struct Masks {
-    /// What a case sent as a uid, which needn't be a UUID.
+    /// Uids sent by the case, which needn't be UUIDs.
     pub sent_uids: BTreeSet<String>,
 }
 
 impl Masks {
-    /// Whether a text is what the masked one stands for.
+    /// Whether a text matches the masked one.
     pub fn match_text(&self, masked: &str, text: &str) -> bool {
         let first = MASKS
             .iter()
@@ -93,8 +93,8 @@ fn is_time(text: &str) -> bool {
     is_rfc3339 || PRINTED_TIMES.into_iter().any(is_printed)
 }
 
-/// Whether a text is a duration as kubectl prints ages: one or two numbers with units, the larger
-/// unit first.
+/// Whether a text is a duration in kubectl's format of ages: one or two numbers with units, the
+/// larger unit first.
 fn is_age(text: &str) -> bool {
     const UNITS: &str = "ydhms";
     let parts: Vec<&str> = text
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mask_takes_its_class_and_nothing_else() {
+    fn each_mask_matches_only_its_class() {
         for (mask, good, bad) in [
             (
                 "<uid>",
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn masks_stand_within_texts() {
+    fn masks_match_within_texts() {
         assert!(matches("web-<suffix> at <rv>!", "web-bcdfg at 3!"));
         assert!(!matches("web-<suffix> at <rv>!", "web-bcdfg at 3"));
         assert!(matches("<age> <age>", "1m 2s"));
     }
 
     #[test]
-    fn a_uid_that_the_case_sent_needs_not_be_a_uuid() {
+    fn uids_sent_by_the_case_need_not_be_uuids() {
         let masks = Masks {
             sent_uids: BTreeSet::from(["u1".to_owned()]),
         };

@@ -1,5 +1,4 @@
-//! Scrapes of the reference's `/metrics`, compared with one of this program in everything but the
-//! values.
+//! Comparison of the reference's `/metrics` scrapes with the program's, except for values.
 
 mod compare;
 pub mod exposition;
@@ -13,11 +12,11 @@ use crate::files;
 use crate::remote::Remote;
 use crate::report::{Report, Verdict};
 
-/// Scrapes a program that runs, or the shipped one in a run of its own.
+/// Scrapes a running program, or a new run of the shipped one.
 ///
 /// # Errors
 ///
-/// The program can't be asked, or can't be started.
+/// The program can't be reached or started.
 pub fn scrape(program: Option<&Remote>) -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -31,7 +30,7 @@ pub fn scrape(program: Option<&Remote>) -> anyhow::Result<String> {
     })
 }
 
-/// Compares every file with a scrape of the program; each family counts.
+/// Compares every file with a scrape of the program; each family is a case.
 ///
 /// # Errors
 ///
@@ -42,7 +41,11 @@ pub fn run(files: &[PathBuf], scrape: &str) -> anyhow::Result<Report> {
     for file in files {
         let reference = exposition::parse(&files::text(file)?)
             .with_context(|| format!("read {}", file.display()))?;
-        ensure!(!reference.is_empty(), "{} holds no family", file.display());
+        ensure!(
+            !reference.is_empty(),
+            "{} has no metric family",
+            file.display()
+        );
         let verdicts: Vec<Verdict> = compare::compare(&reference, &own);
         report.append(verdicts.into_iter().collect());
     }

@@ -1,14 +1,14 @@
-//! A second, sequential reading of the specification: what one sync of a stateful set does to a
-//! frozen cluster.
+//! A second, sequential implementation of the specification: one sync of a stateful set on a frozen
+//! cluster.
 //!
 //! The model is an oracle. It shares no decision with the product: it works on plain JSON, reads
-//! caches that never change, and writes to a tracker that is no server. With every rule of
-//! [`Rules`] off it is the reference, and must give each recorded expectation in full; each rule
-//! switches one deliberate deviation on. So the difference between two runs of the model is what a
-//! deviation alters, in a case that nobody has foreseen too, and nothing beside it is excused.
+//! caches that never change, and writes to an object tracker instead of a server. With every rule
+//! of [`Rules`] off it is the reference, and must reproduce each recorded expectation in full; each
+//! rule enables one deliberate deviation. The difference between two runs of the model is therefore
+//! exactly what a deviation alters, also in unforeseen cases, and nothing else is exempted.
 //!
-//! Of the crates it takes only encodings, schema, defaults, hashes and selectors: rules of the API,
-//! which have recordings of their own.
+//! From the crates it uses only encodings, schema, defaults, hashes and selectors: API rules with
+//! their own recordings.
 
 mod claiming;
 mod claims;
@@ -38,37 +38,37 @@ use self::failure::Failure;
 use self::set::Set;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
-use crate::sync::Case;
+use crate::sync_case::Case;
 
-/// The deliberate deviations, each on or off.
+/// Switches of the deliberate deviations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each rule is independent of the others"
 )]
 pub struct Rules {
-    /// Pods that are named after the set but not canonically (`web-007`, ordinals past 32 bits)
-    /// are as if they weren't there, and are left as they are.
+    /// Pods with names like the set's but not canonical (`web-007`, ordinals beyond 32 bits) are
+    /// ignored and stay untouched.
     pub canonical_names: bool,
-    /// A status write keeps the conditions.
+    /// Status writes keep the conditions.
     pub keep_conditions: bool,
-    /// Counting a deleted pod off doesn't go below 0.
+    /// Counters don't fall below 0 when a pod is deleted.
     pub counters_not_negative: bool,
-    /// Renumbering a revision is tried again on a conflict, four times in all.
+    /// Renumbering a revision is retried on conflict, with at most four attempts.
     pub retry_renumbering: bool,
-    /// The live set is looked at before a claim gets an owner, and before a pod is deleted with
-    /// its claims.
+    /// The live set is read before a claim gets an owner, and before a pod is deleted with its
+    /// claims.
     pub live_set_before_dooming: bool,
-    /// A wanted pod that has ended or is on its way out is no owner of its claims any more.
+    /// A wanted pod that has ended or is terminating is removed from the owners of its claims.
     pub take_claims_from_wanted: bool,
-    /// Deletions say which object they mean.
+    /// Deletions specify the object's uid.
     pub deletions_name_objects: bool,
-    /// Members that the schema doesn't know are recorded and kept, and restart nothing.
+    /// Members unknown to the schema are recorded and kept, and restart nothing.
     pub unknown_members: bool,
 }
 
 impl Rules {
-    /// The reference.
+    /// The reference: no deviations.
     pub const REFERENCE: Self = Self {
         canonical_names: false,
         keep_conditions: false,
@@ -80,7 +80,7 @@ impl Rules {
         unknown_members: false,
     };
 
-    /// The product: every deviation.
+    /// The product: all deviations.
     pub const PRODUCT: Self = Self {
         canonical_names: true,
         keep_conditions: true,
@@ -93,11 +93,11 @@ impl Rules {
     };
 }
 
-/// Does the case's sync by these rules, and returns what it leaves behind.
+/// Runs the case's sync with these rules, and returns the outcome.
 ///
 /// # Errors
 ///
-/// The case has objects that are none of a cluster.
+/// The case has objects of an unsupported kind.
 pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
     let cluster = load(case, rules)?;
     let Some(set) = cluster.set else {
@@ -122,7 +122,7 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
     outcome(case, result, sync.events, &sync.api)
 }
 
-/// What was asked of the API, in the form in which it is compared.
+/// API requests, in comparable form.
 fn requests(api: &Tracker, claims: &ClaimVolumes) -> anyhow::Result<Vec<Value>> {
     let request = |asked: &Asked| {
         let mut body = match asked.verb {
@@ -143,7 +143,7 @@ fn gate(case: &Case, name: &str, default: bool) -> bool {
     case.feature_gates.get(name).copied().unwrap_or(default)
 }
 
-/// A result with what the API holds, in the form in which it is compared.
+/// Outcome of a sync with the API's objects, in comparable form.
 fn outcome(
     case: &Case,
     result: Result<Option<SignedDuration>, Failure>,
@@ -161,7 +161,7 @@ fn outcome(
     for object in api.objects() {
         let (key, mut value) = comparable(&object.to_string(), claims).context("an object")?;
         if object["kind"] == Kind::Revision.name() {
-            // In here the data is text already.
+            // The model stores revision data as text.
             value["data"] = object.get("data").cloned().unwrap_or_default();
         }
         objects.insert(key, value);
@@ -177,25 +177,25 @@ fn outcome(
     })
 }
 
-/// One sync: what it sees, what it writes to, and what it has said so far.
+/// State of one sync: caches, API and events so far.
 struct Sync {
     rules: Rules,
     now: Timestamp,
     max_unavailable_gate: bool,
     semantic_gate: bool,
-    /// The cached set.
+    /// Cached set.
     set: Rc<Set>,
-    /// The cached pods of the set's namespace, in the order of the case.
+    /// Cached pods of the set's namespace, in the order of the case.
     pods: Vec<Value>,
-    /// The cached claims of the set's namespace by name.
+    /// Cached claims of the set's namespace, by name.
     claims: BTreeMap<String, Value>,
-    /// The cached revisions of the set's namespace; their data is text.
+    /// Cached revisions of the set's namespace, with their data as text.
     revisions: Vec<Value>,
     api: Tracker,
     events: Vec<String>,
 }
 
-/// Whether a walk over pods goes on.
+/// Whether a walk over pods continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Continue,
@@ -203,7 +203,7 @@ enum Step {
 }
 
 impl Sync {
-    /// The whole sync; the delayed add that it asks for.
+    /// Runs the whole sync; returns the requested delayed requeue.
     fn run(&mut self) -> Result<Option<SignedDuration>, Failure> {
         let selector = self
             .set
@@ -215,7 +215,7 @@ impl Sync {
             .map(serde_json::from_value)
             .transpose()
             .unwrap_or_default();
-        // Trying again would not mend the selector.
+        // A retry would not fix the selector.
         let Ok(selector) = Selector::from_label_selector(selector.as_ref()) else {
             return Ok(None);
         };
@@ -233,7 +233,7 @@ impl Sync {
         });
     }
 
-    /// What a deletion says of the object that it means.
+    /// Precondition of a deletion.
     fn means(&self, object: &Value, members: &[&str]) -> Value {
         if !self.rules.deletions_name_objects {
             return Value::Null;
@@ -243,13 +243,13 @@ impl Sync {
         Value::Object(members.iter().map(member).collect())
     }
 
-    /// Whether pods are worked on in batches.
+    /// Whether pods are processed in batches.
     fn is_burst(&self) -> bool {
         self.set.is_burst
     }
 
-    /// Does something for each of `count` pods: one after the other until one of them says stop,
-    /// or in batches of 1, 2, 4… of which the first with a failure is the last.
+    /// Calls a function for `count` pods: in sequence until one requests a stop, or in batches of
+    /// 1, 2, 4… that stop after the first batch with a failure.
     fn for_all(
         &mut self,
         count: usize,
@@ -265,7 +265,7 @@ impl Sync {
         }
         let (mut done, mut size) = (0, count.min(1));
         while size > 0 {
-            // Of the calls that a batch starts at once, the reference makes the last one first.
+            // Of a batch's parallel calls, the reference makes the last one first.
             let last = done + size - 1;
             let order = std::iter::once(last).chain(done..last);
             let failures: Vec<Failure> =

@@ -1,4 +1,4 @@
-//! Recorded odd objects: raw bytes that a real API server was sent, and the reference's reaction.
+//! Recorded odd objects: raw bytes sent to a real API server, and the reference's reaction.
 
 pub mod case;
 pub mod controller;
@@ -17,11 +17,11 @@ use crate::files::lines;
 use crate::report::{Report, Verdict};
 use case::Case;
 
-/// Replays the requests of every case of every file against the embedded API server.
+/// Replays the requests of all cases of all files against the embedded API server.
 ///
 /// # Errors
 ///
-/// A file can't be read, or holds something else.
+/// A file can't be read, or has another format.
 pub fn run_server_side(files: &[PathBuf]) -> anyhow::Result<Report> {
     let mut report = Report::default();
     for case in read(files)? {
@@ -30,14 +30,14 @@ pub fn run_server_side(files: &[PathBuf]) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// The rule for cases of which the server stored nothing.
+/// Rule name for cases without stored objects.
 const NOTHING_STORED: &str = "a case of which nothing was stored";
 
-/// Serves the stored objects of every case of every file to the real controller.
+/// Serves the stored objects of all cases of all files to the real controller.
 ///
 /// # Errors
 ///
-/// A file can't be read, or holds something else.
+/// A file can't be read, or has another format.
 pub fn run_controller(files: &[PathBuf]) -> anyhow::Result<Report> {
     Ok(serve_to_controller(&read(files)?))
 }
@@ -57,11 +57,11 @@ pub fn serve_to_controller<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Rep
     report
 }
 
-/// The cases of files.
+/// Reads the cases of files.
 ///
 /// # Errors
 ///
-/// A file can't be read, or holds something else.
+/// A file can't be read, or has another format.
 pub fn read(files: &[PathBuf]) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for file in files {
@@ -80,7 +80,7 @@ fn judge_server_side(case: &Case) -> Report {
     }
 }
 
-/// A runtime whose time passes only while nothing is to be done.
+/// A runtime whose time advances only when idle.
 ///
 /// # Errors
 ///

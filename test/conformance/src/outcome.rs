@@ -1,4 +1,4 @@
-//! What a sync left behind, in the form in which it is compared.
+//! Outcome of a sync, in comparable form.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 pub struct Outcome {
     /// Whether the sync failed.
     pub failed: bool,
-    /// The delayed add, as Go prints a duration.
+    /// Delayed requeue, in Go's format of durations.
     pub requeue_after: Option<String>,
-    /// `Type Reason Message`, in order; sorted where the order doesn't count.
+    /// Events as `Type Reason Message`, in order; sorted if the order is undefined.
     pub events: Vec<String>,
-    /// What was asked of the API, in order; sorted where the order doesn't count.
+    /// API requests, in order; sorted if the order is undefined.
     pub requests: Vec<Value>,
-    /// Every object that the API then holds, by kind and name: of sets the status alone, of
-    /// revisions the data as text.
+    /// All objects in the API afterwards, by kind and name: only the status of sets, and the data
+    /// of revisions as text.
     pub objects: BTreeMap<String, Value>,
 }
 
 impl Outcome {
-    /// The outcome as one JSON value, to be compared.
+    /// The outcome as one JSON value, for comparison.
     pub fn to_value(&self) -> Value {
         json!({
             "failed": self.failed,
@@ -34,14 +34,14 @@ impl Outcome {
     }
 }
 
-/// Which volumes of a pod come from claim templates; their order doesn't count.
+/// Pod volumes from claim templates; their order is ignored.
 pub struct ClaimVolumes(pub Vec<String>);
 
-/// An object in the form in which it is compared, with its key.
+/// An object in comparable form, with its key.
 ///
 /// # Errors
 ///
-/// The text is no JSON object.
+/// The text is not a JSON object.
 pub fn comparable(text: &str, claims: &ClaimVolumes) -> serde_json::Result<(String, Value)> {
     let mut object: Value = serde_json::from_str(text)?;
     let kind = object["kind"].as_str().unwrap_or("").to_owned();
@@ -61,7 +61,7 @@ pub fn comparable(text: &str, claims: &ClaimVolumes) -> serde_json::Result<(Stri
     Ok((key, object))
 }
 
-/// A revision's data as the text that is stored.
+/// Revision data as the stored text.
 fn raw_data(text: &str) -> serde_json::Result<Value> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
     Ok(members
@@ -69,8 +69,7 @@ fn raw_data(text: &str) -> serde_json::Result<Value> {
         .map_or(Value::Null, |data| Value::from(data.get())))
 }
 
-/// Puts the volumes that come from claim templates into the order of their names, each in a place
-/// where one of them was.
+/// Sorts the volumes from claim templates by name, within their positions.
 fn sort_claim_volumes(pod: &mut Value, claims: &ClaimVolumes) {
     let Some(Value::Array(volumes)) = pod.pointer_mut("/spec/volumes") else {
         return;

@@ -1,5 +1,5 @@
-//! The shipped programs. Cargo builds none of another package's programs for a runner or a test,
-//! so they are built here.
+//! Builds of the shipped programs; cargo doesn't build another package's programs for a runner or a
+//! test.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command as ProgramCommand};
 use tokio::time::timeout;
 
-/// What cargo tells a program about the package that it belongs to. Build scripts that watch
-/// these would run again for every other caller of cargo.
+/// Environment variables that cargo sets for the current package. Build scripts that depend on them
+/// would rerun for every other caller of cargo.
 const OF_THIS_PACKAGE: [&str; 6] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -22,7 +22,7 @@ const OF_THIS_PACKAGE: [&str; 6] = [
     "NEXTEST",
 ];
 
-/// What `make build` builds: one selection, so that whoever builds them shares what is compiled.
+/// Packages of `make build`: one selection, so that all callers share the compiled artifacts.
 const PACKAGES: [&str; 8] = [
     "-p",
     "run",
@@ -34,10 +34,10 @@ const PACKAGES: [&str; 8] = [
     "kube-test-control-plane/cli",
 ];
 
-/// How long the control plane may take to be ready.
+/// Time limit for the control plane to become ready.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// The control plane.
@@ -48,13 +48,13 @@ pub struct Programs {
     pub run: PathBuf,
 }
 
-/// Builds the programs with the profile and in the target folder of the program that runs; any
-/// number of callers may do so at once, as cargo lets one build and the others wait. Without the
-/// sources they are looked for beside the program that runs.
+/// Builds the programs with the profile and target folder of the running program. Concurrent calls
+/// are safe: cargo serializes builds. Without sources, the programs are expected beside the running
+/// program.
 ///
 /// # Errors
 ///
-/// A program can't be built, or isn't there.
+/// A program can't be built, or doesn't exist.
 pub fn build() -> anyhow::Result<Programs> {
     let folder = folder()?;
     let root = root();
@@ -63,7 +63,7 @@ pub fn build() -> anyhow::Result<Programs> {
     }
     let program = |name| {
         let path = folder.join(name);
-        ensure!(path.is_file(), "there is no {}", path.display());
+        ensure!(path.is_file(), "{} does not exist", path.display());
         Ok(path)
     };
     Ok(Programs {
@@ -73,13 +73,13 @@ pub fn build() -> anyhow::Result<Programs> {
     })
 }
 
-/// Where the program that runs is, as `target/PROFILE`.
+/// Folder of the running program: `target/PROFILE`.
 fn folder() -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe().context("find the program that runs")?;
-    let folder = path.parent().context("the program is in no folder")?;
+    let folder = path.parent().context("the program has no parent folder")?;
     // Tests are in target/PROFILE/deps.
     let folder = match folder.file_name() {
-        Some(name) if name == "deps" => folder.parent().context("deps is in no folder")?,
+        Some(name) if name == "deps" => folder.parent().context("deps has no parent folder")?,
         _ => folder,
     };
     Ok(folder.to_owned())
@@ -87,7 +87,7 @@ fn folder() -> anyhow::Result<PathBuf> {
 
 fn build_in(root: &Path, folder: &Path) -> anyhow::Result<()> {
     let (Some(target), Some(profile)) = (folder.parent(), folder.file_name()) else {
-        bail!("{} is no target folder of cargo", folder.display());
+        bail!("{} is not a target folder of cargo", folder.display());
     };
     let profile = match profile.to_string_lossy().into_owned() {
         name if name == "debug" => "dev".to_owned(),
@@ -119,13 +119,13 @@ fn build_in(root: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The repository's root.
+/// Root folder of the repository.
 pub fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(2).unwrap_or(package).to_owned()
 }
 
-/// Starts a program whose errors go to a file, and which ends with the handle.
+/// Starts a program with stderr in a file; it is killed when the handle is dropped.
 pub(crate) fn spawn(command: &mut ProgramCommand, log: &Path) -> anyhow::Result<Child> {
     let file = File::create(log).with_context(|| format!("create {}", log.display()))?;
     let child = command
@@ -139,14 +139,16 @@ pub(crate) fn spawn(command: &mut ProgramCommand, log: &Path) -> anyhow::Result<
     })
 }
 
-/// Waits until the control plane tells its URL.
+/// Waits until the control plane prints its URL.
 pub(crate) async fn ready(control_plane: &mut Child) -> anyhow::Result<String> {
-    let stdout = control_plane.stdout.take().context("it has no output")?;
+    let stdout = control_plane.stdout.take().context("no output")?;
     let mut lines = BufReader::new(stdout).lines();
     let line = timeout(START_MAX, lines.next_line())
         .await
-        .with_context(|| format!("it says nothing within {} s", START_MAX.as_secs()))??
-        .context("it has ended")?;
+        .with_context(|| format!("no output within {} s", START_MAX.as_secs()))??
+        .context("the process has ended")?;
     let url = line.strip_prefix("ready ");
-    Ok(url.with_context(|| format!("it says {line:?}"))?.to_owned())
+    Ok(url
+        .with_context(|| format!("unexpected output {line:?}"))?
+        .to_owned())
 }

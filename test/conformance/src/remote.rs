@@ -1,4 +1,4 @@
-//! A server behind a TLS port. No User-Agent is sent, as none was when the cases were recorded.
+//! A server behind a TLS port. Requests have no User-Agent, like the recorded ones.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -24,28 +24,28 @@ use tokio_rustls::TlsConnector;
 
 use crate::exchange::{Answer, CONTROLLER_TOKEN, Credentials, authorize};
 
-/// How the server shows who it is.
+/// Verification of the server's certificate.
 #[derive(Clone, Debug)]
 pub enum Certificates {
-    /// By a certificate of the authorities in this file.
+    /// With the authorities in this file.
     Authority(PathBuf),
-    /// Not at all.
+    /// Disabled.
     Unchecked,
 }
 
-/// A server, and who asks it.
+/// A server with credentials.
 #[derive(Clone)]
 pub struct Remote {
     authority: Authority,
     token: String,
     controller_token: String,
     tls: Arc<ClientConfig>,
-    /// Tells the namespaces of this run from those of others.
+    /// Distinguishes the namespaces of this run from others.
     pub(crate) run: String,
 }
 
 impl std::fmt::Debug for Remote {
-    /// Without the tokens.
+    /// Omits the tokens.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Remote")
@@ -55,13 +55,13 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// A server at a URL; `token` is the administrator's.
+    /// Creates a client for a URL; `token` is the administrator's.
     ///
     /// # Errors
     ///
     /// The URL isn't `https://HOST[:PORT]`, or the certificates can't be read.
     pub fn new(url: &str, token: &str, certificates: &Certificates) -> anyhow::Result<Self> {
-        let uri: Uri = url.parse().with_context(|| format!("{url} is no URL"))?;
+        let uri: Uri = url.parse().with_context(|| format!("{url} is not a URL"))?;
         let has_path = !matches!(uri.path(), "" | "/") || uri.query().is_some();
         let (Some(authority), false) = (uri.authority(), has_path) else {
             bail!("{url} is not of the form https://HOST[:PORT]");
@@ -92,7 +92,7 @@ impl Remote {
         })
     }
 
-    /// Sends this token where the recording has the controller's.
+    /// Sets the token to send for the controller's recorded token.
     #[must_use]
     pub fn with_controller_token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.controller_token);
@@ -108,7 +108,7 @@ impl Remote {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// The server's name or address, without the brackets of the latter.
+    /// Host name or address of the server, without brackets.
     fn host(&self) -> &str {
         let host = self.authority.host();
         host.trim_start_matches('[').trim_end_matches(']')
@@ -118,7 +118,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// The server can't be reached, or refuses.
+    /// The server is unreachable, or rejects the request.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_slice(&self.read(path).await?)?)
     }
@@ -127,16 +127,16 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// The server can't be reached, or refuses, or answers no text.
+    /// The server is unreachable, rejects the request, or doesn't return text.
     pub async fn text(&self, path: &str) -> anyhow::Result<String> {
         Ok(String::from_utf8(self.read(path).await?.into())?)
     }
 
-    /// Creates an object, or replaces it, as the administrator.
+    /// Creates or replaces an object as the administrator.
     ///
     /// # Errors
     ///
-    /// The server can't be reached, or refuses.
+    /// The server is unreachable, or rejects the request.
     pub async fn write(&self, method: Method, path: &str, object: &Value) -> anyhow::Result<()> {
         let request = Request::builder()
             .method(method)
@@ -151,7 +151,7 @@ impl Remote {
             .await
     }
 
-    /// Sends a request as the administrator. The body of an answer that is a success.
+    /// Sends a request as the administrator. Returns the body of a successful response.
     async fn success(&self, request: Request<Full<Bytes>>) -> anyhow::Result<Bytes> {
         let what = format!("{} {}", request.method(), request.uri());
         let answer = self.send(request, &Credentials::Administrator).await?;
@@ -162,7 +162,7 @@ impl Remote {
         Ok(body.to_bytes())
     }
 
-    /// Sends a request over a connection of its own.
+    /// Sends a request over its own connection.
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -193,7 +193,7 @@ impl Remote {
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let mut connections = JoinSet::new();
         connections.spawn(async move {
-            // What goes wrong here, the request or its body tells.
+            // The request or its body reports connection errors.
             let _ = connection.await;
         });
         let (parts, body) = sender.send_request(request).await?.into_parts();
@@ -219,7 +219,7 @@ fn authorities(path: &Path) -> anyhow::Result<RootCertStore> {
     Ok(roots)
 }
 
-/// Takes any certificate whose key the server has.
+/// Accepts any certificate whose key the server holds.
 #[derive(Debug)]
 struct Unchecked(WebPkiSupportedAlgorithms);
 

@@ -1,4 +1,4 @@
-//! Counting and printing.
+//! Counts and printed results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,19 +8,19 @@ use anyhow::Context;
 
 use crate::files::lines;
 
-/// How one case went.
+/// Result of one case.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// The case's id.
+    /// Id of the case.
     pub id: String,
-    /// What differs; nothing in a case that passes.
+    /// Differences; empty for a passed case.
     pub differences: Vec<String>,
-    /// The deviations whose rule changed the expectation.
+    /// Deviations whose rule changed the expectation.
     pub deviations: Vec<&'static str>,
 }
 
 impl Verdict {
-    /// A case in which the product can't even read what it is given.
+    /// A case whose input the product can't read.
     pub fn broken(id: String, error: &anyhow::Error) -> Self {
         Self {
             id,
@@ -30,27 +30,27 @@ impl Verdict {
     }
 }
 
-/// How all cases went.
+/// Results of all cases.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Cases that passed.
+    /// Number of passed cases.
     pub passed: usize,
-    /// Cases that failed.
+    /// Failed cases.
     pub failed: Vec<Verdict>,
-    /// How many passing cases each deviation altered.
+    /// Number of passed cases that each deviation altered.
     pub deviations: BTreeMap<&'static str, usize>,
-    /// How many differences of each category there are, where a runner tells categories.
+    /// Number of differences per category, for runners with categories.
     pub categories: BTreeMap<&'static str, usize>,
-    /// How many expectations each rule left out.
+    /// Number of expectations that each rule left out.
     pub left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Report {
-    /// Runs every case of every file.
+    /// Runs all cases of all files.
     ///
     /// # Errors
     ///
-    /// A file can't be read, holds no case, or holds something that is no case of its form.
+    /// A file can't be read, has no case, or contains something else.
     pub fn of(
         files: &[PathBuf],
         run: impl Fn(&str) -> anyhow::Result<Verdict>,
@@ -65,7 +65,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Puts another report's cases behind these.
+    /// Appends another report's cases.
     pub fn append(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
@@ -91,9 +91,9 @@ impl Report {
         }
     }
 
-    /// Prints the differences, the deviations and the counts; the exit code tells whether all
-    /// cases passed.
-    #[expect(clippy::print_stdout, reason = "the runner's answer")]
+    /// Prints the differences, the deviations and the counts; the exit code shows whether all cases
+    /// passed.
+    #[expect(clippy::print_stdout, reason = "the runner's output")]
     pub fn print(&self) -> ExitCode {
         for verdict in &self.failed {
             println!("FAILED {}", verdict.id);

@@ -1,4 +1,4 @@
-//! The requests of a sync, in the form in which they are compared.
+//! Requests of a sync, in comparable form.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,15 +10,16 @@ use statefulset_client::resource::{
 
 use crate::outcome::{ClaimVolumes, comparable};
 
-/// Reads before a change of a pod, a claim or a revision's number.
+/// Rule name: reads before a change of a pod, a claim or a revision's number.
 pub const READS_BEFORE_CHANGES: &str = "reads-before-changes";
-/// Reads of a pod or a claim that show that nothing is to be changed, or that are followed by a
-/// failure before the change.
+/// Rule name: reads of a pod or a claim that show that no change is needed, or that a failure
+/// follows before the change.
 pub const READS_WITHOUT_CHANGES: &str = "reads-without-changes";
-/// Looks at the live set before a claim gets an owner or a pod is deleted with its claims.
+/// Rule name: reads of the live set before a claim gets an owner or a pod is deleted with its
+/// claims.
 pub const LOOKS_AT_THE_SET: &str = "looks-at-the-set";
 
-/// A request with what it sends: verb, resource, name, body.
+/// A request with its verb, resource, name and body.
 pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: Value) -> Value {
     let place = if subresource.is_empty() {
         resource.to_owned()
@@ -29,8 +30,8 @@ pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: 
     Value::from_iter([("request", request), ("body", body)])
 }
 
-/// Puts neighbouring requests into an order where the reference makes them in the order of a hash
-/// map: adoptions and releases, and the creation of a pod's claims.
+/// Sorts neighbouring requests whose order in the reference is that of a hash map: adoptions and
+/// releases, and the creation of a pod's claims.
 pub fn sort_neighbours(requests: &mut [Value]) {
     let kind = |request: &Value| {
         let text = request["request"].as_str().unwrap_or("");
@@ -46,41 +47,41 @@ pub fn sort_neighbours(requests: &mut [Value]) {
     }
 }
 
-/// Puts requests whose order doesn't count into an order.
+/// Sorts requests whose order is undefined.
 pub fn sort(requests: &mut [Value]) {
     let key = |request: &Value| (request["request"].to_string(), request["body"].to_string());
     requests.sort_by_cached_key(key);
 }
 
-/// An object as a request sends it, in the form in which it is compared: of a set the status alone.
+/// The body of a request, in comparable form: of a set only the status.
 ///
 /// # Errors
 ///
-/// The text is no JSON object.
+/// The text is not a JSON object.
 pub fn body(text: &str, claims: &ClaimVolumes) -> serde_json::Result<Value> {
     let (_, mut body) = comparable(text, claims)?;
-    // The path says it too, and a new revision leaves it out.
+    // The namespace is also in the path, and new revisions omit it.
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("namespace");
     }
     Ok(body)
 }
 
-/// What two clients ask, in one order.
+/// Requests of two clients, in one sequence.
 #[derive(Clone, Default)]
 pub struct RequestLog(Arc<Mutex<Vec<(Source, Action)>>>);
 
-/// Who asks.
+/// Client of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The client of all but the next.
+    /// The client of all other requests.
     Client,
     /// The reader of sets before adoptions.
     Adoption,
 }
 
 impl RequestLog {
-    /// Notes what is asked of an API from now on.
+    /// Records all further requests to an API.
     pub fn follow(&self, api: &FakeClientset, source: Source) {
         let log = Arc::clone(&self.0);
         api.react(None, "*", move |action| {
@@ -92,11 +93,11 @@ impl RequestLog {
     }
 
     /// The requests so far without those that the reference doesn't make by design, and the names
-    /// of the rules that took any of these away.
+    /// of the rules that removed any.
     ///
     /// # Errors
     ///
-    /// A body is no JSON.
+    /// A body is not JSON.
     pub fn requests(
         &self,
         claims: &ClaimVolumes,
@@ -115,7 +116,7 @@ impl RequestLog {
     }
 }
 
-/// The rule by which the reference doesn't make this request; none if it has to make it.
+/// Rule by which the reference doesn't make this request; `None` if it must make it.
 fn rule_against(
     source: Source,
     action: &Action,
@@ -131,7 +132,7 @@ fn rule_against(
         let mut resources = resources.iter();
         resources.any(|resource| resource.plural == action.resource)
     };
-    // Each read belongs to one later change of what was read.
+    // Each read belongs to one later change of the same object.
     let of_same = |verb: Verb, log: &[(Source, Action)]| {
         let same = |(_, other): &&(Source, Action)| {
             other.verb == verb && other.resource == action.resource && other.name == action.name

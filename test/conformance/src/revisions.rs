@@ -1,4 +1,4 @@
-//! Cases of revision data: what a set is recorded as, and what is built from it.
+//! Cases of revision data: recorded data of a set, and the objects built from it.
 
 use std::collections::BTreeMap;
 
@@ -43,9 +43,9 @@ struct Expect {
 ///
 /// # Errors
 ///
-/// The line is no case of this form.
+/// The line is not a case of this format.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
-    let case: Case<'_> = serde_json::from_str(line).context("no case of revision data")?;
+    let case: Case<'_> = serde_json::from_str(line).context("not a case of revision data")?;
     let set = match StatefulSet::decode(case.set.get()) {
         Ok(set) => set,
         Err(error) => return Ok(Verdict::broken(case.id, &error.into())),
@@ -66,7 +66,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         let hash = match (probe.as_str(), probe.parse::<i32>()) {
             ("nil", _) => hash_controller_revision(data.recorded(), None),
             (_, Ok(probe)) => hash_controller_revision(data.recorded(), Some(probe)),
-            (other, Err(_)) => bail!("{other:?} is no collision count"),
+            (other, Err(_)) => bail!("{other:?} is not a collision count"),
         };
         names.insert(probe.clone(), controller_revision_name(set.name(), &hash));
     }
@@ -99,14 +99,14 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
     })
 }
 
-/// The set with its first ordinal at 0, as the recorded pods have it.
+/// The set with start ordinal 0, as in the recorded pods.
 fn zero_based(set: &StatefulSet) -> StatefulSet {
     let mut set = set.clone();
     set.spec.start_ordinal = 0;
     set
 }
 
-/// A pod as the recordings hold it: without kind and revision label, volumes sorted by name.
+/// A pod in recorded form: without kind and revision label, volumes sorted by name.
 fn comparable_pod(mut pod: Value) -> Value {
     if let Some(members) = pod.as_object_mut() {
         members.remove("kind");

@@ -1,5 +1,5 @@
-//! Clusters that the reference left settled: a controller that starts on them writes nothing, and
-//! finds the update revision that each set's status names.
+//! Settled clusters of the reference: a controller that starts on them writes nothing, and computes
+//! the update revision of each set's status.
 
 pub mod shapes;
 
@@ -25,7 +25,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::report::Verdict;
 
-/// How long after the last change the controller starts.
+/// Time between the last change and the controller's start.
 const LATER: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Deserialize)]
@@ -37,7 +37,7 @@ struct Cluster {
     persistentvolumeclaims: List,
 }
 
-/// A server's answer to a list.
+/// A list response.
 #[derive(Deserialize)]
 struct List {
     metadata: ListMetadata,
@@ -54,18 +54,18 @@ struct ListMetadata {
 ///
 /// # Errors
 ///
-/// The line is no cluster, or one of its objects can't be decoded.
+/// The line is not a cluster, or one of its objects can't be decoded.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
     run_with(line, FeatureGates::default())
 }
 
-/// Runs one cluster with other gates, or another version emulated.
+/// Runs one cluster with other feature gates, or another emulated version.
 ///
 /// # Errors
 ///
-/// The line is no cluster, or one of its objects can't be decoded.
+/// The line is not a cluster, or one of its objects can't be decoded.
 pub fn run_with(line: &str, gates: FeatureGates) -> anyhow::Result<Verdict> {
-    let cluster: Cluster = serde_json::from_str(line).context("no settled cluster")?;
+    let cluster: Cluster = serde_json::from_str(line).context("not a settled cluster")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -80,8 +80,8 @@ pub fn run_with(line: &str, gates: FeatureGates) -> anyhow::Result<Verdict> {
     })
 }
 
-/// Syncs every set of the cluster once; tells every write, and every revision that isn't the one
-/// of the status.
+/// Syncs every set of the cluster once; returns every write, and every revision that differs from
+/// the status.
 async fn start_on(cluster: &Cluster, gates: FeatureGates) -> anyhow::Result<Vec<String>> {
     let api = FakeClientset::new();
     let caches = Caches {
@@ -147,7 +147,7 @@ async fn sync(syncer: &SetSyncer, set: &StatefulSet) -> Option<String> {
     }
 }
 
-/// A moment at which every pod that is ready has been so for long.
+/// A time at which every ready pod has been ready for long.
 fn later(pods: &Indexer<Pod>) -> Timestamp {
     let last = pods
         .list()

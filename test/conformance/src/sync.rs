@@ -19,25 +19,27 @@ pub(crate) use cluster::another_uid;
 ///
 /// # Errors
 ///
-/// The line is no case of this form.
+/// The line is not a case of this format.
 pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let mut verdict = run_recorded(line)?;
-    let mut case = Case::parse(line).context("no case of a sync")?;
+    let mut case = Case::parse(line).context("not a case of a sync")?;
     for derived in [live_read::differences, successor::differences] {
         let differences = derived(&mut case);
-        let told = |error| vec![format!("a derived case can't be run: {error:#}")];
-        verdict.differences.extend(differences.unwrap_or_else(told));
+        let failed = |error| vec![format!("a derived case can't be run: {error:#}")];
+        verdict
+            .differences
+            .extend(differences.unwrap_or_else(failed));
     }
     Ok(verdict)
 }
 
-/// Runs one case as it was recorded.
+/// Runs one case as recorded.
 ///
 /// # Errors
 ///
-/// The line is no case of this form.
+/// The line is not a case of this format.
 pub fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
-    let case = Case::parse(line).context("no case of a sync")?;
+    let case = Case::parse(line).context("not a case of a sync")?;
     let expected = case.expected()?;
     match cluster::sync(&case) {
         Ok((actual, rules)) => {
@@ -49,7 +51,7 @@ pub fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
     }
 }
 
-/// Compares an outcome with what is expected of the case, altered by the deviations.
+/// Compares an outcome with the case's expectation, altered by the deviations.
 pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
     let (expected, deviations) = deviations::apply(case, expected);
     let differences = diff(&expected.to_value(), &actual.to_value());
@@ -60,7 +62,7 @@ pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
     }
 }
 
-/// Runs a case and returns what it left behind.
+/// Runs a case and returns its outcome.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The runner's teeth: whatever single thing of an expectation is altered, the case fails.
+//! Test of the runner's sensitivity: any single change of an expectation fails its case.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use conformance::outcome::Outcome;
 use conformance::sync::{Case, judge, outcome};
 use serde_json::{Value, json};
 
-/// Every so many cases one is altered. A prime, so that no pattern of the recordings is missed.
+/// One in this many cases is altered. A prime, to avoid patterns in the recordings.
 const STRIDE: usize = 23;
 
-/// A change of one compared field; false where the expectation has no such field.
+/// A change of one compared field; false if the expectation lacks the field.
 type Alteration = (&'static str, fn(&mut Outcome) -> bool);
 
 const ALTERATIONS: [Alteration; 20] = [
@@ -118,7 +118,7 @@ const ALTERATIONS: [Alteration; 20] = [
     }),
 ];
 
-/// The member at `pointer` of the first object of a kind that has it.
+/// Member at `pointer` of the first object of a kind that has it.
 fn find<'a>(outcome: &'a mut Outcome, kind: &str, pointer: &str) -> Option<&'a mut Value> {
     let mut objects = outcome
         .objects
@@ -134,7 +134,7 @@ fn set(outcome: &mut Outcome, kind: &str, pointer: &str, value: Value) -> bool {
 }
 
 #[test]
-fn every_alteration_of_a_recorded_expectation_fails_its_case() {
+fn every_altered_expectation_fails_its_case() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
     let lines = lines(&path).unwrap();
     let mut applied = [0_usize; ALTERATIONS.len()];

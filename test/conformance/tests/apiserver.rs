@@ -1,9 +1,6 @@
-//! Recorded exchanges with an API server, through the runner.
+//! Tests of the API server runner with recorded exchanges.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may fail by panicking, in helpers too"
-)]
+#![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -24,27 +21,27 @@ fn read(file: &str) -> Vec<Case> {
     files::list(&path.join(file), "cases").unwrap()
 }
 
-fn told(verdict: &Verdict) -> String {
+fn text_of(verdict: &Verdict) -> String {
     format!("{}: {}", verdict.id, verdict.differences.join("\n  "))
 }
 
 #[test]
-fn recorded_exchanges_are_answered_alike() {
+fn responses_match_the_recordings() {
     let report = apiserver::run_cases(&cases(), &Against::Embedded).unwrap();
-    let wrong: Vec<String> = report.failed.iter().map(told).collect();
+    let wrong: Vec<String> = report.failed.iter().map(text_of).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(report.passed, 68);
 }
 
 #[test]
-fn who_owns_which_field_is_recorded_alike() {
+fn field_ownership_matches_the_recordings() {
     let report = apiserver::run_cases(&read("managed-fields.json"), &Against::Embedded).unwrap();
-    let wrong: Vec<String> = report.failed.iter().map(told).collect();
+    let wrong: Vec<String> = report.failed.iter().map(text_of).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(report.passed, 5);
 }
 
-/// Runs cases against a control plane behind a port, as the program does.
+/// Runs cases against a control plane behind a port, like the program.
 fn over_tls(
     cases: &[Case],
     certificates: impl FnOnce(&TestControlPlane) -> Certificates,
@@ -74,7 +71,7 @@ fn over_tls(
     report.unwrap()
 }
 
-/// Cases that wait for nothing.
+/// Cases without waits.
 fn quick_cases() -> Vec<Case> {
     let names = [
         "sts-create-defaults",
@@ -89,15 +86,15 @@ fn quick_cases() -> Vec<Case> {
 }
 
 #[test]
-fn a_server_behind_a_port_is_asked_alike() {
+fn remote_server_gives_the_same_results() {
     let report = over_tls(&quick_cases(), |_| Certificates::Unchecked);
-    let failed: Vec<String> = report.failed.iter().map(told).collect();
+    let failed: Vec<String> = report.failed.iter().map(text_of).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert_eq!(report.passed, 4);
 }
 
 #[test]
-fn a_certificate_of_another_authority_is_refused() {
+fn certificate_of_another_authority_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
     let other = kube_test_control_plane::certificates::TlsMaterial::generate().unwrap();
@@ -109,7 +106,7 @@ fn a_certificate_of_another_authority_is_refused() {
 }
 
 #[test]
-fn a_certificate_of_the_given_authority_is_taken() {
+fn certificate_of_the_given_authority_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
     let report = over_tls(&quick_cases(), |plane| {
@@ -130,7 +127,7 @@ fn decode(base64: &str) -> Vec<u8> {
         .unwrap()
 }
 
-/// A case of one step, with its answer.
+/// A case with one step and its response.
 fn case(step: &str) -> Case {
     let text = format!(r#"{{"case": "made-up", "steps": [{step}]}}"#);
     serde_json::from_str(&text).unwrap()
@@ -146,7 +143,7 @@ fn differences(step: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_part_of_an_answer_counts() {
+fn every_part_of_a_response_is_compared() {
     for (step, expected) in [
         (
             r#"{"method": "GET", "path": "/healthz", "response": {"status": 200, "text": "ok"}}"#,
@@ -195,7 +192,7 @@ fn each_part_of_an_answer_counts() {
 }
 
 #[test]
-fn members_of_an_answer_count_but_for_the_owners_of_fields() {
+fn managed_fields_are_compared_only_on_request() {
     let step = r#"{"method": "POST", "path": "/api/v1/namespaces/{ns}/configmaps",
         "body": {"metadata": {"name": "c", "uid": "u"}, "data": {"a": "b"}},
         "response": {"status": 201, "body": {"kind": "ConfigMap", "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! The first rounds of the controller's fuzzer.
+//! Test of the first rounds of the controller's fuzzer.
 
 use conformance::odd::fuzz::{Panics, Round};
 

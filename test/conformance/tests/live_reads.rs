@@ -1,5 +1,6 @@
-//! Live reads that fail: no claim gets an owner, no pod is repaired or deleted with its claims.
-//! The program `conformance sync` derives these cases from every recorded one, the tests from some.
+//! Tests of failing live reads: no claim gets an owner, and no pod is repaired or deleted with its
+//! claims. `conformance sync` derives these cases from every recorded one, these tests from a
+//! sample.
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use conformance::sync::{Case, outcome};
 use serde_json::Value;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 
-/// Every so many cases one is run. A prime, so that no pattern of the recordings is missed.
+/// One in this many cases is run. A prime, to avoid patterns in the recordings.
 const STRIDE: usize = 5;
 
 fn recorded() -> Vec<String> {
@@ -19,7 +20,7 @@ fn recorded() -> Vec<String> {
     lines(&path).expect("the vectors can be read")
 }
 
-/// The owners of every claim, as the case begins.
+/// Owners of every claim, at the start of the case.
 fn owners_before(case: &Case) -> Vec<(String, Vec<Value>)> {
     let mut claims = Vec::new();
     for object in &case.objects {
@@ -40,7 +41,7 @@ fn owners(claim: &Value) -> Vec<Value> {
     owners.into_iter().flatten().map(uid).collect()
 }
 
-/// Pods that the set no longer wants where they go with their claims.
+/// Condemned pods that are deleted with their claims.
 fn condemned_with_claims(case: &Case) -> Vec<String> {
     let set = case.set().expect("a case has a set");
     let spec = &set["spec"];
@@ -59,7 +60,7 @@ fn condemned_with_claims(case: &Case) -> Vec<String> {
     pods.collect()
 }
 
-/// The writes that must not be made without a look.
+/// Writes that require a live read before them.
 fn forbidden_writes(case: &Case, outcome: &Outcome) -> Vec<String> {
     let mut writes = Vec::new();
     for (claim, before) in owners_before(case) {
@@ -77,7 +78,7 @@ fn forbidden_writes(case: &Case, outcome: &Outcome) -> Vec<String> {
 }
 
 #[test]
-fn a_failed_live_read_dooms_no_claim() {
+fn failed_live_read_dooms_no_claim() {
     let mut prevented = 0;
     for line in recorded().iter().step_by(STRIDE) {
         let mut case = Case::parse(line).unwrap();
@@ -96,7 +97,7 @@ fn a_failed_live_read_dooms_no_claim() {
     assert!(prevented > 20, "only {prevented} cases doom a claim");
 }
 
-/// Whether anything of this resource was put back.
+/// Whether an object of this resource was updated.
 fn updates(outcome: &Outcome, resource: &str) -> bool {
     let start = format!("update {resource} ");
     let mut requests = outcome.requests.iter();
@@ -107,7 +108,7 @@ fn updates(outcome: &Outcome, resource: &str) -> bool {
 }
 
 #[test]
-fn a_failed_live_read_of_pods_or_claims_prevents_their_update() {
+fn failed_live_read_prevents_updates() {
     for resource in [PODS.plural, PERSISTENT_VOLUME_CLAIMS.plural] {
         let mut prevented = 0;
         for line in recorded().iter().step_by(STRIDE) {

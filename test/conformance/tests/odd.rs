@@ -1,6 +1,6 @@
-//! Recorded odd objects, through the runner.
+//! Tests of the runner with recorded odd objects.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic, in helpers too")]
+#![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ fn wrong(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Serves a part of the cases to the controller; checks how many pass, and by which rules.
+/// Serves one part of the cases to the controller; checks the number of passed cases, in total and
+/// by rule.
 fn serve(part: usize, passed: usize, rules: &[(&str, usize)]) {
     let cases = odd::read(&[file()]).unwrap();
     let part = cases.iter().skip(part).step_by(PARTS);
@@ -33,7 +34,7 @@ fn serve(part: usize, passed: usize, rules: &[(&str, usize)]) {
     );
 }
 
-/// The cases are served in parts, so that they run beside each other.
+/// Number of parts, so that the cases run in parallel.
 const PARTS: usize = 4;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Pods of other owners under the names of pods that the reference deletes: they outlive the sync.
-//! The program `conformance sync` derives these cases from every recorded one, the test from some.
+//! Test of foreign pods with the names of pods that the reference deletes: they survive the sync.
+//! `conformance sync` derives these cases from every recorded one, this test from a sample.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use conformance::model::{Rules, run};
 use conformance::sync::{Case, outcome, successor};
 use serde_json::Value;
 
-/// Every so many cases one is run. A prime, so that no pattern of the recordings is missed.
+/// One in this many cases is run. A prime, to avoid patterns in the recordings.
 const STRIDE: usize = 7;
 
 #[test]
-fn a_pod_of_another_owner_outlives_a_deletion_of_its_name() {
+fn foreign_pod_survives_a_deletion_of_its_name() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
     let mut count = 0;
     for line in lines(&path).unwrap().iter().step_by(STRIDE) {
@@ -24,7 +24,7 @@ fn a_pod_of_another_owner_outlives_a_deletion_of_its_name() {
         let differences = successor::differences(&mut case).unwrap();
         assert_eq!(differences, [""; 0], "{}", case.id);
 
-        // The reference deletes each of them; here all are left.
+        // The reference deletes each of them; here all survive.
         case.live_pods = successors;
         let reference = run(&case, Rules::REFERENCE).unwrap();
         let actual = outcome(&case).unwrap();

@@ -1,4 +1,4 @@
-//! The recorded vectors of this repository, through the runners.
+//! Tests of the runners with this repository's recorded vectors.
 
 use std::path::PathBuf;
 
@@ -34,26 +34,26 @@ fn assert_all_pass(report: &Report, count: usize) {
 }
 
 #[test]
-fn revision_data_names_pods_and_claims_equal_the_reference_to_the_byte() {
+fn revisions_pods_and_claims_match_the_reference() {
     let report = run("revisions.jsonl.gz", revisions::run);
     assert_all_pass(&report, 300);
     assert!(report.deviations.is_empty());
 }
 
 #[test]
-fn recorded_syncs_lead_to_what_the_reference_left_behind() {
+fn recorded_syncs_match_the_reference() {
     assert_all_pass(&run("sync.jsonl.gz", sync::run_recorded), 1767);
 }
 
 #[test]
-fn settled_clusters_see_no_write() {
+fn settled_clusters_cause_no_write() {
     let report = run("settled.jsonl.gz", settled::run);
     assert_all_pass(&report, 18);
     assert!(report.deviations.is_empty());
 }
 
 #[test]
-fn a_member_that_appears_in_a_settled_template_makes_no_write() {
+fn new_member_in_a_settled_template_causes_no_write() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
     for line in lines(&path).unwrap() {
         for appearance in [
@@ -65,7 +65,7 @@ fn a_member_that_appears_in_a_settled_template_makes_no_write() {
                 &format!("{appearance}\"metadata\""),
             );
             assert_ne!(altered, line);
-            // Revisions have their keys in order, so they are left as they were recorded.
+            // Revisions have sorted keys and stay as recorded.
             assert!(altered.contains(r#""template":{"$patch""#));
             let verdict = settled::run(&altered).unwrap();
             assert!(
@@ -95,13 +95,13 @@ fn assert_settled_after(change: impl Fn(&mut Value)) {
 }
 
 #[test]
-fn settled_clusters_of_other_versions_see_no_write() {
+fn settled_clusters_of_other_versions_cause_no_write() {
     for shape in Shape::ALL {
         assert_settled_after(|cluster| shape.apply(cluster).unwrap());
     }
 }
 
-/// What a server of v1.33 sends: a null wherever a creation time isn't set.
+/// Response of a v1.33 server: null for every unset creation time.
 fn as_v1_33_serves(cluster: &mut Value) {
     for set in items(cluster, "statefulsets") {
         with_null_creation_time(&mut set["spec"]["template"]);
@@ -113,7 +113,7 @@ fn as_v1_33_serves(cluster: &mut Value) {
 }
 
 #[test]
-fn settled_clusters_behind_a_server_of_v1_33_see_no_write() {
+fn settled_clusters_of_a_v1_33_server_cause_no_write() {
     for shape in [Shape::V1_33, Shape::AsRecorded] {
         assert_settled_after(|cluster| {
             shape.apply(cluster).unwrap();
@@ -123,10 +123,10 @@ fn settled_clusters_behind_a_server_of_v1_33_see_no_write() {
 }
 
 #[test]
-fn a_known_member_that_changes_in_a_settled_template_is_noticed() {
+fn changed_member_in_a_settled_template_is_detected() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
     for line in lines(&path).unwrap() {
-        // The sets come first; the revisions after them are left as they were recorded.
+        // The sets come first; the revisions after them stay as recorded.
         let (sets, rest) = line.split_once(r#""controllerrevisions""#).unwrap();
         let sets = sets.replace(r#""dnsPolicy":"ClusterFirst""#, r#""dnsPolicy":"Default""#);
         let altered = format!(r#"{sets}"controllerrevisions"{rest}"#);

@@ -1,7 +1,7 @@
-"""A session of the Python client against a control plane.
+"""End-to-end test of a control plane with the Python client.
 
-Arguments: the path of a kubeconfig, and the number of changes kept by the server. Each step asserts
-on the client's results; the first failure ends the program with its traceback.
+Takes the path of a kubeconfig, and the number of changes that the server keeps. Every step checks
+the client's results; the first failure ends the program with its traceback.
 """
 
 import sys
@@ -18,13 +18,13 @@ PATIENCE = 20
 
 
 def config_map(name, **data):
-    """A config map as the typed client sends it."""
+    """A config map for the typed client."""
     metadata = client.V1ObjectMeta(name=name, labels={"app": "python"})
     return client.V1ConfigMap(metadata=metadata, data=data)
 
 
 def refused(code, call, *args, **kwargs):
-    """Checks that the call is rejected with the code; returns the error."""
+    """Checks that the call fails with the code; returns the error."""
     try:
         call(*args, **kwargs)
     except ApiException as error:
@@ -54,7 +54,7 @@ def crud(core):
 
 
 def pages(core):
-    """Lists in pages that agree with each other."""
+    """Lists in consistent pages."""
     for number in range(5):
         core.create_namespaced_config_map(NAMESPACE, config_map(f"page-{number}"))
     names, token = [], None
@@ -71,7 +71,7 @@ def pages(core):
 
 
 def watches(core, window):
-    """Watches a collection after a list, and lists again after expiry."""
+    """Watches a collection from a list on, and starts over after the history has expired."""
     listed = core.list_namespaced_config_map(NAMESPACE)
     version = listed.metadata.resource_version
 
@@ -105,10 +105,10 @@ def watches(core, window):
             resource_version=version,
             timeout_seconds=PATIENCE,
         ):
-            raise AssertionError(f"an event after its expiry: {event}")
+            raise AssertionError(f"an event that was forgotten: {event}")
     except ApiException as error:
         assert error.status == 410, error
-    # Without a version, a watch begins with the existing objects.
+    # Without a version, a watch starts with the existing objects.
     core.create_namespaced_config_map(NAMESPACE, config_map("there"))
     stream = watch.Watch()
     for event in stream.stream(

@@ -1,4 +1,4 @@
-//! The claims of a set and who owns them.
+//! Claims of a set and their owners.
 
 use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::cluster::SET_PATIENCE;
 use crate::stateful_set::StatefulSet;
 
 impl StatefulSet<'_> {
-    /// The name of a pod's claim.
+    /// Name of a pod's claim.
     pub fn claim_name(&self, ordinal: usize) -> String {
         format!("datadir-{}-{ordinal}", self.name)
     }
 
-    /// The claims that the pods mount: names of pod and claim, and the claim's uid.
+    /// Claims mounted by the pods: pod name, claim name and claim uid.
     pub async fn mounted_claims(&self) -> Vec<[String; 3]> {
         let space = self.cluster.space();
         let mut found = Vec::new();
@@ -28,7 +28,7 @@ impl StatefulSet<'_> {
         found
     }
 
-    /// The owners of a claim.
+    /// Owners of a claim.
     pub async fn owners(&self, ordinal: usize) -> Vec<Value> {
         let space = self.cluster.space();
         let claim = self.claim_name(ordinal);
@@ -46,7 +46,7 @@ impl StatefulSet<'_> {
             .await;
     }
 
-    /// Sets what becomes of the claims.
+    /// Sets the claim retention policy.
     pub async fn set_retention(&self, policy: &Value) {
         self.change(|set| {
             set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy.clone();
@@ -54,7 +54,7 @@ impl StatefulSet<'_> {
         .await;
     }
 
-    /// Waits until there are claims for exactly these ordinals.
+    /// Waits until exactly the claims of these ordinals exist.
     ///
     /// Upstream: `verifyStatefulSetPVCsExist`.
     pub async fn until_claims(&self, ordinals: &[usize]) {
@@ -73,8 +73,8 @@ impl StatefulSet<'_> {
         SET_PATIENCE.until(&what, as_wanted).await;
     }
 
-    /// Waits until the claims of these ordinals are all there are, each owned by the set, or not,
-    /// and by its pod, or not.
+    /// Waits until exactly the claims of these ordinals exist, each with or without the set as
+    /// owner, and with or without its pod.
     ///
     /// Upstream: `verifyStatefulSetPVCsExistWithOwnerRefs`.
     pub async fn until_owned(&self, ordinals: &[usize], by_set: bool, by_pod: bool) {
@@ -107,7 +107,7 @@ impl StatefulSet<'_> {
         SET_PATIENCE.until(&what, as_wanted).await;
     }
 
-    /// The reference by which the set controls what it owns.
+    /// Controller reference to the set.
     pub async fn reference(&self) -> Value {
         json!({
             "apiVersion": "apps/v1", "kind": "StatefulSet", "name": self.name,

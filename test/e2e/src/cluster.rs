@@ -1,5 +1,5 @@
-//! A cluster whose nodes run pods, and what a test does to these: what upstream's tests do inside
-//! the containers.
+//! Clusters whose nodes run pods, with the pod changes that upstream's tests make inside
+//! containers.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STA
 use crate::manifests::headless_service;
 use crate::stateful_set::{StatefulSet, is_ready};
 
-/// How long a test waits for a whole set.
+/// Time limit for a whole set.
 pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));
-/// How long a test waits for a pod.
+/// Time limit for a pod.
 pub const POD_PATIENCE: Patience = Patience(Duration::from_secs(300));
-/// What every stage of a pod's life takes. Where nothing took any time, a pod that fails at once
-/// would be made again at once, for ever.
+/// Duration of each pod stage. Without it, a pod that fails immediately would be recreated in an
+/// endless loop.
 const STAGE: Duration = Duration::from_millis(200);
 
-/// Volumes, which stand in no namespace.
+/// Volumes, which are cluster-scoped.
 const PERSISTENT_VOLUMES: Resource = Resource {
     group: "",
     version: "v1",
@@ -31,11 +31,11 @@ const PERSISTENT_VOLUMES: Resource = Resource {
     kind: "PersistentVolume",
 };
 
-/// A cluster, the controller, and a namespace of the test's own.
+/// A cluster, the controller and a namespace for the test.
 ///
 /// # Panics
 ///
-/// On drop, if the test has passed without [`Cluster::finish`]: upstream tears down every test.
+/// Panics on drop if the test passed without [`Cluster::finish`]: upstream tears down every test.
 pub struct Cluster {
     world: World,
     space: Space,
@@ -50,13 +50,13 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster with everything that runs beside an API server, the controller, and the
-    /// service that governs the pods.
+    /// Starts a cluster with all control plane components, the controller, and the pods' headless
+    /// service.
     pub async fn start(namespace: &str) -> Self {
         Self::with_gates(namespace, FeatureGates::default()).await
     }
 
-    /// The same with other feature gates.
+    /// Like [`Cluster::start`], with these feature gates.
     pub async fn with_gates(namespace: &str, gates: FeatureGates) -> Self {
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(behaviour())),
@@ -72,8 +72,8 @@ impl Cluster {
         }
     }
 
-    /// Tears down what the test has made, as a user would: scales every set to 0, waits for its
-    /// pods and its status, and deletes it; then deletes the claims and waits for their volumes.
+    /// Tears down the test's objects like a user: scales every set to 0, waits for its pods and its
+    /// status, and deletes it; then deletes the claims and waits for their volumes.
     ///
     /// Upstream: `DeleteAllStatefulSets`.
     pub async fn finish(mut self) {
@@ -90,7 +90,7 @@ impl Cluster {
             };
             SET_PATIENCE.until("the set is gone", gone).await;
         }
-        // A set that the test has deleted by itself leaves its pods to the garbage collector.
+        // The garbage collector deletes the pods of sets that the test has deleted.
         let gone = async || {
             let pods = space.list(&PODS, "").await;
             (!pods.iter().any(is_of_a_set)).then_some(())
@@ -114,7 +114,7 @@ impl Cluster {
             .await;
     }
 
-    /// A node that is ready and takes pods.
+    /// A ready, schedulable node.
     ///
     /// Upstream: `GetRandomReadySchedulableNode`.
     pub async fn node(&self) -> Value {
@@ -129,7 +129,7 @@ impl Cluster {
         POD_PATIENCE.until("a node is ready", found).await
     }
 
-    /// The namespace of the test.
+    /// Namespace of the test.
     pub fn space(&self) -> &Space {
         &self.space
     }
@@ -140,14 +140,14 @@ impl Cluster {
         StatefulSet::new(self, &created)
     }
 
-    /// Makes the probe of a pod that runs succeed or fail from now on.
+    /// Makes the readiness probe of a running pod succeed or fail from now on.
     pub async fn set_probe(&self, pod: &str, succeeds: bool) {
         let pods = self.world.pods();
         pods.set_ready(self.space.name(), pod, succeeds).await;
     }
 
-    /// Lets a paused pod become ready, and those that come after it under its name: what resumes it
-    /// is a file on its volume.
+    /// Lets a paused pod become ready, and later pods of its name: the marker file is on its
+    /// volume.
     ///
     /// Upstream: `ResumeNextPod`.
     pub async fn resume(&self, pod: &str) {
@@ -155,7 +155,7 @@ impl Cluster {
         pods.behave(self.space.name(), pod, behaviour()).await;
     }
 
-    /// Makes the containers of a pod exit with the code 1 when they are told to stop.
+    /// Makes the containers of a pod exit with code 1 when stopped.
     pub async fn fail_on_stop(&self, pod: &str) {
         let failing = PodBehaviour {
             stop_exit_code: 1,
@@ -165,7 +165,7 @@ impl Cluster {
         pods.behave(self.space.name(), pod, failing).await;
     }
 
-    /// Lets a node take new pods, or not.
+    /// Makes a node schedulable, or not.
     pub async fn set_schedulable(&self, node: &str, schedulable: bool) {
         let patch = json!({"spec": {"unschedulable": !schedulable}});
         let cluster = self.space.elsewhere("");
@@ -173,7 +173,7 @@ impl Cluster {
     }
 }
 
-/// Whether a set made a pod: the pod names itself in a label.
+/// Whether a set created a pod: such pods have a label with their name.
 fn is_of_a_set(pod: &Value) -> bool {
     pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"].is_string()
 }

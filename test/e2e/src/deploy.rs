@@ -1,5 +1,4 @@
-//! The manifests that the controller ships with, as kubectl and helm would render them, without
-//! either.
+//! The shipped manifests, rendered like kubectl and helm do, without these programs.
 
 mod chart;
 mod kustomize;
@@ -14,17 +13,17 @@ pub use yaml::documents;
 
 use serde_json::Value;
 
-/// The folder of everything that deploys the controller.
+/// Folder of all deployment manifests.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/controller-manager/deploy")
 }
 
-/// A kustomization of the shipped folder, such as `overlays/managed`.
+/// Path of a shipped kustomization, such as `overlays/managed`.
 pub fn kustomization(name: &str) -> PathBuf {
     folder().join("kustomize").join(name)
 }
 
-/// What an object is: kind, namespace and name.
+/// Kind, namespace and name of an object.
 pub fn key(object: &Value) -> (String, String, String) {
     let text = |pointer: &str| {
         let text = object.pointer(pointer).and_then(Value::as_str);
@@ -37,12 +36,12 @@ pub fn key(object: &Value) -> (String, String, String) {
     )
 }
 
-/// Whether the embedded API server has objects of this kind, among the kinds that are shipped.
+/// Whether the embedded API server serves this kind, among the shipped ones.
 pub fn is_embedded(kind: &str) -> bool {
     !["FlowSchema", "NetworkPolicy", "ServiceMonitor"].contains(&kind)
 }
 
-/// Whether objects of this kind stand in no namespace, among the kinds that are shipped.
+/// Whether this kind is cluster-scoped, among the shipped ones.
 pub fn is_cluster_scoped(kind: &str) -> bool {
     [
         "ClusterRole",
@@ -53,7 +52,7 @@ pub fn is_cluster_scoped(kind: &str) -> bool {
     .contains(&kind)
 }
 
-/// The path of the collection that an object of one of the shipped kinds belongs to.
+/// API path of the collection of an object of a shipped kind.
 pub fn collection(object: &Value) -> String {
     let (kind, namespace, _) = key(object);
     let api = match object["apiVersion"].as_str() {

@@ -1,13 +1,13 @@
 //! Upstream's e2e tests and the shipped binaries.
 //!
-//! `tests/upstream` holds upstream's tests; the modules here are what they share.
+//! `tests/upstream` has upstream's tests; the modules here are their shared helpers.
 //!
-//! `tests/binaries` builds the programs as `make run` does and looks at them from outside: their
-//! exit codes, what they print, and what they leave in the API.
+//! `tests/binaries` builds the programs like `make run` and tests them from outside: exit codes,
+//! output, and effects on the API.
 //!
-//! `tests/deploy` looks at the manifests that the controller ships with, which [`deploy`] renders.
+//! `tests/deploy` tests the shipped manifests, which [`deploy`] renders.
 //!
-//! `tests/kubectl` runs sessions of kubectl against them, with the feature `kubectl`.
+//! `tests/kubectl` runs kubectl sessions against the programs, with the feature `kubectl`.
 
 mod claims;
 mod cluster;

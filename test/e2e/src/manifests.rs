@@ -1,19 +1,19 @@
-//! The sets of upstream's e2e tests.
+//! Manifests of upstream's e2e tests.
 
 use serde_json::{Map, Value, json};
 
-/// The image of every container.
+/// Initial image of every container.
 pub const OLD_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.55";
-/// The image that it is updated to.
+/// Image of updates.
 pub const NEW_IMAGE: &str = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
-/// The service that governs the pods.
+/// Name of the headless service.
 pub const SERVICE: &str = "test";
-/// The labels of the pods of most tests.
+/// Pod labels of most tests.
 pub const LABELS: [(&str, &str); 2] = [("foo", "bar"), ("baz", "blah")];
-/// What keeps a deleted pod from going away.
+/// Finalizer that keeps a deleted pod terminating.
 pub const FINALIZER: &str = "example.com/test-finalizer";
 
-/// The service that governs the pods of most tests.
+/// Headless service of most tests.
 ///
 /// Upstream: `CreateStatefulSetService`.
 pub fn headless_service() -> Value {
@@ -34,14 +34,14 @@ pub fn plain(name: &str, replicas: u32) -> Value {
     stateful_set(name, replicas, &[], &[], &LABELS)
 }
 
-/// The set that most tests share: a claim and a folder of the host for each pod.
+/// The set of most tests: one claim and one host folder per pod.
 pub fn with_claims(name: &str, replicas: u32) -> Value {
     let (claims, folders) = ([("datadir", "/data/")], [("home", "/home")]);
     stateful_set(name, replicas, &claims, &folders, &LABELS)
 }
 
-/// A set with these labels, a claim template for each mount of the first kind, and a folder of the
-/// host for each of the second.
+/// A set with these labels, a claim template per mount of the first kind, and a host folder per
+/// mount of the second.
 ///
 /// Upstream: `NewStatefulSet`.
 pub fn stateful_set(
@@ -94,8 +94,8 @@ pub fn stateful_set(
     })
 }
 
-/// Has pods answer for their readiness over HTTP. The simulated kubelet looks at no file; a test
-/// tells it what the probe finds.
+/// Adds an HTTP readiness probe. The simulated kubelet reads no files; tests set the probe's
+/// result.
 ///
 /// Upstream: `setHTTPProbe`.
 #[must_use]
@@ -107,7 +107,7 @@ pub fn probed(mut set: Value) -> Value {
     set
 }
 
-/// Has every new pod wait, unready, until it is resumed.
+/// Keeps every new pod unready until it is resumed.
 ///
 /// Upstream: `PauseNewPods`.
 #[must_use]
@@ -122,14 +122,14 @@ pub fn paused(mut set: Value) -> Value {
     set
 }
 
-/// What becomes of the claims.
+/// Sets the claim retention policy.
 #[must_use]
 pub fn retaining(mut set: Value, policy: Value) -> Value {
     set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy;
     set
 }
 
-/// Where the ordinals begin.
+/// Sets the start ordinal.
 #[must_use]
 pub fn starting_at(mut set: Value, ordinal: u32) -> Value {
     set["spec"]["ordinals"] = json!({"start": ordinal});

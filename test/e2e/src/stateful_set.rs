@@ -1,4 +1,4 @@
-//! A set that a test has created: what the test does to it and waits for.
+//! A set of a test, with the test's actions and waits.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ pub struct StatefulSet<'a> {
     selector: String,
 }
 
-/// The revisions that a status names.
+/// Revision names in a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revisions {
-    /// The one that pods have before they are updated.
+    /// Revision of pods before an update.
     pub current: String,
-    /// The one that pods are updated to.
+    /// Revision that pods are updated to.
     pub update: String,
 }
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl<'a> StatefulSet<'a> {
     pub(crate) fn new(cluster: &'a Cluster, created: &Value) -> Self {
@@ -44,32 +44,32 @@ impl<'a> StatefulSet<'a> {
         }
     }
 
-    /// Its name.
+    /// Name of the set.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The labels of its pods, as a selector.
+    /// Label selector of its pods.
     pub fn selector(&self) -> &str {
         &self.selector
     }
 
-    /// The set as it is.
+    /// Reads the set.
     pub async fn get(&self) -> Value {
         self.cluster.space().get(&STATEFUL_SETS, &self.name).await
     }
 
-    /// The pods that it selects, in order of their names.
+    /// Pods that the set selects, sorted by name.
     pub async fn pods(&self) -> Vec<Value> {
         self.cluster.space().list(&PODS, &self.selector).await
     }
 
-    /// The name of a pod.
+    /// Name of a pod.
     pub fn pod_name(&self, ordinal: usize) -> String {
         format!("{}-{ordinal}", self.name)
     }
 
-    /// A pod that must be there.
+    /// Reads a pod that must exist.
     pub async fn pod(&self, ordinal: usize) -> Value {
         let space = self.cluster.space();
         space.get(&PODS, &self.pod_name(ordinal)).await
@@ -83,7 +83,7 @@ impl<'a> StatefulSet<'a> {
         space.change(&STATEFUL_SETS, &self.name, "", change).await
     }
 
-    /// Gives the first container another image.
+    /// Sets the image of the first container.
     pub async fn set_image(&self, image: &str) {
         let set = |set: &mut Value| {
             set["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
@@ -91,7 +91,7 @@ impl<'a> StatefulSet<'a> {
         self.change(set).await;
     }
 
-    /// Sets the lowest index that is updated.
+    /// Sets the partition.
     pub async fn set_partition(&self, index: usize) {
         let partition = |set: &mut Value| {
             set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": index});
@@ -99,7 +99,7 @@ impl<'a> StatefulSet<'a> {
         self.change(partition).await;
     }
 
-    /// Asks for another number of pods.
+    /// Sets the number of replicas.
     ///
     /// Upstream: `UpdateReplicas`.
     pub async fn update_replicas(&self, replicas: usize) {
@@ -107,7 +107,7 @@ impl<'a> StatefulSet<'a> {
             .await;
     }
 
-    /// Asks for another number of pods and waits until as many are there.
+    /// Scales the set and waits until that number of pods exists.
     ///
     /// Upstream: `Scale`.
     pub async fn scale(&self, replicas: usize) {
@@ -117,7 +117,7 @@ impl<'a> StatefulSet<'a> {
         SET_PATIENCE.until(&what, scaled).await;
     }
 
-    /// Deletes a pod at once.
+    /// Deletes a pod immediately.
     ///
     /// Upstream: `deleteStatefulPodAtIndex`.
     pub async fn delete_pod(&self, ordinal: usize) {
@@ -125,7 +125,7 @@ impl<'a> StatefulSet<'a> {
         self.cluster.space().delete(&PODS, &pod, Some(0)).await;
     }
 
-    /// Deletes pods at once and waits until others bear their names.
+    /// Deletes pods immediately and waits for their replacements.
     pub async fn replace_pods(&self, ordinals: &[usize]) {
         let mut before = Vec::new();
         for ordinal in ordinals {
@@ -135,7 +135,7 @@ impl<'a> StatefulSet<'a> {
             self.delete_pod(*ordinal).await;
         }
         let space = self.cluster.space();
-        let made_anew = async || {
+        let recreated = async || {
             for (ordinal, before) in ordinals.iter().zip(&before) {
                 let pod = space.find(&PODS, &self.pod_name(*ordinal), "").await?;
                 if uid(&pod) == before {
@@ -144,11 +144,11 @@ impl<'a> StatefulSet<'a> {
             }
             Some(())
         };
-        let what = format!("the pods {ordinals:?} of {} are made anew", self.name);
-        SET_PATIENCE.until(&what, made_anew).await;
+        let what = format!("the pods {ordinals:?} of {} are recreated", self.name);
+        SET_PATIENCE.until(&what, recreated).await;
     }
 
-    /// Lets paused pods become ready one after the other, as they come.
+    /// Resumes paused pods one after the other, as they are created.
     ///
     /// Upstream: `Saturate`.
     pub async fn saturate(&self) {
@@ -160,7 +160,7 @@ impl<'a> StatefulSet<'a> {
         self.until_ready(wanted).await;
     }
 
-    /// Makes the probe of a pod succeed or fail, and waits until the pod shows it.
+    /// Makes the probe of a pod succeed or fail, and waits until the pod's readiness follows.
     ///
     /// Upstream: `breakPodHTTPProbe`, `restorePodHTTPProbe`.
     pub async fn set_probe(&self, ordinal: usize, succeeds: bool) {
@@ -171,7 +171,7 @@ impl<'a> StatefulSet<'a> {
         POD_PATIENCE.until(&what, shown).await;
     }
 
-    /// The same for every pod that is there, without waiting.
+    /// Sets the probe results of all existing pods, without waiting.
     ///
     /// Upstream: `breakHTTPProbe`, `restoreHTTPProbe`.
     pub async fn set_probes(&self, succeed: bool) {
@@ -180,8 +180,8 @@ impl<'a> StatefulSet<'a> {
         }
     }
 
-    /// Waits until exactly `running` pods run, and of these the lowest `ready` are ready and the
-    /// others are not. More pods than that end the test.
+    /// Waits until exactly `running` pods run, of which exactly the lowest `ready` ones are ready.
+    /// Fails on more pods.
     ///
     /// Upstream: `WaitForRunning`.
     pub async fn until_running(&self, running: usize, ready: usize) {
@@ -189,7 +189,7 @@ impl<'a> StatefulSet<'a> {
             let pods = self.pods().await;
             assert!(
                 pods.len() <= running,
-                "{} has {} pods, and {running} at most are due",
+                "{} has {} pods, expected at most {running}",
                 self.name,
                 pods.len()
             );
@@ -202,14 +202,14 @@ impl<'a> StatefulSet<'a> {
         SET_PATIENCE.until(&what, as_wanted).await;
     }
 
-    /// Waits until exactly so many pods run and are ready.
+    /// Waits until exactly `pods` pods run and are ready.
     ///
     /// Upstream: `WaitForRunningAndReady`.
     pub async fn until_ready(&self, pods: usize) {
         self.until_running(pods, pods).await;
     }
 
-    /// Waits until the controller has seen the set as it is now, and returns it.
+    /// Waits until the controller has observed the set's current generation, and returns the set.
     ///
     /// Upstream: `waitForStatus`.
     pub async fn observed(&self) -> Value {
@@ -222,9 +222,9 @@ impl<'a> StatefulSet<'a> {
         SET_PATIENCE.until(&what, seen).await
     }
 
-    /// Waits until the status is of this generation and has these counts.
+    /// Waits until the status is of the current generation and has these counts.
     ///
-    /// Upstream: `WaitForStatusReplicas` and its likes.
+    /// Upstream: `WaitForStatusReplicas` and similar functions.
     pub async fn until_counts(&self, wanted: &[(&str, usize)]) -> Value {
         let as_wanted = async || {
             let set = self.get().await;
@@ -239,7 +239,7 @@ impl<'a> StatefulSet<'a> {
         SET_PATIENCE.until(&what, as_wanted).await
     }
 
-    /// The revisions in the status once the controller has seen the set as it is now.
+    /// Revisions in the status once the controller has observed the current generation.
     pub async fn revisions(&self) -> Revisions {
         revisions_of(&self.observed().await)
     }
@@ -258,7 +258,7 @@ impl<'a> StatefulSet<'a> {
         SET_PATIENCE.until(&what, updated).await
     }
 
-    /// Waits until the pods from the partition on have been updated.
+    /// Waits until the pods from the partition up have been updated.
     ///
     /// Upstream: `waitForPartitionedRollingUpdate`.
     pub async fn until_updated_down_to(&self, partition: usize) {
@@ -280,7 +280,7 @@ impl<'a> StatefulSet<'a> {
             .await;
     }
 
-    /// Checks images and revisions: those of the pods below an index, and of the others.
+    /// Checks images and revisions of the pods below an index, and of the others.
     pub async fn assert_partitioned(
         &self,
         partition: usize,
@@ -297,7 +297,7 @@ impl<'a> StatefulSet<'a> {
         }
     }
 
-    /// Checks for ten seconds that exactly so many pods are there.
+    /// Checks for ten seconds that exactly `pods` pods exist.
     ///
     /// Upstream: `confirmStatefulPodCount`.
     pub async fn stays_at(&self, pods: usize) {
@@ -305,7 +305,7 @@ impl<'a> StatefulSet<'a> {
         Patience(Duration::from_secs(10)).throughout(look).await;
     }
 
-    /// Waits until the pods that are neither over nor on their way out bear these names.
+    /// Waits until the pods that are neither finished nor terminating have exactly these ordinals.
     ///
     /// Upstream: `waitForPodNames`.
     pub async fn until_named(&self, ordinals: &[u32]) {
@@ -323,7 +323,7 @@ impl<'a> StatefulSet<'a> {
     }
 }
 
-/// The number of pods that a set asks for.
+/// Desired number of replicas.
 pub fn replicas(set: &Value) -> usize {
     let replicas = set["spec"]["replicas"].as_u64();
     replicas
@@ -348,7 +348,7 @@ fn revisions_of(set: &Value) -> Revisions {
     }
 }
 
-/// The revision that a pod was made from.
+/// Revision label of a pod.
 pub fn revision(pod: &Value) -> &str {
     let label = &pod["metadata"]["labels"]["controller-revision-hash"];
     label.as_str().unwrap_or_default()

@@ -1,5 +1,6 @@
-//! What of upstream's first e2e case needs no containers: pods come one by one, each only after the
-//! one before it is ready, under names and labels that tell their ordinals, and come back so.
+//! The parts of upstream's first e2e case that need no containers: pods are created one by one,
+//! each after its predecessor is ready, with names and labels for their ordinals, and keep these
+//! after a restart.
 //!
 //! Upstream: `should provide basic identity` of `test/e2e/apps/statefulset.go`.
 
@@ -10,7 +11,7 @@ use e2e::{Cluster, StatefulSet};
 use integration::stateful_sets::{name, uid};
 use statefulset_client::resource::EVENTS;
 
-/// Every pod says who it is.
+/// Checks the identity labels of every pod.
 async fn assert_identities(ss: &StatefulSet<'_>) {
     let pods = ss.pods().await;
     assert_eq!(pods.len(), 3);
@@ -26,7 +27,7 @@ async fn assert_identities(ss: &StatefulSet<'_>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_have_their_identities_before_and_after_a_restart() {
+async fn pods_keep_their_identities_after_a_restart() {
     let cluster = Cluster::start("basic-identity").await;
     let ss = cluster.create(&paused(with_claims("ss", 3))).await;
     ss.saturate().await;
@@ -39,12 +40,12 @@ async fn pods_have_their_identities_before_and_after_a_restart() {
     ss.scale(0).await;
     ss.until_counts(&[("replicas", 0)]).await;
     ss.update_replicas(3).await;
-    // What resumed them is on their volumes.
+    // The files that resumed them are on their volumes.
     ss.until_ready(3).await;
     assert_identities(&ss).await;
     assert_eq!(ss.mounted_claims().await, claims);
 
-    // Events tell the story.
+    // Events report each creation.
     let events = cluster.space().list(&EVENTS, "").await;
     let of_set = events
         .iter()

@@ -1,4 +1,4 @@
-//! A control plane and a controller, as a test drives them.
+//! Test clusters: a control plane and a controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use tokio_util::sync::CancellationToken;
 use crate::server;
 use crate::turn::Turn;
 
-/// The namespace of all objects.
+/// Namespace of all objects.
 const NAMESPACE: &str = "default";
-/// A cluster in which nothing was written for so long has settled: longer than any delay of the
-/// kubelet in these tests, and than the controller's retries after a few failures.
+/// Time without writes after which a cluster counts as settled: longer than any kubelet delay in
+/// these tests, and than the controller's retries after a few failures.
 const QUIET: Duration = Duration::from_secs(30);
-/// How often a cluster may still be busy before a test gives up on it.
+/// Number of busy periods after which a test gives up.
 const BUSY_MAX: usize = 400;
 
-/// What the random parts of the controller's delays and names follow from.
+/// Seed of the controller's random delays and names.
 const SEED: u64 = 7;
 
 /// A control plane with a kubelet, a volume binder and a garbage collector, and the controller.
@@ -44,25 +44,25 @@ pub struct Cluster {
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl Cluster {
-    /// Starts a control plane whose pods behave so, and the controller.
+    /// Starts a control plane with this pod behaviour, and the controller.
     pub async fn start(pods: PodBehaviour) -> Self {
         let mut cluster = Self::start_without_controller(pods).await;
         cluster.start_controller();
         cluster
     }
 
-    /// Starts the same, with a server that is newer than v1.36.2: it stores fields that this one
-    /// doesn't know.
+    /// Like [`Cluster::start`], with a server newer than v1.36.2, which stores fields unknown to
+    /// this version.
     pub async fn start_newer(pods: PodBehaviour) -> Self {
         let mut cluster = Self::start_server(pods, UnknownFields::Keep).await;
         cluster.start_controller();
         cluster
     }
 
-    /// Starts a control plane whose pods behave so.
+    /// Starts a control plane with this pod behaviour.
     pub async fn start_without_controller(pods: PodBehaviour) -> Self {
         Self::start_server(pods, UnknownFields::Prune).await
     }
@@ -83,14 +83,15 @@ impl Cluster {
         }
     }
 
-    /// Starts a controller with an empty memory and with the rights of the stock role alone. Its
-    /// events go nowhere.
+    /// Starts a new controller process with the rights of the stock role alone. Its events are
+    /// discarded.
     pub fn start_controller(&mut self) {
         let builder = self.controller_builder();
         self.start_controller_built_by(builder.recorder(Arc::new(NoopRecorder)));
     }
 
-    /// Starts the same controller with the recorder of the program, whose events go to the server.
+    /// Starts the same controller with the program's event recorder, which sends events to the
+    /// server.
     pub fn start_recording_controller(&mut self) {
         self.start_controller_built_by(self.controller_builder());
     }
@@ -115,14 +116,14 @@ impl Cluster {
         self.controller = Some((cancelled, tasks));
     }
 
-    /// Ends the controller between two of its steps, without a word to it.
+    /// Drops the controller between two of its steps, without a graceful stop.
     pub async fn kill_controller(&mut self) {
         if let Some((_, mut tasks)) = self.controller.take() {
             tasks.shutdown().await;
         }
     }
 
-    /// Asks the controller to end, and waits until it has.
+    /// Stops the controller gracefully, and waits for its end.
     pub async fn stop_controller(&mut self) {
         if let Some((cancelled, mut tasks)) = self.controller.take() {
             cancelled.cancel();
@@ -130,7 +131,7 @@ impl Cluster {
         }
     }
 
-    /// The control plane, of which these tests need what a real one can't do.
+    /// The embedded control plane, for tests of features that a real one lacks.
     pub fn plane(&self) -> &TestControlPlane {
         let plane = self.server.embedded();
         plane.unwrap_or_else(|error| panic!("{error}"))
@@ -141,12 +142,12 @@ impl Cluster {
         server::controller_client(&self.server)
     }
 
-    /// The time of day that the cluster and its controllers go by.
+    /// Clock of the cluster and its controllers.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
 
-    /// A lease of the namespace in which leaders are elected.
+    /// Reads a lease in the namespace of leader election.
     pub async fn lease(&self, name: &str) -> Value {
         let answer = self.client.get(&LEASES, "kube-system", name).await;
         parse(&answer.unwrap_or_else(|error| panic!("read lease {name}: {error}")))
@@ -164,7 +165,7 @@ impl Cluster {
         panic!("the cluster is still busy: {:?}", self.write_summaries());
     }
 
-    /// The successful writes since the audit log was last cleared.
+    /// Successful writes since the audit log was last cleared.
     pub fn writes(&self) -> Vec<AuditEntry> {
         self.plane()
             .server()
@@ -172,7 +173,7 @@ impl Cluster {
             .matching(|entry| entry.is_write() && entry.code < 300)
     }
 
-    /// One line for each of [`Cluster::writes`].
+    /// One line per entry of [`Cluster::writes`].
     pub fn write_summaries(&self) -> Vec<String> {
         self.writes().iter().map(AuditEntry::summary).collect()
     }
@@ -195,7 +196,7 @@ impl Cluster {
         }
     }
 
-    /// Merges a patch into an object.
+    /// Applies a merge patch to an object.
     pub async fn patch(&self, resource: &Resource, name: &str, patch: &Value) -> Value {
         let body = patch.to_string();
         let answer = self
@@ -214,7 +215,7 @@ impl Cluster {
         answer.unwrap_or_else(|error: Error| panic!("delete {} {name}: {error}", resource.kind));
     }
 
-    /// All objects of a resource, in order of their names.
+    /// All objects of a resource, sorted by name.
     pub async fn list(&self, resource: &Resource) -> Vec<Value> {
         let answer = self.client.list(resource, &ListOptions::default()).await;
         let answer = answer.unwrap_or_else(|error| panic!("list {}: {error}", resource.kind));
@@ -222,23 +223,23 @@ impl Cluster {
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
-    /// A set's status.
+    /// Status of a set.
     pub async fn status(&self, set: &str) -> Value {
         let set = self.get(&STATEFUL_SETS, set).await.expect("the set exists");
         set["status"].clone()
     }
 
-    /// The names of all pods.
+    /// Names of all pods.
     pub async fn pod_names(&self) -> Vec<String> {
         names(&self.list(&PODS).await)
     }
 
-    /// The names of all claims.
+    /// Names of all claims.
     pub async fn claim_names(&self) -> Vec<String> {
         names(&self.list(&PERSISTENT_VOLUME_CLAIMS).await)
     }
 
-    /// The uids of all pods by name.
+    /// Names and uids of all pods.
     pub async fn pod_uids(&self) -> Vec<(String, String)> {
         let uid = |pod: &Value| pod["metadata"]["uid"].as_str().unwrap_or("").to_owned();
         let pods = self.list(&PODS).await;

@@ -1,17 +1,18 @@
-//! Tests that need the embedded control plane are left out where the environment chooses another
-//! API server, and say so.
+//! Skipping of tests that need the embedded control plane, if the environment selects another API
+//! server.
 
 use std::io::Write as _;
 
 use kube_test_control_plane::cluster::Backend;
 
-/// Ends the calling test where the environment chooses a real API server, with a line that says
-/// what of the embedded one it needs.
+/// Returns from the calling test if the environment selects a real API server, and logs the feature
+/// of the embedded one that the test needs.
 ///
 /// ```
 /// # async fn it_counts() {
 /// integration::embedded_only!("counts requests");
 /// # }
+/// ```
 /// ```
 #[macro_export]
 macro_rules! embedded_only {
@@ -23,23 +24,24 @@ macro_rules! embedded_only {
     }};
 }
 
-/// Whether the environment chooses a real API server; tells on standard error that the test is left
-/// out then. `here` is the path of a function in the test.
+/// Whether the environment selects a real API server; if so, logs to stderr that the test is
+/// skipped. `here` is the path of a function in the test.
 ///
 /// # Panics
 ///
-/// The environment chooses nothing that can be used.
+/// Panics if the environment's selection is invalid.
 pub fn is_left_out(here: &str, why: &str) -> bool {
     let backend = Backend::from_env().unwrap_or_else(|error| panic!("{error}"));
     if backend.is_embedded() {
         return false;
     }
-    // Tests that pass show nothing that they print, but for this. Without a stderr nobody reads.
+    // The test harness hides what passing tests print, but not direct writes to stderr. With stderr
+    // closed, the line is lost.
     let _ = writeln!(std::io::stderr(), "{}", line(here, why));
     true
 }
 
-/// Such as `left out: crash::adoption_survives: counts requests`.
+/// Formats a line such as `left out: crash::adoption_survives: counts requests`.
 fn line(here: &str, why: &str) -> String {
     let path = here.strip_suffix("::here").unwrap_or(here);
     let test = path.strip_suffix("::{{closure}}").unwrap_or(path);
@@ -51,12 +53,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_left_out_test_is_named_with_the_reason() {
+    async fn skipped_test_is_logged_with_the_reason() {
         fn here() {}
         let here = std::any::type_name_of_val(&here);
         assert_eq!(
             line(here, "counts requests"),
-            "left out: integration::left_out::tests::a_left_out_test_is_named_with_the_reason: \
+            "left out: integration::left_out::tests::skipped_test_is_logged_with_the_reason: \
              counts requests"
         );
     }

@@ -1,6 +1,6 @@
-//! The whole controller against the test control plane, in process and in paused time.
+//! Tests of the whole controller against the test control plane, in process and in paused time.
 //!
-//! Upstream's integration tests live here, beside this project's own.
+//! Upstream's integration tests are part of them.
 
 mod cluster;
 pub mod left_out;

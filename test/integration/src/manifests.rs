@@ -1,8 +1,8 @@
-//! Sets as tests apply them.
+//! Manifests of test sets.
 
 use serde_json::{Value, json};
 
-/// A set of this many pods with one claim each.
+/// A set with this many pods and one claim per pod.
 pub fn web(replicas: u32) -> Value {
     json!({
         "apiVersion": "apps/v1",

@@ -1,22 +1,22 @@
-//! Waiting for what the cluster must come to.
+//! Polling for an expected state.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How often is looked.
+/// Time between two polls.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a test waits; the time is tokio's, which an embedded control plane lets pass at once.
+/// How long a test waits, in tokio's time, which passes immediately with an embedded control plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience(pub Duration);
 
 impl Patience {
-    /// Looks until there is something to see.
+    /// Polls until `look` returns a value.
     ///
     /// # Panics
     ///
-    /// There is nothing in time.
+    /// Panics if it doesn't in time.
     pub async fn until<T>(self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + self.0;
         loop {
@@ -32,7 +32,7 @@ impl Patience {
         }
     }
 
-    /// Looks again and again for the whole time.
+    /// Polls for the whole time.
     pub async fn throughout(self, mut look: impl AsyncFnMut()) {
         let end = Instant::now() + self.0;
         while Instant::now() < end {

@@ -1,6 +1,5 @@
-//! The clusters that the reference left settled, brought into a server through its API. What the
-//! server gives to each object (uid, version, times, generation) is its own; whatever names a uid
-//! names the new one.
+//! Recorded settled clusters of the reference, loaded into a server through its API. The server
+//! assigns its own uids, versions, times and generations; references to uids are updated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +13,7 @@ use statefulset_client::resource::{
 
 use crate::space::Space;
 
-/// What the server gives to an object, and refuses or ignores if somebody else gives it.
+/// Metadata that the server assigns, and rejects or ignores in requests.
 const OF_THE_SERVER: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -26,10 +25,10 @@ const OF_THE_SERVER: [&str; 8] = [
     "uid",
 ];
 
-/// When everything recorded took place.
+/// Time of everything recorded.
 const LONG_AGO: &str = "2020-01-01T00:00:00Z";
 
-/// The lists of a recorded cluster, in the order in which their objects refer to each other.
+/// Lists of a recorded cluster; each refers only to earlier ones.
 const LISTS: [(&str, Resource); 4] = [
     ("statefulsets", STATEFUL_SETS),
     ("controllerrevisions", CONTROLLER_REVISIONS),
@@ -40,7 +39,7 @@ const LISTS: [(&str, Resource); 4] = [
 /// A recorded cluster with one set.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// What the set is, and what was done with it, such as `redis/rolled`.
+    /// Name of the set and of the action on it, such as `redis/rolled`.
     pub id: String,
     /// The lists.
     pub cluster: Value,
@@ -48,10 +47,10 @@ pub struct Recorded {
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl Recorded {
-    /// All of them, in this shape.
+    /// Loads all recorded clusters, in this shape.
     pub fn all(shape: Shape) -> Vec<Self> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/settled.jsonl.gz");
         let lines = lines(&path).unwrap_or_else(|error| panic!("{error:#}"));
@@ -68,7 +67,7 @@ impl Recorded {
         lines.iter().map(shaped).collect()
     }
 
-    /// A name for a namespace.
+    /// A namespace name for the cluster.
     pub fn namespace(&self) -> String {
         self.id.replace('/', "-")
     }
@@ -84,7 +83,7 @@ impl Recorded {
         items.map_or(&[], Vec::as_slice)
     }
 
-    /// The objects of a list, to be changed.
+    /// The objects of a list, mutable.
     pub fn list_mut(&mut self, list: &str) -> &mut [Value] {
         items(&mut self.cluster, list)
     }
@@ -100,7 +99,7 @@ impl Recorded {
     }
 }
 
-/// The object without what a server gives it, and without its status: as it may be created.
+/// Strips an object's server-assigned members and status, so that it can be created.
 pub fn creatable(object: &Value) -> Value {
     let mut object = object.clone();
     if let Value::Object(members) = &mut object {
@@ -142,7 +141,7 @@ async fn load(
     }
 }
 
-/// Puts all that a status tells of long before the test's time, whatever its clock shows.
+/// Moves all times of a status long before the test's time.
 fn age(status: &mut Value) {
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
@@ -150,7 +149,7 @@ fn age(status: &mut Value) {
     }
 }
 
-/// The status of somebody who has seen this generation of the object.
+/// Returns the status with the object's current generation as observed.
 fn seen(status: &Map<String, Value>, object: &Value) -> Map<String, Value> {
     let mut status = status.clone();
     if let Some(generation) = status.get_mut("observedGeneration") {

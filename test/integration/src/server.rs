@@ -1,5 +1,5 @@
-//! Which API server the tests run against: the embedded one in paused time, or a real one in real
-//! time, as the environment chooses.
+//! API server of the tests: the embedded one in paused time, or a real one in real time, selected
+//! by the environment.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use statefulset_client::clock::{Clock, SystemClock};
 
 use crate::turn::Turn;
 
-/// The moment at which embedded clusters begin.
+/// Start time of embedded clusters.
 const BEGIN: &str = "2026-03-01T12:00:00Z";
 
-/// A client with the rights that the controller has in a cluster: those of the stock role
-/// `system:controller:statefulset-controller`, which every API server gives to this account.
+/// Client with the controller's rights in a cluster: those of the stock role
+/// `system:controller:statefulset-controller`, which every API server binds to this account.
 ///
 /// # Panics
 ///
-/// The account can't be taken on.
+/// Panics if the account can't be impersonated.
 pub fn controller_client(cluster: &TestCluster) -> kube::Client {
     let account = Identity::service_account("kube-system", "statefulset-controller");
     let client = cluster.client_as(&account);
     client.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The control plane's clock, as the controller takes it.
+/// Clock of the control plane, in the form that the controller takes.
 struct SharedClock(TokioClock);
 
 impl Clock for SharedClock {
@@ -38,14 +38,13 @@ impl Clock for SharedClock {
     }
 }
 
-/// Starts the API server that the environment chooses, with these actors and this policy for fields
-/// that it doesn't know, the clock that it goes by, and the turn of a test in a cluster that it
-/// shares with others: to be dropped last. Where it is a real one, the test's time runs on from
-/// here.
+/// Starts the API server that the environment selects, with these actors and this policy for
+/// unknown fields. Also returns its clock, and the test's turn in a shared cluster, which must be
+/// dropped last. With a real server, the test's time runs in real time from here on.
 ///
 /// # Panics
 ///
-/// It can't be started; another one is not tried.
+/// Panics if the server can't be started; there is no fallback.
 pub async fn start(
     actors: ActorsConfig,
     unknown_fields: UnknownFields,
@@ -70,7 +69,7 @@ pub async fn start(
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
             plane.feature_gates(gates)
         })
-        // Without it the member is dropped, and no test could say what the controller makes of it.
+        // Without the gate the server drops the member, so tests couldn't observe its effect.
         .kube_apiserver_flag("--feature-gates=MaxUnavailableStatefulSet=true");
     let cluster = Box::pin(cluster.start_on(backend))
         .await

@@ -1,4 +1,4 @@
-//! The objects of one namespace, as JSON.
+//! Access to the objects of one namespace, as JSON.
 
 use futures::{Stream, StreamExt as _};
 use http::{Method, Request};
@@ -7,7 +7,7 @@ use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json};
 use statefulset_client::resource::Resource;
 
-/// Services, which no controller of this project touches.
+/// Services, which no controller of this project changes.
 pub const SERVICES: Resource = Resource {
     group: "",
     version: "v1",
@@ -15,7 +15,7 @@ pub const SERVICES: Resource = Resource {
     kind: "Service",
 };
 
-/// Nodes, which stand in no namespace.
+/// Nodes, which are cluster-scoped.
 pub const NODES: Resource = Resource {
     group: "",
     version: "v1",
@@ -23,34 +23,34 @@ pub const NODES: Resource = Resource {
     kind: "Node",
 };
 
-/// How often a change is tried while others change the object too.
+/// Maximum number of attempts to change an object that others change too.
 const TRIES_MAX: usize = 50;
 
-/// A request that was answered with a failure.
+/// A failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("{action}: {code} {reason}: {message}")]
 pub struct Refused {
-    /// What was asked.
+    /// Description of the request.
     pub action: String,
     /// The HTTP status code; 0 if there was no answer.
     pub code: u16,
     /// The reason, such as `Conflict`.
     pub reason: String,
-    /// The server's words.
+    /// Message of the server.
     pub message: String,
 }
 
-/// How a patch is meant.
+/// Type of a patch.
 #[derive(Clone, Copy, Debug)]
 pub enum Patch {
-    /// RFC 7386.
+    /// A merge patch (RFC 7386).
     Merge,
-    /// By the merge keys of the types.
+    /// A strategic merge patch.
     Strategic,
 }
 
 impl Patch {
-    /// How it is named in a request.
+    /// Content type of the request.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Merge => "application/merge-patch+json",
@@ -59,7 +59,7 @@ impl Patch {
     }
 }
 
-/// One namespace of a cluster, whatever its API server is.
+/// One namespace of a cluster, on any API server.
 #[derive(Clone)]
 pub struct Space {
     client: kube::Client,
@@ -68,31 +68,31 @@ pub struct Space {
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl Space {
-    /// A namespace that exists.
+    /// Accesses an existing namespace.
     pub fn new(client: kube::Client, name: &str) -> Self {
         let name = name.to_owned();
         Self { client, name }
     }
 
-    /// Its name.
+    /// Name of the namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Another namespace of the same cluster; the empty name is that of what stands in none.
+    /// Another namespace of the same cluster; an empty name is for cluster-scoped objects.
     #[must_use]
     pub fn elsewhere(&self, name: &str) -> Self {
         Self::new(self.client.clone(), name)
     }
 
-    /// Asks for anything.
+    /// Sends any request.
     ///
     /// # Errors
     ///
-    /// What the server or the way to it answered.
+    /// The server's error, or a failed request.
     pub async fn ask(
         &self,
         method: Method,
@@ -104,7 +104,7 @@ impl Space {
         let text = if body.is_null() {
             Vec::new()
         } else {
-            // As a Go client does: the bytes of a revision's data are stored as they come.
+            // Encode like a Go client: servers store the bytes of revision data verbatim.
             to_go_string(body).into_bytes()
         };
         let request = Request::builder()
@@ -151,7 +151,7 @@ impl Space {
         created.unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// Reads an object, or a subresource of it; none if it isn't there.
+    /// Reads an object, or a subresource of it; `None` if it doesn't exist.
     pub async fn find(&self, resource: &Resource, name: &str, subresource: &str) -> Option<Value> {
         let path = self.object_path(resource, name, subresource);
         match self.ask_json(Method::GET, &path, &Value::Null).await {
@@ -161,7 +161,7 @@ impl Space {
         }
     }
 
-    /// Reads an object in another media type than JSON, such as `application/yaml`.
+    /// Reads an object in a media type other than JSON, such as `application/yaml`.
     pub async fn get_as(&self, resource: &Resource, name: &str, media_type: &str) -> String {
         let request = Request::get(self.object_path(resource, name, ""))
             .header("accept", media_type)
@@ -171,17 +171,17 @@ impl Space {
         text.unwrap_or_else(|error| panic!("read {} as {media_type}: {error}", resource.kind))
     }
 
-    /// Reads an object that must be there.
+    /// Reads an object that must exist.
     pub async fn get(&self, resource: &Resource, name: &str) -> Value {
         let found = self.find(resource, name, "").await;
         found.unwrap_or_else(|| panic!("{} {}/{name} is gone", resource.kind, self.name))
     }
 
-    /// Writes an object, or a subresource of it, as it is given.
+    /// Writes an object, or a subresource of it, verbatim.
     ///
     /// # Errors
     ///
-    /// Why the server refuses it.
+    /// The server's rejection.
     pub async fn put(
         &self,
         resource: &Resource,
@@ -208,8 +208,7 @@ impl Space {
         patched.unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// Reads an object, changes it, and writes it or its subresource; again if somebody else was
-    /// faster.
+    /// Reads an object, changes it, and writes it or its subresource; retries on conflict.
     pub async fn change(
         &self,
         resource: &Resource,
@@ -231,7 +230,8 @@ impl Space {
         );
     }
 
-    /// Deletes an object; at once if there is no grace, else as it wants.
+    /// Deletes an object: immediately for a grace period of 0, by default with its own grace
+    /// period.
     pub async fn delete(&self, resource: &Resource, name: &str, grace_seconds: Option<u32>) {
         let path = self.object_path(resource, name, "");
         let options = delete_options(grace_seconds);
@@ -248,8 +248,8 @@ impl Space {
         deleted.unwrap_or_else(|refused| panic!("{refused}"));
     }
 
-    /// The list of the objects with these labels, which the server sorts by name; an empty
-    /// selector means all.
+    /// List of the objects with these labels, sorted by name by the server; an empty selector
+    /// matches all.
     pub async fn list_object(&self, resource: &Resource, selector: &str) -> Value {
         self.list_in(&self.name, resource, selector).await
     }
@@ -271,7 +271,7 @@ impl Space {
         list.unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// What happens to the objects with these labels after a version.
+    /// Watches the objects with these labels from a version on.
     pub async fn watch(
         &self,
         resource: &Resource,
@@ -284,7 +284,7 @@ impl Space {
         let request = request.expect("a path makes a request");
         let events = self.client.request_events::<Value>(request).await;
         let events = events.unwrap_or_else(|error| panic!("watch {}: {error}", resource.plural));
-        Box::pin(events.map(|event| event.expect("a watch goes on")))
+        Box::pin(events.map(|event| event.expect("the watch continues")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The sets of upstream's integration tests, and what these wait for.
+//! Sets and waits of upstream's integration tests.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use statefulset_client::resource::{PODS, STATEFUL_SETS};
 use crate::poll::Patience;
 use crate::space::Space;
 
-/// How long these tests wait for anything.
+/// Time limit for any wait of these tests.
 pub const PATIENCE: Patience = Patience(Duration::from_secs(60));
-/// The labels of the pods.
+/// Labels of the pods.
 pub const LABELS: &str = "foo=bar";
 
-/// A set whose pods have a claim each; a control plane without nodes runs none of them. As
-/// upstream's, the claim template bears another name than the volume, so that pods have three
+/// A set with one claim per pod; a control plane without nodes runs none of its pods. As in
+/// upstream's, the claim template and the volume have different names, so that pods have three
 /// volumes.
 ///
 /// Upstream: `newSTS`.
@@ -61,7 +61,7 @@ pub fn stateful_set(name: &str, replicas: u32) -> Value {
     })
 }
 
-/// The service that governs the pods.
+/// Headless service of the pods.
 ///
 /// Upstream: `newHeadlessService`.
 pub fn headless_service(name: &str) -> Value {
@@ -77,38 +77,38 @@ pub fn headless_service(name: &str) -> Value {
     })
 }
 
-/// A count of the status; one that is left out is 0.
+/// A count in the status; 0 if it is omitted.
 pub fn count(set: &Value, member: &str) -> i64 {
     set["status"][member].as_i64().unwrap_or(0)
 }
 
-/// The object's name.
+/// Name of the object.
 pub fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// The object's uid.
+/// Uid of the object.
 pub fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
-/// The pod's phase.
+/// Phase of the pod.
 pub fn phase(pod: &Value) -> &str {
     pod["status"]["phase"].as_str().unwrap_or_default()
 }
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl Space {
-    /// The pods of upstream's integration tests.
+    /// Pods of upstream's integration tests.
     pub async fn pods(&self) -> Vec<Value> {
         self.list(&PODS, LABELS).await
     }
 
-    /// Waits until the controller has seen this version of the set and as many pods are there as it
-    /// wants.
+    /// Waits until the controller has observed this version of the set and the wanted number of
+    /// pods exists.
     ///
     /// Upstream: `waitSTSStable`.
     pub async fn until_stable(&self, set: &Value) -> Value {
@@ -129,7 +129,7 @@ impl Space {
         self.until_stable(&created).await
     }
 
-    /// Gives a set another number of replicas and waits until it is stable.
+    /// Scales a set and waits until it is stable.
     ///
     /// Upstream: `scaleSTS`.
     pub async fn scale_stable(&self, name: &str, replicas: u32) -> Value {
@@ -137,13 +137,13 @@ impl Space {
         self.until_stable(&set).await
     }
 
-    /// Gives a set another number of replicas.
+    /// Scales a set.
     pub async fn scale_only(&self, name: &str, replicas: u32) -> Value {
         let scale = |set: &mut Value| set["spec"]["replicas"] = replicas.into();
         self.change(&STATEFUL_SETS, name, "", scale).await
     }
 
-    /// Waits until the set's status is so.
+    /// Waits until the set's status has these counts.
     pub async fn until_status(&self, set: &str, wanted: &[(&str, i64)]) -> Value {
         let as_wanted = async || {
             let set = self.get(&STATEFUL_SETS, set).await;
@@ -156,7 +156,7 @@ impl Space {
         PATIENCE.until(&what, as_wanted).await
     }
 
-    /// Makes a pod run, ready or not since a moment: what a kubelet would do.
+    /// Makes a pod run, ready or not since this time, in the kubelet's place.
     ///
     /// Upstream: `setPodsReadyCondition`.
     pub async fn set_pod_ready(&self, pod: &str, ready: bool, since: Timestamp) {
@@ -170,7 +170,7 @@ impl Space {
         .await;
     }
 
-    /// Gives a pod a phase.
+    /// Sets the phase of a pod.
     pub async fn set_pod_phase(&self, pod: &str, phase: &str) {
         self.change(&PODS, pod, "status", |pod| {
             pod["status"]["phase"] = phase.into();
@@ -178,7 +178,7 @@ impl Space {
         .await;
     }
 
-    /// Puts finalizers on a pod, in place of those it has.
+    /// Replaces the finalizers of a pod.
     pub async fn set_finalizers(&self, pod: &str, finalizers: &[&str]) {
         self.change(&PODS, pod, "", |pod| {
             pod["metadata"]["finalizers"] = json!(finalizers);

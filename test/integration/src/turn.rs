@@ -1,5 +1,5 @@
-//! Turns in a cluster that was there before: each test brings a controller for the whole cluster,
-//! and two of them must never work on the same sets.
+//! Turns of tests in a shared cluster: each test runs a controller for the whole cluster, and two
+//! controllers must never work on the same sets.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// How often is asked whether the one before has ended.
+/// Time between two attempts to start the turn.
 const POLL: Duration = Duration::from_millis(100);
 
-/// The cluster is one test's until this is dropped.
+/// Exclusive use of the cluster until dropped.
 #[derive(Debug)]
 pub struct Turn {
-    /// Tests of one process and of several exclude each other by it, and the system frees it
-    /// whatever becomes of the test.
+    /// File lock between tests of one or several processes; the system releases it however the test
+    /// ends.
     _lock: File,
 }
 
@@ -23,7 +23,7 @@ impl Turn {
     ///
     /// # Panics
     ///
-    /// The file that is locked can't be opened.
+    /// Panics if the lock file can't be opened.
     pub async fn take() -> Self {
         Self::take_by(&std::env::temp_dir().join("statefulset-tests-existing-cluster.lock")).await
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_next_turn_begins_when_the_one_before_ends() {
+    async fn next_turn_starts_when_the_previous_one_ends() {
         let name = format!("statefulset-tests-{}.lock", std::process::id());
         let path = std::env::temp_dir().join(name);
         let first = Turn::take_by(&path).await;

@@ -1,4 +1,4 @@
-//! An API server that is rolled back to a version with older types, and upgraded again.
+//! Rollback of an API server to a version with older types, and its upgrade.
 
 use kube_apimachinery::schema::{drop_unknown_members, type_of_kind};
 use kube_test_control_plane::kinds;
@@ -7,25 +7,25 @@ use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::store::Expect;
 use kube_test_control_plane::{ApiServer, UnknownFields};
 
-/// The objects whose newer fields an older server doesn't show. They stay in the storage until that
-/// server writes the object.
+/// Objects whose newer fields an older server hides. The fields stay in storage until that server
+/// writes the object.
 #[must_use]
 pub struct RolledBack(Vec<Hidden>);
 
 struct Hidden {
     key: Key,
-    /// The version in which the older server shows the object.
+    /// Resource version of the object in the older server.
     shown: u64,
     stored: Draft,
 }
 
 impl RolledBack {
-    /// Starts a server in the place of `server` that doesn't know the newer fields: it neither
-    /// shows nor stores them.
+    /// Replaces `server` with one that doesn't know the newer fields: it neither shows nor stores
+    /// them.
     ///
     /// # Panics
     ///
-    /// Somebody else writes meanwhile.
+    /// Panics if something else writes meanwhile.
     pub fn from(server: &ApiServer) -> Self {
         server.set_unknown_fields(UnknownFields::Prune);
         let mut hidden = Vec::new();
@@ -42,17 +42,17 @@ impl RolledBack {
         Self(hidden)
     }
 
-    /// How many objects have fields that aren't shown.
+    /// Number of objects with hidden fields.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Starts the newer server again: it shows the newer fields of the objects that weren't written
-    /// since, whose number is returned.
+    /// Restarts the newer server: it shows the newer fields of the objects that weren't written
+    /// meanwhile. Returns their number.
     ///
     /// # Panics
     ///
-    /// Somebody else writes meanwhile.
+    /// Panics if something else writes meanwhile.
     pub fn upgrade(self, server: &ApiServer) -> usize {
         server.set_unknown_fields(UnknownFields::Keep);
         let mut count = 0;
@@ -76,7 +76,7 @@ fn drop_newer_fields(draft: &mut Draft) -> bool {
         .is_some_and(|found| drop_unknown_members(found.name, &mut draft.value))
 }
 
-/// Shows an object anew, past every rule about writes; returns its version.
+/// Writes an object, bypassing all write checks; returns its version.
 fn put(server: &ApiServer, key: &Key, version: u64, draft: Draft) -> u64 {
     let kind = kinds::by_storage(key.storage).expect("the object's kind is known");
     let written = server

@@ -1,4 +1,4 @@
-//! A cluster and the controller, for upstream's tests.
+//! Clusters with the controller, for upstream's tests.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::server;
 use crate::space::Space;
 use crate::turn::Turn;
 
-/// What the random parts of the controller's delays and names follow from.
+/// Seed of the controller's random delays and names.
 const SEED: u64 = 7;
 
-/// A cluster in which the test acts.
+/// A cluster whose pods the test controls.
 pub struct World {
     server: TestCluster,
     clock: Arc<dyn Clock>,
@@ -30,10 +30,10 @@ pub struct World {
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl World {
-    /// An API server and nothing else.
+    /// Starts an API server only.
     pub async fn api_server() -> Self {
         Self::start(
             ActorsConfig::default(),
@@ -43,21 +43,20 @@ impl World {
         .await
     }
 
-    /// An API server that is newer than v1.36.2, and nothing else: it stores fields that this one
-    /// doesn't know.
+    /// Starts an API server newer than v1.36.2 only; it stores fields unknown to this version.
     pub async fn newer_api_server() -> Self {
         let gates = FeatureGates::default();
         Self::start(ActorsConfig::default(), gates, UnknownFields::Keep).await
     }
 
-    /// An API server and the controller, and nothing that runs pods.
+    /// Starts an API server and the controller; no node runs pods.
     pub async fn with_controller() -> Self {
         let mut world = Self::api_server().await;
         world.start_controller(RestClient::new(world.controller_client()));
         world
     }
 
-    /// A cluster whose nodes run pods, and the controller.
+    /// Starts a cluster whose nodes run pods, and the controller.
     pub async fn with_nodes(actors: ActorsConfig, gates: FeatureGates) -> Self {
         let mut world = Self::start(actors, gates, UnknownFields::default()).await;
         world.start_controller(RestClient::new(world.controller_client()));
@@ -96,34 +95,34 @@ impl World {
         });
     }
 
-    /// A client with every right.
+    /// Client with all rights.
     pub fn client(&self) -> kube::Client {
         self.server.client()
     }
 
-    /// A client with the controller's rights: see [`server::controller_client`].
+    /// Client with the controller's rights: see [`server::controller_client`].
     pub fn controller_client(&self) -> kube::Client {
         server::controller_client(&self.server)
     }
 
-    /// The control plane, of which a test needs what a real one can't do.
+    /// The embedded control plane, for tests of features that a real one lacks.
     pub fn plane(&self) -> &TestControlPlane {
         let plane = self.server.embedded();
         plane.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Acts on pods, as their kubelet.
+    /// Changes pods in the kubelet's place.
     pub fn pods(&self) -> Pods<'_> {
         let pods = self.server.pods();
         pods.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The time of day.
+    /// Current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Creates a namespace, whose name begins so.
+    /// Creates a namespace whose name starts with `prefix`.
     pub async fn namespace(&self, prefix: &str) -> Space {
         let created = self.server.create_namespace(prefix).await;
         let name = created.unwrap_or_else(|error| panic!("{error}"));

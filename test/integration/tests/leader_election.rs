@@ -1,4 +1,4 @@
-//! Instances of the controller that share a cluster, each with an elector: at any time one writes.
+//! Tests of controller instances with leader election in one cluster: only one writes at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, service_fn};
 
-/// How long pods take to start, and again to become ready.
+/// Time that pods take to start, and again to become ready.
 const POD_DELAY: Duration = Duration::from_secs(2);
 
-/// Where the instances' account, their lease and the rights to it are.
+/// Namespace of the instances' account, their lease and its role.
 const SYSTEM: &str = "kube-system";
-/// The lease, called as that of the shipped manifests.
+/// Lease name of the shipped manifests.
 const LEASE: &str = "statefulset-controller-manager";
 
 const ROLES: Resource = Resource {
@@ -48,7 +48,7 @@ const ROLE_BINDINGS: Resource = Resource {
     kind: "RoleBinding",
 };
 
-/// Grants the instances' account its lease and nothing more, as the shipped manifests do.
+/// Grants the instances' account its lease only, like the shipped manifests.
 async fn grant_lease(plane: &TestControlPlane) {
     let group = LEASES.group;
     let role = json!({
@@ -75,13 +75,13 @@ async fn grant_lease(plane: &TestControlPlane) {
     }
 }
 
-/// A cluster and the instances that run in it.
+/// A cluster with its running instances.
 struct Contest {
     cluster: Cluster,
     running: JoinSet<(&'static str, Ended<()>)>,
 }
 
-/// An instance that takes part.
+/// A participating instance.
 struct Instance {
     stop: CancellationToken,
     task: AbortHandle,
@@ -102,8 +102,8 @@ impl Contest {
         }
     }
 
-    /// A client by whose name the audit log tells the instances apart, with the rights of the stock
-    /// role and the lease's alone.
+    /// Client with its own user agent in the audit log, and with the rights of the stock role and
+    /// the lease only.
     fn client(&self, user_agent: String, fence: Option<Fence>) -> RestClient {
         let client = self.cluster.controller_client();
         let name = HeaderValue::try_from(user_agent).expect("a plain name");
@@ -122,7 +122,7 @@ impl Contest {
         layered(service, &options)
     }
 
-    /// Lets another instance take part.
+    /// Starts another instance.
     fn join(&mut self, name: &'static str, release_on_cancel: bool) -> Instance {
         let config = LeaderElectionConfig {
             release_on_cancel,
@@ -162,7 +162,7 @@ impl Contest {
         Instance { stop, task }
     }
 
-    /// Waits for the end of any of the instances.
+    /// Waits until any instance ends.
     async fn ended(&mut self) -> (&'static str, Ended<()>) {
         let ended = self.running.join_next().await.expect("an instance runs");
         ended.expect("it was not killed")
@@ -183,7 +183,7 @@ impl Contest {
         audit.settle(&settle).await.expect("the cluster settles");
     }
 
-    /// The successful writes of all instances.
+    /// Successful writes of all instances.
     fn writes(&self) -> Vec<AuditEntry> {
         let audit = self.cluster.plane().server().audit();
         audit.matching(|entry| {
@@ -191,8 +191,8 @@ impl Contest {
         })
     }
 
-    /// Checks that every write was made in a term of its writer: after it has written the lease,
-    /// before the renew deadline, and before anybody else has written the lease.
+    /// Checks that every write was made in its writer's term: after its write of the lease, before
+    /// the renew deadline, and before any other instance wrote the lease.
     fn assert_one_writer_at_a_time(&self) {
         let deadline = LeaderElectionConfig::default().renew_deadline;
         let mut holder = None;
@@ -201,7 +201,7 @@ impl Contest {
                 holder = Some((name.to_owned(), entry.received));
                 continue;
             }
-            let (name, renewed) = holder.clone().expect("nobody writes before the lease");
+            let (name, renewed) = holder.clone().expect("the lease is written first");
             let since = entry.received.duration_since(renewed).unsigned_abs();
             let text = entry.summary();
             assert_eq!(name, entry.user_agent, "{text}");
@@ -211,7 +211,7 @@ impl Contest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_cannot_renew_writes_nothing_more_and_the_next_one_goes_on() {
+async fn leader_that_cannot_renew_stops_writing() {
     integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);
@@ -245,7 +245,7 @@ async fn a_leader_that_cannot_renew_writes_nothing_more_and_the_next_one_goes_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_over_settled_sets_writes_nothing_but_the_lease() {
+async fn takeover_of_settled_sets_writes_only_the_lease() {
     integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     let mut leader = contest.join("instance-a", true);
@@ -280,7 +280,7 @@ async fn whoever_takes_over_settled_sets_writes_nothing_but_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_whose_lease_is_taken_ends() {
+async fn leader_ends_when_its_lease_is_taken() {
     integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);
@@ -306,7 +306,7 @@ async fn a_leader_whose_lease_is_taken_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_election_needs_three_verbs_on_leases() {
+async fn election_needs_three_verbs_on_leases() {
     integration::embedded_only!("suspends instances in paused time");
     let mut contest = Contest::start().await;
     contest.join("instance-a", false);

@@ -1,4 +1,4 @@
-//! What users do with a set: create, scale, roll, delete.
+//! Tests of user actions on a set: create, scale, roll, delete.
 
 use integration::{Cluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 use std::time::Duration;
 
-/// Pods that take a second to start, one to become ready, and one to stop.
+/// Pods that take one second each to start, to become ready and to stop.
 fn pods() -> PodBehaviour {
     let second = Duration::from_secs(1);
     PodBehaviour {
@@ -18,7 +18,7 @@ fn pods() -> PodBehaviour {
     }
 }
 
-/// The pod writes of the audit log, as `verb name`, creations and deletions alone.
+/// Pod creations and deletions in the audit log, as `verb name`.
 fn pod_order(cluster: &Cluster) -> Vec<String> {
     let controller = |agent: &str| !agent.starts_with("test-control-plane/");
     let entries = cluster.writes();
@@ -40,7 +40,7 @@ fn pod_order(cluster: &Cluster) -> Vec<String> {
     named.collect()
 }
 
-/// Waits until the set has settled, keeping the whole audit log.
+/// Waits until the set has settled; keeps the whole audit log.
 async fn settle_logged(cluster: &Cluster) {
     let log = cluster.plane().server().audit();
     log.clear();
@@ -78,7 +78,7 @@ fn assert_complete(status: &Value, replicas: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_come_up_in_order_and_scale_in_reverse_order() {
+async fn pods_start_in_order_and_scale_down_in_reverse() {
     integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
@@ -103,7 +103,7 @@ async fn pods_come_up_in_order_and_scale_in_reverse_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parallel_set_comes_up_at_once() {
+async fn parallel_set_creates_all_pods_in_one_batch() {
     integration::embedded_only!("counts requests");
     let cluster = Cluster::start(PodBehaviour::default()).await;
     let mut set = manifests::web(20);
@@ -114,7 +114,7 @@ async fn a_parallel_set_comes_up_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_change_rolls_from_the_highest_ordinal_down_and_a_partition_holds() {
+async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
     integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
@@ -160,7 +160,7 @@ async fn an_image_change_rolls_from_the_highest_ordinal_down_and_a_partition_hol
 }
 
 async fn json_patch(cluster: &Cluster, operations: &Value) {
-    // A merge patch cannot reach into a list, so the set is edited as a whole.
+    // A merge patch can't change list elements, so the whole set is edited.
     let mut set = cluster
         .get(&STATEFUL_SETS, "web")
         .await
@@ -175,7 +175,7 @@ async fn json_patch(cluster: &Cluster, operations: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_pod_is_replaced() {
+async fn failed_pod_is_replaced() {
     integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
@@ -189,7 +189,7 @@ async fn a_failed_pod_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleting_the_set_takes_its_pods_along_unless_they_are_orphaned() {
+async fn deleting_a_set_deletes_its_pods_unless_orphaned() {
     integration::embedded_only!("counts requests");
     for (policy, left) in [("Background", 0), ("Foreground", 0), ("Orphan", 2)] {
         let cluster = Cluster::start(pods()).await;
@@ -209,7 +209,7 @@ async fn deleting_the_set_takes_its_pods_along_unless_they_are_orphaned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_go_with_scaled_down_pods_where_the_policy_says_so() {
+async fn scale_down_deletes_claims_if_the_policy_says_so() {
     integration::embedded_only!("counts requests");
     let cluster = Cluster::start(pods()).await;
     let mut set = manifests::web(3);

@@ -1,5 +1,5 @@
-//! The stock role is enough for the controller and its events, and no more of it is used than
-//! upstream uses: statuses and claims are written by PUT, and neither is ever patched.
+//! Test that the stock role suffices for the controller and its events, and that the controller
+//! uses no more of it than upstream: statuses and claims are written by PUT, never patched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
-/// What the controller may do by the stock role, and does.
+/// Rights of the stock role that the controller uses.
 const USED: [(&str, &[&str]); 6] = [
     (
         "controllerrevisions",
@@ -20,7 +20,7 @@ const USED: [(&str, &[&str]); 6] = [
             "create", "delete", "get", "list", "patch", "update", "watch",
         ],
     ),
-    // A repeated event is counted up by a patch.
+    // Repeated events are counted with a patch.
     ("events", &["create", "patch"]),
     (
         "persistentvolumeclaims",
@@ -51,7 +51,7 @@ fn image(image: &str) -> serde_json::Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}})
 }
 
-/// Makes the controller do everything that it ever does.
+/// Makes the controller perform all of its actions.
 async fn everything(cluster: &Cluster) {
     let mut set = manifests::web(3);
     set["spec"]["revisionHistoryLimit"] = json!(1);
@@ -60,11 +60,11 @@ async fn everything(cluster: &Cluster) {
     cluster.create(&STATEFUL_SETS, &set).await;
     settle(cluster).await;
     patch_set(cluster, json!({"spec": {"replicas": 2}})).await;
-    // A new revision, one that comes back under a new number, and one too many.
+    // A new revision, one that returns under a new number, and one beyond the limit.
     for name in ["web:2", "web:3", "web:2", "web:4"] {
         patch_set(cluster, image(name)).await;
     }
-    // A pod that is put right, and one that is let go.
+    // A pod that is repaired, and one that is released.
     let wrong = json!({"metadata": {"labels": {"statefulset.kubernetes.io/pod-name": "wrong"}}});
     cluster.patch(&PODS, "web-0", &wrong).await;
     settle(cluster).await;
@@ -74,7 +74,7 @@ async fn everything(cluster: &Cluster) {
     let foreign = json!({"gracePeriodSeconds": 0});
     cluster.delete(&PODS, "web-1", &foreign).await;
     settle(cluster).await;
-    // Orphans, which another set of the name adopts.
+    // Orphans that another set of this name adopts.
     let orphan = json!({"propagationPolicy": "Orphan"});
     cluster.delete(&STATEFUL_SETS, "web", &orphan).await;
     settle(cluster).await;
@@ -84,7 +84,7 @@ async fn everything(cluster: &Cluster) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_goes_by_the_verbs_of_the_stock_role() {
+async fn controller_uses_only_verbs_of_the_stock_role() {
     integration::embedded_only!("reads the audit log");
     let mut cluster = Cluster::start_without_controller(PodBehaviour::default()).await;
     cluster.start_recording_controller();
@@ -102,7 +102,7 @@ async fn everything_goes_by_the_verbs_of_the_stock_role() {
         }
         used.entry(resource).or_default().insert(entry.verb.name());
     }
-    // A revision is read live only after a conflict, which there was none of.
+    // A revision is read live only after a conflict; none happened.
     used.entry("controllerrevisions".to_owned())
         .or_default()
         .insert("get");

@@ -1,5 +1,5 @@
-//! Members that no compiled type knows, as a newer API server has them: they survive every write,
-//! and restart nothing by their mere appearance.
+//! Tests of members unknown to the compiled types, from a newer API server: they survive every
+//! write, and their appearance alone restarts nothing.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn assert_in_pod(pod: &Value) {
     );
 }
 
-/// Edits the stored set as a server upgrade would: without a change of its generation.
+/// Edits the stored set like a server upgrade: without a new generation.
 async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
     let mut set = cluster
         .get(&STATEFUL_SETS, "web")
@@ -51,7 +51,7 @@ async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
         .await;
 }
 
-/// Waits, and returns the writes of the controller other than statuses.
+/// Waits, and returns the controller's writes other than statuses.
 async fn controller_writes(cluster: &Cluster) -> Vec<String> {
     cluster.plane().server().audit().clear();
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -77,8 +77,8 @@ fn writes_by_controller(cluster: &Cluster, counts: impl Fn(&AuditEntry) -> bool)
         .collect()
 }
 
-/// A cluster with two settled sets, of which one makes its pods in parallel. Their templates and
-/// their claims have fields that only a newer server knows.
+/// A cluster with two settled sets, one of them with parallel pod management. Their templates and
+/// claims have fields known only to a newer server.
 async fn settled_on_a_newer_server() -> Cluster {
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     for (name, policy) in [("web", "OrderedReady"), ("db", "Parallel")] {
@@ -101,7 +101,7 @@ async fn settled_on_a_newer_server() -> Cluster {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
+async fn unknown_members_survive_all_writes() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     let mut set = set_with_unknown_members();
@@ -117,7 +117,7 @@ async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
     assert_eq!(recorded[UNKNOWN]["deep"][1]["x"], "<y>");
     assert_eq!(recorded["containers"][0][UNKNOWN], "in a container");
 
-    // The claims were written again to give them their owner; a pod is repaired.
+    // The claims were rewritten to add their owner; a pod is repaired next.
     for claim in cluster.list(&PERSISTENT_VOLUME_CLAIMS).await {
         assert_eq!(claim["spec"][UNKNOWN]["tier"], "gold", "{claim}");
         assert_eq!(
@@ -137,7 +137,7 @@ async fn they_are_in_pods_claims_and_revision_data_and_survive_later_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn their_appearance_on_a_settled_set_makes_no_write() {
+async fn unknown_members_on_a_settled_set_cause_no_write() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
@@ -151,7 +151,7 @@ async fn their_appearance_on_a_settled_set_makes_no_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_latest_revision_that_lacks_them_restarts_nothing() {
+async fn revision_without_unknown_members_restarts_nothing() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let mut cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
@@ -168,7 +168,7 @@ async fn a_latest_revision_that_lacks_them_restarts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changing_one_that_the_latest_revision_records_makes_a_revision() {
+async fn changed_recorded_unknown_member_creates_a_revision() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = Cluster::start_newer(PodBehaviour::default()).await;
     cluster
@@ -196,7 +196,7 @@ async fn changing_one_that_the_latest_revision_records_makes_a_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_goes_back_and_forth_makes_no_write() {
+async fn server_rollback_and_upgrade_cause_no_write() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let mut cluster = settled_on_a_newer_server().await;
     let (pods, revisions) = (cluster.pod_uids().await, cluster.revisions().await);
@@ -221,7 +221,7 @@ async fn a_server_that_goes_back_and_forth_makes_no_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scaling_on_a_server_that_went_back_rolls_nothing() {
+async fn scaling_on_a_rolled_back_server_restarts_nothing() {
     integration::embedded_only!("needs a server that keeps unknown members");
     let cluster = settled_on_a_newer_server().await;
     let (pods, revisions) = (cluster.pod_uids().await, cluster.revisions().await);
@@ -245,7 +245,7 @@ async fn scaling_on_a_server_that_went_back_rolls_nothing() {
     let none = Vec::<String>::new();
     assert_eq!(controller_writes_and_statuses(&cluster).await, none);
 
-    // As the newer server's default the field comes back, with its value or as another.
+    // The field returns as the newer server's default, with the same value or another.
     edit_template(&cluster, |template| {
         template["containers"][0][UNKNOWN] = json!("in a container");
     })

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use lru::LruCache;
 use ring::digest::{SHA256, digest};
-use statefulset_client::lru::LruCache;
 use tokio::time::Instant;
 
 /// Length of a SHA-256 digest, in bytes.

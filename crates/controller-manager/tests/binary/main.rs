@@ -48,7 +48,7 @@ fn warnings(log: &str) -> Vec<&str> {
 /// line, and waits until the program is ready. Returns its log.
 fn wait_out(
     refuse: impl Fn(&Request) -> Option<Answer> + Send + Sync + 'static,
-    told: &str,
+    line: &str,
 ) -> String {
     let is_mended = Arc::new(AtomicBool::new(false));
     let mended = Arc::clone(&is_mended);
@@ -57,7 +57,7 @@ fn wait_out(
         refused.unwrap_or_else(|| Answer::empty_list_or_watch(request))
     });
     let mut program = start(&[OFF, "--master", &api.address()], None);
-    program.wait_for_line(told);
+    program.wait_for_line(line);
     mended.store(true, Ordering::Relaxed);
     program.wait_for_line("ready: caches are filled");
     end(program)

@@ -1,4 +1,4 @@
-//! The form of recorded cases.
+//! File format of recorded cases.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use crate::exchange::Credentials;
 
-/// The cases that are about who owns which field; elsewhere the owners don't count.
+/// Cases about field ownership; others ignore `managedFields`.
 const ABOUT_MANAGED_FIELDS: [&str; 2] = ["field-manager", "patch-owner-adopt"];
 const ABOUT_MANAGED_FIELDS_PREFIX: &str = "apply-";
 
-/// Steps in a namespace of their own.
+/// Steps in their own namespace.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
-    /// The case's name.
+    /// Name of the case.
     #[serde(rename = "case")]
     pub name: String,
-    /// The requests, in order.
+    /// Requests, in order.
     pub(super) steps: Vec<Step>,
-    /// Whether `managedFields` count; the name tells where it isn't said.
+    /// Whether `managedFields` are compared; by default the name decides.
     managed_fields: Option<bool>,
 }
 
@@ -34,54 +34,54 @@ impl Case {
     }
 }
 
-/// A request and its answer.
+/// A request with its response.
 #[derive(Debug, Deserialize)]
 pub(super) struct Step {
     /// An HTTP method, or `WATCH`.
     pub(super) method: String,
     /// Path and query.
     pub(super) path: String,
-    /// Text is sent as it is, anything else as JSON.
+    /// Body: a string is sent verbatim, anything else as JSON.
     pub(super) body: Option<Value>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "present")]
     pub(super) token: Credentials,
-    /// By this name later steps refer to the answer.
+    /// Name by which later steps refer to the response.
     pub(super) id: Option<String>,
-    /// The part of the answer that was kept.
+    /// Part of the response that was kept.
     pub(super) project: Option<String>,
-    /// How long the client waits, in seconds.
+    /// Time limit of the client, in seconds.
     pub(super) timeout: Option<f64>,
-    /// How long the client watches, in seconds.
+    /// Duration of a watch, in seconds.
     pub(super) seconds: Option<f64>,
-    /// What is done while the watch is open.
+    /// Steps during the watch.
     #[serde(default)]
     pub(super) during: Vec<Step>,
     pub(super) response: Recorded,
 }
 
-/// Tells a member that is null from one that isn't there.
+/// Distinguishes a null member from a missing one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credentials, D::Error> {
     let token = Option::deserialize(deserializer)?;
     Ok(token.map_or(Credentials::Nobody, Credentials::Token))
 }
 
-/// A recorded answer.
+/// A recorded response.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Recorded {
     pub(super) status: u16,
-    /// Without parameters.
+    /// Content type without parameters.
     pub(super) content_type: Option<String>,
     #[serde(default)]
     pub(super) body: Value,
-    /// The body where it is no JSON.
+    /// The body, if it is not JSON.
     pub(super) text: Option<String>,
-    /// What a watch saw.
+    /// Events of a watch.
     #[serde(default)]
     pub(super) events: Vec<Value>,
-    /// Further headers.
+    /// Additional headers.
     #[serde(flatten)]
     pub(super) headers: BTreeMap<String, Value>,
 }

@@ -1,12 +1,12 @@
-//! The part of an answer that a recording kept.
+//! Projection of a response to the recorded part.
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
-/// The members of a column definition that count.
+/// Compared members of a column definition.
 const COLUMN: [&str; 4] = ["name", "type", "format", "priority"];
 
-/// The same part of an answer as the recording kept. Failures are kept whole.
+/// Projects a response like its recording. Failures are kept whole.
 pub(super) fn project(how: &str, answer: &Value, recorded: &Value) -> anyhow::Result<Value> {
     if answer["kind"] == "Status" {
         return Ok(answer.clone());
@@ -46,7 +46,7 @@ fn table(answer: &Value) -> Value {
     json!({"kind": answer["kind"], "columns": columns, "rows": rows})
 }
 
-/// One member, under the name that the recording gave it, if any.
+/// One member, under its name in the recording, if any.
 fn member(path: &str, answer: &Value, recorded: &Value) -> Value {
     let value = answer
         .pointer(&format!("/{}", path.replace('.', "/")))

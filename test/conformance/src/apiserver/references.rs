@@ -1,14 +1,14 @@
-//! What a case fills in as it runs: its namespace, and parts of earlier answers.
+//! References in a case: its namespace, and parts of earlier responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
-/// What stands for the namespace.
+/// Placeholder of the namespace.
 const NAMESPACE: &str = "{ns}";
 
-/// The values that a case's texts refer to.
+/// Values for the references of a case.
 #[derive(Debug)]
 pub(super) struct References {
     namespace: String,
@@ -23,12 +23,12 @@ impl References {
         }
     }
 
-    /// Keeps the answer of a step for later ones.
+    /// Stores the response of a step for later ones.
     pub(super) fn keep(&mut self, id: &str, answer: &Value) {
         self.answers.insert(id.to_owned(), answer.clone());
     }
 
-    /// A value with everything filled in.
+    /// Resolves all references in a value.
     pub(super) fn fill(&self, value: &Value) -> anyhow::Result<Value> {
         Ok(match value {
             Value::String(text) => Value::String(self.fill_text(text)?),
@@ -46,7 +46,7 @@ impl References {
         })
     }
 
-    /// A text with everything filled in.
+    /// Resolves all references in a text.
     pub(super) fn fill_text(&self, text: &str) -> anyhow::Result<String> {
         let text = text.replace(NAMESPACE, &self.namespace);
         let mut filled = String::new();
@@ -78,7 +78,7 @@ impl References {
     }
 }
 
-/// The uids in what is sent: members of that name, and values that a JSON patch puts there.
+/// Collects the uids in a request: members of that name, and values that a JSON patch sets there.
 pub(super) fn uids(body: &Value, found: &mut BTreeSet<String>) {
     match body {
         Value::Array(items) => items.iter().for_each(|item| uids(item, found)),

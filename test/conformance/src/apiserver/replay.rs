@@ -1,4 +1,4 @@
-//! Runs the steps of a case and tells what differs.
+//! Replay of a case's steps, with comparison of the responses.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use crate::diff::{Rule, diff_by};
 use crate::exchange::Answer;
 use crate::masks::Masks;
 
-/// How long the client waits where the step doesn't say.
+/// Default time limit of the client.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Headers that an answer has only if the recorded one does.
+/// Headers that a response has only if the recorded one does.
 const COUNTED_HEADERS: [&str; 2] = ["warning", "retry-after"];
 
-/// Where discovery tells the server's own address, which isn't that of the recorded server.
+/// Path of the server's own address in discovery, which differs from the recorded server's.
 const SERVER_ADDRESS: &str = "serverAddressByClientCIDRs[0].serverAddress";
 
-/// A case on its way.
+/// A replay in progress.
 pub(super) struct Replay<'a> {
     server: &'a Server,
     references: References,
@@ -35,8 +35,8 @@ pub(super) struct Replay<'a> {
     differences: Vec<String>,
 }
 
-/// Masked texts match, numbers are compared by value, owners of fields count where told, and every
-/// server has an address of its own.
+/// Comparison rule: masked texts match, numbers are compared by value, field ownership is compared
+/// on request, and the server's own address is ignored.
 struct Masked {
     masks: Masks,
     managed_fields: bool,
@@ -61,7 +61,7 @@ impl Rule for Masked {
 }
 
 impl<'a> Replay<'a> {
-    /// Runs a case in a namespace; tells the differences of every step.
+    /// Runs a case in a namespace; returns the differences of all steps.
     pub(super) async fn run(server: &'a Server, namespace: &str, case: &Case) -> Vec<String> {
         let mut replay = Self {
             server,
@@ -133,7 +133,7 @@ impl<'a> Replay<'a> {
         Ok(lines)
     }
 
-    /// What differs in the headers.
+    /// Differences in the headers.
     fn head(&self, recorded: &Recorded, headers: &HeaderMap) -> Vec<String> {
         let mut lines = Vec::new();
         let found = header(headers, CONTENT_TYPE.as_str());
@@ -171,7 +171,7 @@ impl<'a> Replay<'a> {
         }
         let mut text = Vec::new();
         let mut body = answer.body;
-        // The server ends the stream or the client stops; what came by then counts.
+        // The server closes the stream or the client stops; events received by then count.
         while let Ok(Some(frame)) = timeout_at(end, body.frame()).await {
             let frame = frame.map_err(|error| anyhow!("read the stream: {error}"))?;
             text.extend(frame.into_data().iter().flatten());
@@ -219,7 +219,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The values of a header, as one text; empty if there is none.
+/// Values of a header, joined; empty without the header.
 fn header(headers: &HeaderMap, name: &str) -> String {
     let values: Vec<&str> = headers
         .get_all(name)
@@ -229,7 +229,7 @@ fn header(headers: &HeaderMap, name: &str) -> String {
     values.join(", ")
 }
 
-/// What recordings keep of an event: bookmarks and errors whole, of objects what tells them apart.
+/// Reduces an event like recordings do: bookmarks and errors are kept whole, objects by identity.
 fn summary(event: &Value) -> Value {
     if event["type"] == "BOOKMARK" || event["type"] == "ERROR" {
         return event.clone();

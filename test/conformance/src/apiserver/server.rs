@@ -1,4 +1,4 @@
-//! The servers that cases run against.
+//! Servers for the replay.
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
@@ -15,13 +15,13 @@ use super::replay::Replay;
 use crate::exchange::{Answer, CONTROLLER_TOKEN, Credentials, authorize};
 use crate::remote::Remote;
 
-/// The namespace of a case that has a server of its own.
+/// Namespace of a case with its own server.
 const NAMESPACE: &str = "recorded";
 
-/// Where a client would reach the embedded server, as every client names the host that it asks.
+/// Host of the embedded server; every client sends a host.
 const EMBEDDED_HOST: HeaderValue = HeaderValue::from_static("127.0.0.1:6443");
 
-/// A server to be asked.
+/// Server of a replay.
 pub(super) enum Server {
     Embedded(TestControlPlane),
     Remote(Remote),
@@ -67,8 +67,8 @@ impl Server {
     }
 }
 
-/// Runs a case against a server of its own, like that of the recordings: without controllers,
-/// unknown fields dropped, roles in force with the stock ones bound.
+/// Runs a case against its own server, which is configured like the recorded one: no controllers,
+/// unknown fields dropped, RBAC on with the stock roles bound.
 pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     let mut tokens = Tokens::default();
     tokens.insert(
@@ -92,7 +92,7 @@ pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     Ok(differences)
 }
 
-/// Runs a case against a server that others use as well; removes its namespace afterwards.
+/// Runs a case against a shared server; deletes its namespace afterwards.
 pub(super) async fn over_the_wire(
     case: &Case,
     index: usize,

@@ -1,15 +1,15 @@
-//! The rules' own strictness; what they say is the model's matter.
+//! Tests of the rules' strictness; the model's tests cover their content.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::tests::recorded;
 
-/// Every so many recorded cases one is looked at.
+/// One in this many recorded cases is tested.
 const STRIDE: usize = 5;
 
 #[test]
-fn an_expectation_that_has_the_deviation_in_it_already_is_taken_back() {
+fn apply_restores_expectations_that_contain_a_deviation() {
     let mut altered_count = 0;
     for line in recorded().iter().step_by(STRIDE) {
         let case = Case::parse(line).unwrap();
@@ -29,8 +29,8 @@ fn an_expectation_that_has_the_deviation_in_it_already_is_taken_back() {
     assert!(altered_count > 15, "only {altered_count} cases deviate");
 }
 
-/// The rules that speak in the first recorded case after a change, taking for recorded what the
-/// model says of the reference.
+/// Rules that apply to the first recorded case after a change, with the model's outcome of the
+/// reference as the recording.
 fn names_after(change: impl FnOnce(&mut Value)) -> Vec<&'static str> {
     let mut case: Value = serde_json::from_str(&recorded()[0]).unwrap();
     change(&mut case);
@@ -45,12 +45,12 @@ fn names_after(change: impl FnOnce(&mut Value)) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_rule_that_changes_nothing_is_not_named() {
+fn rules_without_effect_are_not_named() {
     assert!(names_after(|_| {}).is_empty());
 }
 
 #[test]
-fn stored_conditions_are_kept_by_their_own_rule() {
+fn stored_conditions_have_their_own_rule() {
     let names = names_after(|case| {
         let conditions = json!([{"type": "Known", "status": "True", "lastTransitionTime": "2026-03-01T10:00:00Z"}]);
         case["objects"][0]["status"]["conditions"] = conditions;
@@ -59,7 +59,7 @@ fn stored_conditions_are_kept_by_their_own_rule() {
 }
 
 #[test]
-fn members_that_no_version_knows_are_the_matter_of_unknown_members() {
+fn unknown_members_have_their_own_rule() {
     let names = names_after(|case| {
         case["objects"][0]["spec"]["template"]["spec"]["futureMember"] = json!("x");
     });

@@ -1,4 +1,4 @@
-//! Which kubectl is used.
+//! Selection of the kubectl program.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,23 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-/// The version with which sessions are recorded, as a program's name.
+/// Program name of the version that recorded the sessions.
 const RECORDED_WITH: &str = "kubectl.1.32";
 
-/// The oldest minor version that prints as the recorded one does.
+/// Oldest minor version that prints like the recorded one.
 const MINOR_MIN: u32 = 30;
 
-/// The given kubectl, else `$KUBECTL`, else `kubectl.1.32`, else a `kubectl` that is new enough.
-/// A program without a folder is looked for in the folders of `$PATH`, and beside the `kubectl`
-/// that is found there.
+/// Returns the given kubectl, else `$KUBECTL`, else `kubectl.1.32`, else a `kubectl` that is new
+/// enough. A bare program name is searched in `$PATH`, and beside the `kubectl` found there.
 ///
 /// # Errors
 ///
-/// There is none, or the only one is too old.
+/// There is no kubectl, or it is too old.
 pub fn find(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let variable = std::env::var_os("KUBECTL").filter(|value| !value.is_empty());
     if let Some(path) = given.or(variable.as_deref().map(Path::new)) {
         return on_path(path.as_os_str())
-            .with_context(|| format!("there is no kubectl at {}", path.display()));
+            .with_context(|| format!("no kubectl at {}", path.display()));
     }
     let kubectl = on_path(OsStr::new("kubectl"));
     let beside = |kubectl: &PathBuf| {
@@ -35,7 +34,7 @@ pub fn find(given: Option<&Path>) -> anyhow::Result<PathBuf> {
         return Ok(path);
     }
     let Some(kubectl) = kubectl else {
-        bail!("there is no kubectl: install 1.{MINOR_MIN} or later, or name one by $KUBECTL");
+        bail!("no kubectl found: install 1.{MINOR_MIN} or later, or name one by $KUBECTL");
     };
     let minor = minor_version(&kubectl)
         .with_context(|| format!("ask {} for its version", kubectl.display()))?;
@@ -47,7 +46,7 @@ pub fn find(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(kubectl)
 }
 
-/// A program as a shell finds it.
+/// Searches a program like a shell.
 fn on_path(name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
@@ -66,7 +65,7 @@ fn minor_version(kubectl: &Path) -> anyhow::Result<u32> {
     let version: Value = serde_json::from_slice(&output.stdout)?;
     let version = version["clientVersion"]["gitVersion"]
         .as_str()
-        .context("it doesn't tell")?;
-    let minor = version.split('.').nth(1).context("it has no minor part")?;
+        .context("no client version in the output")?;
+    let minor = version.split('.').nth(1).context("no minor version")?;
     Ok(minor.parse()?)
 }

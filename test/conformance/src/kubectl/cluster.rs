@@ -1,4 +1,4 @@
-//! A control plane and a controller for one session, and kubectl's way to them.
+//! Control plane and controller of one session, with kubectl's access to them.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,37 +14,37 @@ use super::{Programs, Session, Step};
 use crate::programs::{ready, spawn};
 use crate::remote::{Certificates, Remote};
 
-/// Every actor but the one that binds volumes: claims stay pending, and pods run all the same.
+/// All actors except the volume binder: claims stay pending, and pods run nevertheless.
 const ACTORS: &str = "kubelet,scheduler,garbage-collector,namespace-controller";
 
-/// What stands for the folder with the session's files.
+/// Placeholder of the folder with the session's files.
 const FOLDER: &str = "$DIR";
 
-/// Where it is in the folder of the programs' own files.
+/// Subfolder of the session's files, in the folder of the programs' own files.
 const MANIFESTS: &str = "manifests";
 
-/// How long a command may take.
+/// Time limit for a command.
 const COMMAND_MAX: Duration = Duration::from_secs(180);
 
-/// The cluster has settled when nothing has been written for so long.
+/// Time without writes after which the cluster counts as settled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Nobody waits longer than this for it.
+/// Time limit for the cluster to settle.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
-/// How often the server's revision is read meanwhile.
+/// Interval between reads of the server's revision.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(super) struct Finished {
-    /// None if a signal ended it.
+    /// `None` if a signal ended it.
     pub(super) exit: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// Running programs, which end with it.
+/// Running programs, stopped on drop.
 pub(super) struct Cluster {
     kubectl: PathBuf,
     remote: Remote,
@@ -119,7 +119,7 @@ impl Cluster {
     pub(super) async fn kubectl(&self, step: &Step) -> anyhow::Result<Finished> {
         let output = timeout(COMMAND_MAX, self.command(step)?.output())
             .await
-            .map_err(|_| anyhow!("it hasn't ended after {} s", COMMAND_MAX.as_secs()))?
+            .map_err(|_| anyhow!("still running after {} s", COMMAND_MAX.as_secs()))?
             .with_context(|| format!("run {}", self.kubectl.display()))?;
         Ok(Finished {
             exit: output.status.code(),
@@ -128,7 +128,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a command that watches.
+    /// Starts a watching command.
     pub(super) fn start_watch(&self, step: &Step) -> anyhow::Result<Child> {
         let child = self
             .command(step)?
@@ -138,8 +138,8 @@ impl Cluster {
         child.with_context(|| format!("run {}", self.kubectl.display()))
     }
 
-    /// Ends a command that watches, which counts as ending with `exit`, unless it has ended by
-    /// itself.
+    /// Stops a watching command, which then counts as exited with `exit`; an earlier exit is an
+    /// error.
     pub(super) async fn end_watch(&self, mut watch: Child, exit: i32) -> anyhow::Result<Finished> {
         let ended = watch.try_wait()?;
         if ended.is_none() {
@@ -147,7 +147,7 @@ impl Cluster {
         }
         let output = watch.wait_with_output().await?;
         let stderr = self.text(&output.stderr);
-        ensure!(ended.is_none(), "it ended before it was told to: {stderr}");
+        ensure!(ended.is_none(), "exited before it was stopped: {stderr}");
         Ok(Finished {
             exit: Some(exit),
             stdout: self.text(&output.stdout),
@@ -170,7 +170,7 @@ impl Cluster {
             }
         }
         kubectl
-            // The server takes the name of the program for that of the fields' manager.
+            // The server uses the program name as field manager.
             .arg0("kubectl")
             .args(words)
             .env("HOME", folder)
@@ -186,7 +186,7 @@ impl Cluster {
         Ok(kubectl)
     }
 
-    /// What a command printed, with its folder masked.
+    /// Output of a command, with its folder masked.
     fn text(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace(&self.manifests(), FOLDER)
     }
@@ -196,10 +196,10 @@ impl Cluster {
         path.to_string_lossy().into_owned()
     }
 
-    /// Ends the programs.
+    /// Stops the programs.
     pub(super) async fn stop(mut self) {
         for child in [&mut self.controller, &mut self.control_plane] {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = child.kill().await;
         }
     }

@@ -1,11 +1,11 @@
-//! What differs between a command's outcome and the recorded one: by lines and their fields, as
-//! column widths follow the values that are masked.
+//! Comparison of a command's result with the recorded one, by fields of lines, because column
+//! widths depend on masked values.
 
 use super::cluster::Finished;
 use super::session::Step;
 use crate::masks::Masks;
 
-/// The differences in exit code, output and error output.
+/// Differences in exit code, standard output and standard error.
 pub(super) fn compare(step: &Step, finished: &Finished) -> Vec<String> {
     let mut lines = Vec::new();
     if Some(step.exit) != finished.exit {
@@ -28,7 +28,7 @@ pub(super) fn compare(step: &Step, finished: &Finished) -> Vec<String> {
     lines
 }
 
-/// The lines that aren't blank, each with single spaces between its fields.
+/// Non-blank lines, with single spaces between fields.
 fn fields(text: &str) -> Vec<String> {
     text.lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -36,11 +36,11 @@ fn fields(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The lines that only one side has, in order.
+/// Lines on only one side, in order.
 fn diff(expected: &[String], actual: &[String]) -> Vec<String> {
     let masks = Masks::default();
     let alike = |i: usize, j: usize| masks.match_text(&expected[i], &actual[j]);
-    // The longest common subsequence of what is left from each pair of lines on.
+    // Longest common subsequence of the remaining lines, for each pair of positions.
     let mut common = vec![vec![0; actual.len() + 1]; expected.len() + 1];
     for i in (0..expected.len()).rev() {
         for j in (0..actual.len()).rev() {
@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn widths_and_masked_values_do_not_count() {
+    fn column_widths_and_masked_values_are_ignored() {
         let expected = "NAME   AGE\nweb    <age>\n\ndone\n";
         let actual = "NAME    AGE\nweb     4m38s\ndone";
         assert_eq!(differences(expected, actual), [""; 0]);
     }
 
     #[test]
-    fn each_line_of_one_side_alone_is_told() {
+    fn unmatched_lines_are_differences() {
         assert_eq!(
             differences("a\nb\nc\n", "a\nx\nc\nd\n"),
             ["- b", "+ x", "+ d"]

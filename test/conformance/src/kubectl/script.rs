@@ -1,4 +1,4 @@
-//! Sessions as they are written by hand.
+//! Parser of handwritten sessions.
 //!
 //! ```text
 //! # A line of explanation. Blank lines don't count.
@@ -22,9 +22,9 @@
 //! end
 //! ```
 //!
-//! A command is followed by the lines that it prints, those about errors marked with `!`, and by
-//! its exit code if that isn't 0. `settle` and variables stand before the command that they are
-//! for. A command that watches is ended after what happens during it.
+//! A command is followed by the lines that it prints, with `!` before lines of standard error, and
+//! by its exit code if it isn't 0. `settle` and variables precede their command. A watching command
+//! is stopped after the steps during it.
 
 use std::collections::BTreeMap;
 
@@ -32,19 +32,19 @@ use anyhow::{Context as _, bail, ensure};
 
 use super::session::{Session, Step};
 
-/// Reads a script.
+/// Parses a script.
 ///
 /// # Errors
 ///
-/// A line isn't of the form, or there is no command.
+/// A malformed line, or no command.
 pub fn parse(text: &str) -> anyhow::Result<Session> {
     let mut parser = Parser::default();
     for (index, line) in text.lines().enumerate() {
         let read = parser.line(line);
         read.with_context(|| format!("line {}: {line}", index + 1))?;
     }
-    ensure!(parser.outer.is_none(), "the last watch lacks its end");
-    ensure!(!parser.steps.is_empty(), "there is no command");
+    ensure!(parser.outer.is_none(), "the last watch has no end");
+    ensure!(!parser.steps.is_empty(), "no command");
     Ok(Session {
         files: parser.files,
         steps: parser.steps,
@@ -54,10 +54,10 @@ pub fn parse(text: &str) -> anyhow::Result<Session> {
 #[derive(Default)]
 struct Parser {
     files: BTreeMap<String, String>,
-    /// The file whose lines come.
+    /// File whose lines are being read.
     file: Option<String>,
     steps: Vec<Step>,
-    /// The steps before a watch and the watch itself, while what happens during it comes.
+    /// Steps before and including the current watch, while the steps during it are read.
     outer: Option<Vec<Step>>,
     settle: bool,
     watch: bool,
@@ -90,13 +90,16 @@ impl Parser {
             "settle" => self.settle = true,
             "watch" => self.watch = true,
             "during" => {
-                ensure!(self.outer.is_none(), "one watch is in another");
+                ensure!(self.outer.is_none(), "nested watch");
                 let watch = self.last()?;
-                ensure!(watch.during.is_some(), "the command before is no watch");
+                ensure!(
+                    watch.during.is_some(),
+                    "the previous command is not a watch"
+                );
                 self.outer = Some(std::mem::take(&mut self.steps));
             }
             "end" => {
-                let outer = self.outer.take().context("there is nothing to end")?;
+                let outer = self.outer.take().context("no watch to end")?;
                 let during = std::mem::replace(&mut self.steps, outer);
                 self.last()?.during = Some(during);
             }
@@ -113,10 +116,7 @@ impl Parser {
     }
 
     fn command(&mut self, command: &str) -> anyhow::Result<()> {
-        ensure!(
-            command.starts_with("kubectl "),
-            "only kubectl can be run here"
-        );
+        ensure!(command.starts_with("kubectl "), "only kubectl is supported");
         self.steps.push(Step {
             command: command.to_owned(),
             settle: std::mem::take(&mut self.settle),
@@ -127,7 +127,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A variable, an exit code, or output.
+    /// Parses a variable, an exit code, or output.
     fn other(&mut self, line: &str) -> anyhow::Result<()> {
         if let Some((name, value)) = line.split_once('=')
             && !name.is_empty()
@@ -138,7 +138,7 @@ impl Parser {
         }
         let step = self.last()?;
         if let Some(code) = line.strip_prefix("exit ") {
-            step.exit = code.parse().context("no exit code")?;
+            step.exit = code.parse().context("invalid exit code")?;
             return Ok(());
         }
         let (stream, text) = match line.strip_prefix('!') {
@@ -153,7 +153,7 @@ impl Parser {
     fn last(&mut self) -> anyhow::Result<&mut Step> {
         match self.steps.last_mut() {
             Some(step) => Ok(step),
-            None => bail!("there is no command before it"),
+            None => bail!("no command before it"),
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn files_commands_and_what_they_print_are_read() {
+    fn files_commands_and_output_parse() {
         let session = parse(
             "# About.\nfile a.yaml\n  a:\n    b: 1\n\n  # kept\n\nsettle\n$ kubectl get a\nx  y\n\n\
              ! bad\nexit 1\nEDITOR=e\n$ kubectl edit a\n",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_during_a_watch_belongs_to_it() {
+    fn steps_during_a_watch_belong_to_it() {
         let session = parse(
             "watch\n$ kubectl get a -w\nx\nduring\n$ kubectl delete a\ngone\nend\n$ kubectl version",
         )
@@ -200,23 +200,17 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_of_the_form_is_named() {
+    fn malformed_lines_are_reported() {
         for (text, expected) in [
-            ("", "there is no command"),
-            ("web 1/1", "line 1: web 1/1: there is no command before it"),
-            (
-                "$ rm -r x",
-                "line 1: $ rm -r x: only kubectl can be run here",
-            ),
-            ("end", "line 1: end: there is nothing to end"),
+            ("", "no command"),
+            ("web 1/1", "line 1: web 1/1: no command before it"),
+            ("$ rm -r x", "line 1: $ rm -r x: only kubectl is supported"),
+            ("end", "line 1: end: no watch to end"),
             (
                 "$ kubectl a\nduring",
-                "line 2: during: the command before is no watch",
+                "line 2: during: the previous command is not a watch",
             ),
-            (
-                "watch\n$ kubectl a\nduring\n",
-                "the last watch lacks its end",
-            ),
+            ("watch\n$ kubectl a\nduring\n", "the last watch has no end"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(format!("{error:#}"), expected);

@@ -1,37 +1,37 @@
-//! The form of recorded sessions.
+//! File format of recorded sessions.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// Manifests, and commands that are run in order.
+/// Manifests, and commands in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Session {
-    /// The files in the folder that `$DIR` stands for, by name.
+    /// Files in the folder `$DIR`, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// The commands.
     pub steps: Vec<Step>,
 }
 
-/// A command and what came of it.
+/// A command and its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Step {
-    /// The arguments, the program's name first, joined by single spaces.
+    /// Arguments including the program name, joined by single spaces.
     pub command: String,
-    /// Whether the command waits until nothing is written any more.
+    /// Whether to wait until writes have stopped before the command.
     #[serde(default)]
     pub settle: bool,
-    /// The exit code.
+    /// Exit code.
     pub exit: i32,
-    /// What it printed, with masks.
+    /// Standard output, with masks.
     pub stdout: String,
-    /// What it printed about errors, with masks.
+    /// Standard error, with masks.
     pub stderr: String,
-    /// Variables of its environment.
+    /// Environment variables.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// What is done while it watches; it is ended when nothing is written any more after that.
+    /// Steps during a watching command, which is stopped once writes have stopped afterwards.
     #[serde(default)]
     pub during: Option<Vec<Step>>,
 }

@@ -1,12 +1,11 @@
-//! Where a scrape differs in form from the reference's. Values are not compared: they are of
-//! another run.
+//! Comparison of two scrapes in their form. Values are ignored: they are from different runs.
 
 use std::collections::BTreeMap;
 
 use super::exposition::Family;
 use crate::report::Verdict;
 
-/// The families that must be the reference's; what else is exposed is each program's own.
+/// Prefixes of families that must match the reference; other families are program-specific.
 const PREFIXES: [&str; 4] = [
     "leader_election_",
     "rest_client_",
@@ -14,16 +13,14 @@ const PREFIXES: [&str; 4] = [
     "workqueue_",
 ];
 
-/// Families that only Go's client has: of a cache of connections, and of exec plugins as it runs
-/// them.
+/// Families specific to Go's client: its connection cache, and its way of running exec plugins.
 const GO_ONLY: [&str; 3] = [
     "rest_client_exec_plugin_call_total",
     "rest_client_transport_ca_reload_total",
     "rest_client_transport_cache_gc_calls_total",
 ];
 
-/// Families that have no series until something rare happens. A reference that lacks them may
-/// simply have been lucky.
+/// Families without series until a rare event. A reference without them may not have had the event.
 const RARE: [&str; 3] = [
     "leader_election_slowpath_total",
     "rest_client_request_retries_total",
@@ -37,8 +34,8 @@ fn is_compared(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Compares each family; a verdict for every family of the reference, and one for each of its own
-/// that the reference hasn't.
+/// Compares each family; returns a verdict per family of the reference, and per own family that the
+/// reference lacks.
 pub(super) fn compare(reference: &[(String, Family)], own: &[(String, Family)]) -> Vec<Verdict> {
     let own_by_name: BTreeMap<&str, &Family> = by_name(own);
     let reference_by_name = by_name(reference);
@@ -101,7 +98,7 @@ fn differences(name: &str, expected: &Family, found: &Family) -> Vec<String> {
     differences
 }
 
-/// Go's exporters sort families by name, and series by the values of their labels.
+/// Go's exporters sort families by name, and series by label values.
 fn order(own: &[(String, Family)]) -> Verdict {
     let mut differences = Vec::new();
     if !own.is_sorted_by(|(a, _), (b, _)| a < b) {
@@ -109,7 +106,7 @@ fn order(own: &[(String, Family)]) -> Verdict {
     }
     for (name, family) in own {
         let series = family.samples.iter().filter(|sample| {
-            // Of a histogram one line a series.
+            // One line per series of a histogram.
             matches!(sample.suffix.as_str(), "" | "_count")
         });
         let values: Vec<Vec<&str>> = series
@@ -159,20 +156,20 @@ rest_client_request_size_bytes_count{host=\"h\",verb=\"GET\"} 1
 workqueue_depth{name=\"statefulset\"} 0
 ";
 
-    /// What is found when the program shows this instead.
+    /// Differences if the program exposes this instead.
     fn found(own: &str) -> Vec<String> {
         let verdicts = compare(&parse(REFERENCE).unwrap(), &parse(own).unwrap());
-        let told = |verdict: Verdict| {
+        let summary = |verdict: Verdict| {
             let id = verdict.id;
             let lines = verdict.differences.into_iter();
             let lines = lines.map(|line| format!("{id}: {line}"));
             lines.collect::<Vec<_>>()
         };
-        verdicts.into_iter().flat_map(told).collect()
+        verdicts.into_iter().flat_map(summary).collect()
     }
 
     #[test]
-    fn other_values_and_families_of_go_are_no_difference() {
+    fn values_and_go_families_are_ignored() {
         assert_eq!(found(REFERENCE), [""; 0]);
         let (_, own) = REFERENCE.split_once("# HELP rest_client_request").unwrap();
         let own = format!("# HELP rest_client_request{own}");
@@ -181,7 +178,7 @@ workqueue_depth{name=\"statefulset\"} 0
     }
 
     #[test]
-    fn each_difference_in_form_is_told() {
+    fn each_difference_in_form_is_reported() {
         for (from, to, expected) in [
             (
                 "depth W",
@@ -223,7 +220,7 @@ workqueue_depth{name=\"statefulset\"} 0
     }
 
     #[test]
-    fn families_and_series_out_of_order_are_told() {
+    fn unsorted_families_and_series_are_reported() {
         let two = "# TYPE a gauge\na{x=\"2\"} 1\na{x=\"1\"} 1\n";
         let found = found(&format!("{REFERENCE}{two}"));
         assert_eq!(

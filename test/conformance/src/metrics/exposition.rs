@@ -1,56 +1,56 @@
-//! What a scrape says, family by family.
+//! Parser of scrapes, by family.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, bail, ensure};
 
-/// One family of metrics.
+/// A metric family.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Family {
-    /// The help text, as it was written.
+    /// Help text, verbatim.
     pub help: String,
     /// `counter`, `gauge`, `histogram` and so on.
     pub kind: String,
-    /// In the order in which they were written.
+    /// Samples in the order of the text.
     pub samples: Vec<Sample>,
 }
 
 /// One line with a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// What stands behind the family's name: `_bucket`, `_sum`, `_count` or nothing.
+    /// Suffix after the family name: `_bucket`, `_sum`, `_count` or empty.
     pub suffix: String,
-    /// Labels and their values in the order in which they were written; values unescaped.
+    /// Labels and unescaped values, in the order of the text.
     pub labels: Vec<(String, String)>,
-    /// The number, as it was written.
+    /// Number, verbatim.
     pub value: String,
 }
 
 impl Sample {
-    /// The value of a label.
+    /// Value of a label.
     pub fn label(&self, name: &str) -> Option<&str> {
         let mut labels = self.labels.iter();
         let (_, value) = labels.find(|(found, _)| found == name)?;
         Some(value)
     }
 
-    /// The names of the labels, but for that of a bucket's bound.
+    /// Label names, without that of the bucket bound.
     pub fn label_names(&self) -> Vec<&str> {
         let names = self.labels.iter().map(|(name, _)| name.as_str());
         names.filter(|name| *name != BOUND).collect()
     }
 }
 
-/// The label with a bucket's bound.
+/// Label of the bucket bound.
 pub const BOUND: &str = "le";
 
 impl Family {
-    /// Which labels its series have: one entry if all have the same.
+    /// Label names of the series: one entry if all are equal.
     pub fn label_sets(&self) -> BTreeSet<Vec<&str>> {
         self.samples.iter().map(Sample::label_names).collect()
     }
 
-    /// The bounds of the buckets of each series: one entry if all have the same.
+    /// Bucket bounds of each series: one entry if all are equal.
     pub fn bounds(&self) -> BTreeSet<Vec<&str>> {
         let mut by_series: BTreeMap<Vec<&(String, String)>, Vec<&str>> = BTreeMap::new();
         for sample in self
@@ -65,7 +65,7 @@ impl Family {
         by_series.into_values().collect()
     }
 
-    /// The values of a label, where it has any.
+    /// Values of a label.
     pub fn label_values(&self, label: &str) -> BTreeSet<&str> {
         self.samples
             .iter()
@@ -74,11 +74,11 @@ impl Family {
     }
 }
 
-/// Reads a scrape in the text format 0.0.4: names with their families, in the order of the text.
+/// Parses a scrape in the text format 0.0.4: names with families, in the order of the text.
 ///
 /// # Errors
 ///
-/// A line is neither a comment nor a sample, or a sample has no family before it.
+/// A malformed line, or a sample without a preceding family.
 pub fn parse(text: &str) -> anyhow::Result<Vec<(String, Family)>> {
     let mut families: Vec<(String, Family)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -106,7 +106,7 @@ pub fn parse(text: &str) -> anyhow::Result<Vec<(String, Family)>> {
     Ok(families)
 }
 
-/// The family of this name, which is the last one or a new one.
+/// Returns the last family if it has this name, else adds one.
 fn family<'a>(families: &'a mut Vec<(String, Family)>, name: &str) -> &'a mut Family {
     if families.last().is_none_or(|(last, _)| last != name) {
         families.push((name.to_owned(), Family::default()));
@@ -117,7 +117,7 @@ fn family<'a>(families: &'a mut Vec<(String, Family)>, name: &str) -> &'a mut Fa
 
 type Labels = Vec<(String, String)>;
 
-/// Name, labels and value of one line.
+/// Parses name, labels and value of one line.
 fn sample(line: &str) -> anyhow::Result<(&str, Labels, String)> {
     let end = line.find(['{', ' ']).context("no value")?;
     let (name, mut rest) = line.split_at(end);
@@ -138,7 +138,7 @@ fn sample(line: &str) -> anyhow::Result<(&str, Labels, String)> {
     Ok((name, labels, value.to_owned()))
 }
 
-/// A value up to its closing quote, and what follows.
+/// Parses a value up to its closing quote; also returns the remaining text.
 fn quoted(text: &str) -> anyhow::Result<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scrape_is_read_family_by_family() {
+    fn scrapes_parse_by_family() {
         let text = "# HELP a Some help\n# TYPE a histogram\n\
                     a_bucket{x=\"1\",le=\"0.5\"} 1\na_bucket{x=\"1\",le=\"+Inf\"} 2\n\
                     a_sum{x=\"1\"} 0.5\na_count{x=\"1\"} 2\n\
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scrape_is_refused() {
+    fn parse_rejects_malformed_scrapes() {
         for text in [
             "a 1",
             "# TYPE a\n",

@@ -1,4 +1,4 @@
-//! A run of the shipped programs in which everything that can be counted happens once.
+//! A run of the shipped programs in which every counted event happens.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -15,18 +15,19 @@ use tokio::time::{Instant, sleep};
 use crate::programs::{self, ready, spawn};
 use crate::remote::{Certificates, Remote};
 
-/// How long it may take until everything has happened.
+/// Time limit for all events to happen.
 const RUN_MAX: Duration = Duration::from_secs(90);
-/// How often it is looked whether it has.
+/// Interval between scrapes.
 const POLL: Duration = Duration::from_millis(200);
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-/// Whom every API server lets hold the lease and ask who scrapes, as kube-controller-manager does.
+/// User that every API server allows to hold the lease and to review scrapers, like
+/// kube-controller-manager.
 const USER: &str = "system:kube-controller-manager";
 
-/// The first pod is refused for a second, so that a request is sent again; a renewal of the lease
-/// fails, so that the next one reads it first.
+/// Faults: the first pod is rejected for a second, which causes a retry; one lease renewal fails,
+/// which causes a read.
 const FAULTS: &str = r#"{"requests": [
     {"match": {"verbs": ["create"], "resources": ["pods"]}, "when": {"limit": 1},
      "action": {"respond": {"tooManyRequests": {"retryAfterSeconds": 1}}}},
@@ -34,7 +35,7 @@ const FAULTS: &str = r#"{"requests": [
      "action": {"respond": {"internalError": {"message": "boom"}}}}
 ]}"#;
 
-/// The beginnings of lines that a scrape has once everything has happened.
+/// Prefixes of lines that a scrape contains once all events have happened.
 const HAPPENED: [&str; 9] = [
     "leader_election_master_status{name=\"kube-controller-manager\"} 1",
     "leader_election_slowpath_total{",
@@ -47,7 +48,7 @@ const HAPPENED: [&str; 9] = [
     "workqueue_work_duration_seconds_count{",
 ];
 
-/// Running programs, which end with it.
+/// Running programs, stopped on drop.
 struct Run {
     folder: TempDir,
     cluster: Remote,
@@ -55,11 +56,11 @@ struct Run {
     _children: [Child; 2],
 }
 
-/// Starts a control plane and the controller, brings two sets up, and scrapes the controller.
+/// Starts a control plane and the controller, creates two sets, and scrapes the controller.
 ///
 /// # Errors
 ///
-/// A program can't be built or started, or something never happens.
+/// A program can't be built or started, or an event doesn't happen in time.
 pub(super) async fn scrape() -> anyhow::Result<String> {
     let run = Run::start().await?;
     for policy in ["OrderedReady", "Parallel"] {
@@ -87,7 +88,7 @@ pub(super) async fn scrape() -> anyhow::Result<String> {
     }
 }
 
-/// The first line that should be there and isn't.
+/// First expected line that is missing.
 fn missing(text: &str) -> Option<&'static str> {
     HAPPENED
         .into_iter()
@@ -160,13 +161,13 @@ impl Run {
     }
 }
 
-/// A port that nobody listens on at this moment.
+/// A currently free port.
 fn free_port() -> anyhow::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
     Ok(listener.local_addr()?.port())
 }
 
-/// Gives the controller's user the stock role.
+/// Binds the stock role to the controller's user.
 fn binding() -> Value {
     let group = "rbac.authorization.k8s.io";
     json!({

@@ -1,4 +1,4 @@
-//! Which revisions and pods are the set's: adoption and release.
+//! Ownership of revisions and pods: adoption and release.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::object::{controller, is_deleting, map, name, text, uid};
 
 impl Sync {
-    /// Adopts the revisions that have no controller; the first failure is the last try.
+    /// Adopts the revisions without a controller, up to the first failure.
     pub(super) fn adopt_revisions(&mut self, selector: &Selector) -> Result<(), Failure> {
         let listed = self.list_revisions(selector);
         let orphans = listed
@@ -30,7 +30,7 @@ impl Sync {
         Ok(())
     }
 
-    /// The pods that are the set's, after adoptions and releases; an adopted pod is as it was.
+    /// Returns the set's pods after adoptions and releases; adopted pods are returned unpatched.
     pub(super) fn claim_pods(&mut self, selector: &Selector) -> Result<Vec<Value>, Failure> {
         let set = Rc::clone(&self.set);
         let is_hidden = |pod: &Value| self.rules.canonical_names && set.is_non_canonical(pod);
@@ -75,7 +75,7 @@ impl Sync {
         Ok(claimed)
     }
 
-    /// Looks whether the live set is the cached one, and stays.
+    /// Checks that the live set is the cached one and isn't being deleted.
     fn may_adopt(&mut self) -> Result<(), Failure> {
         let set = &self.set;
         let key = format!("{}/{}", set.namespace, set.name);
@@ -97,7 +97,7 @@ impl Sync {
     }
 }
 
-/// Whether a release has nothing left to do, or never can.
+/// Whether a release is unnecessary or impossible.
 fn is_gone_or_invalid(failure: &Failure) -> bool {
     use statefulset_client::fake::FaultError::{Invalid, NotFound};
     matches!(failure.reason, Some(NotFound | Invalid))

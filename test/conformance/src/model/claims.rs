@@ -1,4 +1,4 @@
-//! Claims: made for pods, and given to set or pod by the retention policy.
+//! Claims: creation for pods, and ownership by set or pod according to the retention policy.
 
 use std::rc::Rc;
 
@@ -15,14 +15,14 @@ use super::owners::{
 use super::set::{ordinal, phase};
 
 impl Sync {
-    /// The claims of the pod, each with its name; none for a pod without an ordinal's place.
+    /// Claims of the pod with their names; empty for a pod without a valid ordinal.
     fn claims_of(&self, pod: &Value) -> Vec<(String, Value)> {
         let set = &self.set;
         let named = |template: &Value| (set.claim_name(template, ordinal(pod)), template.clone());
         set.claim_templates.iter().map(named).collect()
     }
 
-    /// What becomes of members that the schema doesn't know.
+    /// Treatment of members unknown to the schema.
     pub(super) fn unknown(&self) -> UnknownMembers {
         if self.rules.unknown_members {
             UnknownMembers::Keep
@@ -45,7 +45,7 @@ impl Sync {
         claim
     }
 
-    /// Makes the claims that the pod lacks.
+    /// Creates the pod's missing claims.
     pub(super) fn create_claims(&mut self, pod: &Value) -> Result<(), Failure> {
         let mut failures = Vec::new();
         for (claim, template) in self.claims_of(pod) {
@@ -83,7 +83,7 @@ impl Sync {
         }
     }
 
-    /// For pods that wait: makes the claims that they lack and settles the owners of all.
+    /// Creates missing claims of a pending pod, and updates the owners of all.
     pub(super) fn create_missing_claims(&mut self, pod: &Value) -> Result<(), Failure> {
         self.create_claims(pod)?;
         let applied = self.apply_retention(pod);
@@ -93,7 +93,7 @@ impl Sync {
         applied
     }
 
-    /// Whether the owners of all the pod's claims are those that the policy wants.
+    /// Whether the owners of all the pod's claims match the policy.
     pub(super) fn retention_matches(&self, pod: &Value) -> bool {
         self.claims_of(pod)
             .iter()
@@ -101,7 +101,7 @@ impl Sync {
             .all(|claim| is_up_to_date(claim, &self.set, pod))
     }
 
-    /// Whether a claim waits to go with an earlier pod of the same name.
+    /// Whether a claim will be deleted with an earlier pod of the same name.
     pub(super) fn has_stale_claim(&self, pod: &Value) -> bool {
         self.set.when_scaled != "Retain"
             && self
@@ -111,7 +111,7 @@ impl Sync {
                 .any(|claim| is_of_earlier_pod(claim, pod))
     }
 
-    /// Gives the pod's claims the owners that the policy wants.
+    /// Sets the owners of the pod's claims according to the policy.
     pub(super) fn apply_retention(&mut self, pod: &Value) -> Result<(), Failure> {
         let set = Rc::clone(&self.set);
         for (claim, _) in self.claims_of(pod) {
@@ -143,7 +143,7 @@ impl Sync {
         Ok(())
     }
 
-    /// Takes the pod off the owners of its claims.
+    /// Removes the pod from the owners of its claims.
     pub(super) fn take_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
         if !self.rules.take_claims_from_wanted {
             return Ok(());
@@ -153,7 +153,7 @@ impl Sync {
                 continue;
             };
             let is_owner = without_owner(cached, pod).is_some();
-            // What the cache doesn't show may be there when a pod that ended is to be deleted.
+            // A claim that the cache lacks may exist when an ended pod is about to be deleted.
             let is_cache_enough =
                 self.set.when_scaled == "Retain" || !matches!(phase(pod), "Failed" | "Succeeded");
             if !is_owner && is_cache_enough {
@@ -175,7 +175,7 @@ impl Sync {
         Ok(())
     }
 
-    /// Looks whether the live set is the one that the sync decides on.
+    /// Checks that the live set is the one that the sync is based on.
     pub(super) fn check_live_set(&self, refusal: &str) -> Result<(), Failure> {
         if !self.rules.live_set_before_dooming {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The caches, and the API behind them: a tracker of objects whose calls fail by rules.
+//! Caches, and the API: an object tracker with rule-based failures.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::object::{name, owners, set_owners, text, uid};
 use crate::sync::live_read::LiveReadFault;
 use crate::sync::{Case, another_uid};
 
-/// The kinds of objects.
+/// Kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Set,
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The resource with its group, as the tracker's own errors name it.
+    /// Resource with its group, as in the tracker's own errors.
     fn qualified(self) -> &'static str {
         match self {
             Self::Set => "statefulsets.apps",
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// What a case starts from.
+/// Initial state of a case.
 pub(super) struct Cluster {
     pub(super) set: Option<Value>,
     pub(super) pods: Vec<Value>,
@@ -64,7 +64,7 @@ pub(super) struct Cluster {
     pub(super) api: Tracker,
 }
 
-/// Fills caches and API; the caches hold the set's namespace alone.
+/// Fills caches and API; the caches contain only the set's namespace.
 pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
     let (namespace, set_name) = case.key.split_once('/').context("the case's key")?;
     let mut cluster = Cluster {
@@ -106,14 +106,14 @@ pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
     Ok(cluster)
 }
 
-/// Reads an object. A revision's data becomes its text, so that no byte is lost. The reference
-/// decodes into types, which drops the members that they lack.
+/// Parses an object. A revision's data becomes text, to keep every byte. The reference decodes into
+/// types, which drops unknown members.
 fn read(raw: &RawValue, rules: Rules) -> anyhow::Result<(Kind, Value)> {
     let mut object: Value = serde_json::from_str(raw.get())?;
     let kind = Kind::ALL
         .into_iter()
         .find(|kind| object["kind"] == kind.name());
-    let kind = kind.with_context(|| format!("{} has no place in a case", object["kind"]))?;
+    let kind = kind.with_context(|| format!("{} is not supported in a case", object["kind"]))?;
     if kind == Kind::Revision {
         let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
         object["data"] = members
@@ -137,24 +137,24 @@ fn drop_unknown(kind: Kind, object: &mut Value) {
     }
 }
 
-/// Makes of a value what Go's type makes of it; one that doesn't fit stays.
+/// Normalizes a value like Go's type; an invalid one stays unchanged.
 fn typed(type_name: &str, value: &mut Value) {
     if let Ok(known) = normalize(type_name, value, UnknownMembers::Drop, "") {
         *value = known;
     }
 }
 
-/// The API: it keeps what it is given, answers that a name is taken or unknown, and fails by rules.
+/// Object tracker: stores what it is given, reports taken and unknown names, and fails by rules.
 pub(super) struct Tracker {
     namespace: String,
     objects: BTreeMap<(String, &'static str, String), Value>,
     faults: Vec<FaultRule>,
     live_read_fault: Option<LiveReadFault>,
-    /// What was asked: verb, kind, subresource, name and body.
+    /// Requests: verb, kind, subresource, name and body.
     pub(super) requests: Vec<Asked>,
 }
 
-/// A request as the model makes it.
+/// A request of the model.
 pub(super) struct Asked {
     pub(super) verb: Verb,
     pub(super) kind: Kind,
@@ -174,12 +174,12 @@ impl Tracker {
         (self.namespace.clone(), kind.name(), name.to_owned())
     }
 
-    /// Everything that it holds.
+    /// All stored objects.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Value> {
         self.objects.values()
     }
 
-    /// What it holds under a name, by a read that never fails.
+    /// Reads an object; never fails by a rule.
     pub(super) fn peek(&self, kind: Kind, name: &str) -> Result<&Value, Failure> {
         let not_found = || {
             let text = format!("{} \"{name}\" not found", kind.qualified());
@@ -190,8 +190,7 @@ impl Tracker {
             .ok_or_else(not_found)
     }
 
-    /// Whether a live read that the reference doesn't make succeeds. What it would read is what the
-    /// cache shows.
+    /// Whether a live read that the reference doesn't make succeeds. Its result equals the cache.
     pub(super) fn look(&self, kind: Kind, name: &str) -> Result<(), Failure> {
         match self.live_read_fault {
             Some(fault) if fault.resource == kind.resource() => {
@@ -202,12 +201,12 @@ impl Tracker {
     }
 
     pub(super) fn get(&mut self, kind: Kind, name: &str) -> Result<Value, Failure> {
-        self.strike(Verb::Get, kind, "", name, Value::Null)?;
+        self.inject_fault(Verb::Get, kind, "", name, Value::Null)?;
         self.peek(kind, name).cloned()
     }
 
     pub(super) fn create(&mut self, kind: Kind, object: Value) -> Result<(), Failure> {
-        self.strike(Verb::Create, kind, "", name(&object), object.clone())?;
+        self.inject_fault(Verb::Create, kind, "", name(&object), object.clone())?;
         if self.peek(kind, name(&object)).is_ok() {
             let text = format!("{} \"{}\" already exists", kind.qualified(), name(&object));
             return Err(Failure::api(FaultError::AlreadyExists, text));
@@ -216,14 +215,14 @@ impl Tracker {
         Ok(())
     }
 
-    /// Replaces the whole object, for a subresource too.
+    /// Replaces the whole object, also for a subresource.
     pub(super) fn put(
         &mut self,
         kind: Kind,
         subresource: &str,
         object: Value,
     ) -> Result<(), Failure> {
-        self.strike(
+        self.inject_fault(
             Verb::Update,
             kind,
             subresource,
@@ -242,7 +241,7 @@ impl Tracker {
         preconditions: Value,
     ) -> Result<(), Failure> {
         let wanted = preconditions["uid"].as_str().map(str::to_owned);
-        self.strike(Verb::Delete, kind, "", name, preconditions)?;
+        self.inject_fault(Verb::Delete, kind, "", name, preconditions)?;
         let live = uid(self.peek(kind, name)?);
         if let Some(wanted) = wanted.filter(|wanted| wanted != live) {
             let text = another_uid(kind.resource(), name, &wanted, live);
@@ -252,7 +251,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Makes `owner` own the object, by a strategic merge patch that names the object's uid.
+    /// Adds `owner` to the object with a strategic merge patch that has the object's uid.
     pub(super) fn adopt(
         &mut self,
         kind: Kind,
@@ -268,7 +267,7 @@ impl Tracker {
         })
     }
 
-    /// Takes the owner with this uid off the object.
+    /// Removes the owner with this uid from the object.
     pub(super) fn release(
         &mut self,
         kind: Kind,
@@ -289,20 +288,20 @@ impl Tracker {
         patch: Value,
         edit: impl FnOnce(&mut Vec<Value>),
     ) -> Result<(), Failure> {
-        self.strike(Verb::Patch, kind, "", name(object), patch)?;
+        self.inject_fault(Verb::Patch, kind, "", name(object), patch)?;
         let mut patched = self.peek(kind, name(object))?.clone();
         let mut references = owners(&patched).to_vec();
         edit(&mut references);
         set_owners(&mut patched, references);
         patched["metadata"]["uid"] = Value::from(uid(object));
         if kind == Kind::Revision {
-            encode_anew(&mut patched["data"]);
+            reencode(&mut patched["data"]);
         }
         self.insert(kind, patched);
         Ok(())
     }
 
-    fn strike(
+    fn inject_fault(
         &mut self,
         verb: Verb,
         kind: Kind,
@@ -329,14 +328,14 @@ impl Tracker {
     }
 }
 
-/// The failure of a call that a fault strikes.
+/// Failure of a call by a fault rule.
 fn fault_failure(fault: FaultError, kind: Kind, name: &str) -> Failure {
     Failure::api(fault, fault_text(fault, kind.resource(), name))
 }
 
-/// What becomes of a revision's data where a patch is merged into the revision: Go reads the whole
-/// and writes it again.
-fn encode_anew(data: &mut Value) {
+/// Re-encodes a revision's data when the revision is patched: Go decodes the whole object and
+/// encodes it again.
+fn reencode(data: &mut Value) {
     let Some(text) = data.as_str() else { return };
     let Ok(mut decoded) = serde_json::from_str(text) else {
         return;

@@ -1,18 +1,17 @@
-//! Why something failed.
+//! Failures of the model.
 
 use statefulset_client::fake::FaultError;
 
-/// A failure with the texts of its members, of which there are several only where failures were
-/// collected.
+/// A failure with the texts of its members; only collected failures have several.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     texts: Vec<String>,
-    /// What the API answered, where the failure is about one answer.
+    /// Reason from the API, for a failure of a single call.
     pub(super) reason: Option<FaultError>,
 }
 
 impl Failure {
-    /// An answer of the API.
+    /// A failure of an API call.
     pub(super) fn api(reason: FaultError, text: String) -> Self {
         Self {
             texts: vec![text],
@@ -20,7 +19,7 @@ impl Failure {
         }
     }
 
-    /// A failure of our own.
+    /// A failure of the controller.
     pub(super) fn new(text: String) -> Self {
         Self {
             texts: vec![text],
@@ -28,7 +27,7 @@ impl Failure {
         }
     }
 
-    /// The failure, told with what was being done; still about the same answer.
+    /// Adds context; keeps the API's reason.
     pub(super) fn while_doing(self, what: &str) -> Self {
         Self {
             texts: vec![format!("{what}: {}", self.text())],
@@ -36,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// All failures as one, without repetitions; none is success.
+    /// Joins failures without duplicates; an empty list is success.
     pub(super) fn join(failures: Vec<Self>) -> Result<(), Self> {
         let mut texts: Vec<String> = Vec::new();
         for text in failures.into_iter().flat_map(|failure| failure.texts) {
@@ -54,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// The text, with brackets around several members.
+    /// Text of the failure, with brackets around several members.
     pub(super) fn text(&self) -> String {
         match self.texts.as_slice() {
             [one] => one.clone(),
@@ -62,12 +61,12 @@ impl Failure {
         }
     }
 
-    /// Whether the API said that the object has changed meanwhile.
+    /// Whether the API reported a conflict.
     pub(super) fn is_conflict(&self) -> bool {
         self.reason == Some(FaultError::Conflict)
     }
 
-    /// Whether the API knows no such object.
+    /// Whether the API reported a missing object.
     pub(super) fn is_not_found(&self) -> bool {
         self.reason == Some(FaultError::NotFound)
     }

@@ -1,18 +1,18 @@
-//! Reading and writing members of objects.
+//! Access to members of objects.
 
 use serde_json::{Map, Value, json};
 
-/// The text at a place; empty where there is none.
+/// String at a pointer; empty if absent.
 pub(super) fn text<'a>(object: &'a Value, place: &str) -> &'a str {
     object.pointer(place).and_then(Value::as_str).unwrap_or("")
 }
 
-/// The number at a place; 0 where there is none.
+/// Number at a pointer; 0 if absent.
 pub(super) fn number(object: &Value, place: &str) -> i64 {
     object.pointer(place).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// The list at a place; empty where there is none.
+/// List at a pointer; empty if absent.
 pub(super) fn list<'a>(object: &'a Value, place: &str) -> &'a [Value] {
     object
         .pointer(place)
@@ -20,7 +20,7 @@ pub(super) fn list<'a>(object: &'a Value, place: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The map at a place; empty where there is none.
+/// Map at a pointer; empty if absent.
 pub(super) fn map(object: &Value, place: &str) -> Map<String, Value> {
     object
         .pointer(place)
@@ -49,14 +49,14 @@ pub(super) fn owners(object: &Value) -> &[Value] {
     list(object, "/metadata/ownerReferences")
 }
 
-/// The first owner that controls.
+/// The first controlling owner.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     owners(object)
         .iter()
         .find(|owner| owner["controller"] == true)
 }
 
-/// Sets the owners; none leaves the member out.
+/// Sets the owners; removes the member if there are none.
 pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
     set_or_remove(
         &mut object["metadata"],
@@ -66,7 +66,7 @@ pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
     );
 }
 
-/// Sets a member, or removes it where it would be empty.
+/// Sets a member, or removes it if it would be empty.
 pub(super) fn set_or_remove(object: &mut Value, member: &str, is_empty: bool, value: Value) {
     let Some(members) = object.as_object_mut() else {
         return;
@@ -78,7 +78,7 @@ pub(super) fn set_or_remove(object: &mut Value, member: &str, is_empty: bool, va
     }
 }
 
-/// A reference to a controlling owner.
+/// A controlling owner reference.
 pub(super) fn controller_reference(api: &str, kind: &str, name: &str, uid: &str) -> Value {
     json!({
         "apiVersion": api,

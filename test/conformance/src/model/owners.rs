@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::object::{controller_reference, name, owners, set_owners, text, uid};
 use super::set::Set;
 
-/// Whether the reference names the object, whatever its uid.
+/// Whether the reference is to an object of this name, with any uid.
 fn names(owner: &Value, api: &str, kind: &str, name: &str) -> bool {
     owner["apiVersion"] == api && owner["kind"] == kind && owner["name"] == name
 }
@@ -33,7 +33,7 @@ fn is_of_earlier_set(claim: &Value, set: &Set) -> bool {
     first.is_some_and(|owner| text(owner, "/uid") != set.uid)
 }
 
-/// Both policies, where they are known ones; what isn't known retains.
+/// Both policies; unknown values retain.
 fn policies(set: &Set) -> (bool, bool) {
     match (set.when_scaled.as_str(), set.when_deleted.as_str()) {
         ("Retain", "Delete") => (false, true),
@@ -43,7 +43,7 @@ fn policies(set: &Set) -> (bool, bool) {
     }
 }
 
-/// Whether somebody else manages the claim.
+/// Whether a foreign controller owns the claim.
 pub(super) fn has_unexpected_controller(claim: &Value, set: &Set, pod: &Value) -> bool {
     if set.when_scaled == "Retain" && set.when_deleted == "Retain" {
         return false;
@@ -67,7 +67,7 @@ fn has_non_controlling_owner(claim: &Value, set: &Set, pod: &Value) -> bool {
     })
 }
 
-/// Whether the claim's owners are those that the policy wants.
+/// Whether the claim's owners match the policy.
 pub(super) fn is_up_to_date(claim: &Value, set: &Set, pod: &Value) -> bool {
     if is_of_earlier_set(claim, set) || is_of_earlier_pod(claim, pod) {
         return true;
@@ -88,7 +88,7 @@ pub(super) fn is_up_to_date(claim: &Value, set: &Set, pod: &Value) -> bool {
     }
 }
 
-/// The claim with the owners that the policy wants, and whether one of them is new.
+/// Returns the claim with the owners that the policy requires, and whether one of them is new.
 pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> (Value, bool) {
     let is_unexpected = has_unexpected_controller(claim, set, pod);
     let is_foreign = |owner: &&Value| !names_set(owner, set) && !names_pod(owner, pod);
@@ -107,7 +107,7 @@ pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> (Value, bool) 
     (claim, adds_owner)
 }
 
-/// The claim without the pod among its owners; nothing if the pod is none of them.
+/// Returns the claim without the pod as owner; `None` if the pod doesn't own it.
 pub(super) fn without_owner(claim: &Value, pod: &Value) -> Option<Value> {
     if !has(claim, uid(pod)) {
         return None;

@@ -1,4 +1,4 @@
-//! The body of a sync: pods are made and repaired, spare ones go, old ones are replaced.
+//! Main part of a sync: create and repair pods, delete excess pods, replace outdated ones.
 
 use std::rc::Rc;
 
@@ -12,19 +12,19 @@ use super::set::{REVISION, is_created, is_running_and_ready, ordinal, phase};
 use super::status::Status;
 use super::{Step, Sync};
 
-/// The pods by their places.
+/// Pods by position.
 struct Places {
-    /// One for each replica, in the cluster or planned.
+    /// One per replica, existing or planned.
     replicas: Vec<Value>,
-    /// Those beyond, highest ordinal first.
+    /// Excess pods, highest ordinal first.
     condemned: Vec<Value>,
-    /// The place of the first unavailable pod among the condemned ones, if it is one of them.
+    /// Index of the first unavailable pod, if it is a condemned one.
     first_unavailable: Option<usize>,
 }
 
 impl Sync {
-    /// Revisions, pods, status, history. The status is the one that was, or would have been,
-    /// written.
+    /// Processes revisions, pods, status and history. Returns the status that was written, or was
+    /// already stored.
     pub(super) fn update(
         &mut self,
         pods: &[Value],
@@ -182,7 +182,8 @@ impl Sync {
         Ok(Step::Continue)
     }
 
-    /// Where the replicas hold the sync up: no claim that the set keeps goes with its pod.
+    /// When the replicas stop the sync: makes sure that claims which the set keeps aren't deleted
+    /// with their pods.
     fn release_kept_claims(
         &mut self,
         waiting: &[Value],
@@ -235,7 +236,7 @@ impl Sync {
         self.delete_pod(pod).map(|()| Step::Exit)
     }
 
-    /// Phase D: replaces pods of other revisions, from the top.
+    /// Phase D: replaces pods of other revisions, from the highest index down.
     fn roll(
         &mut self,
         replicas: &[Value],
@@ -290,7 +291,7 @@ impl Sync {
         Ok(())
     }
 
-    /// How many replicas may be unavailable during a rolling update.
+    /// Maximum number of unavailable replicas during a rolling update.
     pub(super) fn max_unavailable(&self) -> Result<usize, Failure> {
         let Some(rolling) = self.set.rolling_update() else {
             return Ok(1);

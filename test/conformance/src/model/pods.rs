@@ -1,4 +1,4 @@
-//! Pods: built, made, repaired and deleted, with their events.
+//! Pods: construction, creation, repair and deletion, with their events.
 
 use std::rc::Rc;
 
@@ -10,11 +10,11 @@ use super::failure::Failure;
 use super::object::{list, map, name, set_or_remove, uid};
 use super::set::{POD_INDEX, POD_NAME, REVISION, ordinal};
 
-/// How often a repair is tried at most.
+/// Maximum number of attempts at a repair.
 const REPAIR_TRIES_MAX: usize = 4;
 
 impl Sync {
-    /// A pod that isn't in the cluster yet.
+    /// Builds a new pod.
     pub(super) fn new_pod(&self, template: &Value, revision: &str, ordinal: i64) -> Value {
         let set = &self.set;
         let pod_name = set.pod_name(ordinal);
@@ -51,7 +51,7 @@ impl Sync {
         pod
     }
 
-    /// Puts a volume for each claim first, and drops those that have their names.
+    /// Puts the claim volumes first, and removes other volumes of their names.
     fn rewrite_volumes(&self, pod: &mut Value) {
         let set = &self.set;
         let from_template = |template: &Value| {
@@ -84,7 +84,7 @@ impl Sync {
         self.event(result.map_err(Failure::text), verb, &text);
     }
 
-    /// Makes a pod, its claims first.
+    /// Creates a pod, after its claims.
     pub(super) fn create_pod(&mut self, pod: &Value) -> Result<(), Failure> {
         let created = match self.create_claims(pod) {
             Ok(()) => {
@@ -92,7 +92,7 @@ impl Sync {
                 if created.as_ref().is_err_and(Failure::is_already_exists) {
                     return created;
                 }
-                // Also after a failure, which a failure in here hides.
+                // Also after a failure, which a failure here replaces.
                 if let Err(failure) = self.apply_retention(pod) {
                     self.pod_event("Update", name(pod), Err(&failure));
                     return Err(failure);
@@ -105,9 +105,9 @@ impl Sync {
         created
     }
 
-    /// Deletes a pod; one that is gone is as good.
+    /// Deletes a pod; a missing pod counts as deleted.
     pub(super) fn delete_pod(&mut self, pod: &Value) -> Result<(), Failure> {
-        // The uid of a pod that this sync has made must be looked up.
+        // A pod created in this sync has no uid here, so it must be read.
         let looked = if uid(pod).is_empty() {
             self.api.look(Kind::Pod, name(pod))
         } else {
@@ -123,7 +123,7 @@ impl Sync {
         deleted
     }
 
-    /// Repairs identity, storage and the owners of claims, again on conflicts.
+    /// Repairs identity, storage and claim ownership, with retries on conflict.
     pub(super) fn update_pod(&mut self, pod: &Value) -> Result<(), Failure> {
         let mut pod = pod.clone();
         let mut was_put = false;
@@ -140,7 +140,7 @@ impl Sync {
         result
     }
 
-    /// One try at [`Self::update_pod`]; `was_put` becomes true where the pod was written.
+    /// One attempt of [`Self::update_pod`]; sets `was_put` once the pod is written.
     fn repair(&mut self, pod: &mut Value, was_put: &mut bool) -> Result<(), Failure> {
         let set = Rc::clone(&self.set);
         let mut is_dirty = false;
@@ -158,12 +158,12 @@ impl Sync {
             is_dirty = true;
             self.rewrite_volumes(pod);
             let created = self.create_claims(pod);
-            self.tell_failed_update(pod, created)?;
+            self.record_failed_update(pod, created)?;
         }
         if !self.retention_matches(pod) {
             is_dirty = true;
             let applied = self.apply_retention(pod);
-            self.tell_failed_update(pod, applied)?;
+            self.record_failed_update(pod, applied)?;
         }
         if !is_dirty {
             return Ok(());
@@ -182,7 +182,7 @@ impl Sync {
         put
     }
 
-    fn tell_failed_update(
+    fn record_failed_update(
         &mut self,
         pod: &Value,
         result: Result<(), Failure>,

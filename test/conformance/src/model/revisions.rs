@@ -1,4 +1,4 @@
-//! Revisions: what they record, which one is current and which one wanted, and how many are kept.
+//! Revisions: their data, the current and the update revision, and history truncation.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -18,16 +18,16 @@ use super::failure::Failure;
 use super::object::{controller, label, map, name, number, text};
 use super::set::REVISION;
 
-/// The type of the templates that revisions record.
+/// Type of the recorded templates.
 const TEMPLATE: &str = "PodTemplateSpec";
-/// Where the template stands in a set.
+/// Path of the template in a set.
 const TEMPLATE_PLACE: &str = "spec.template";
-/// How often a renumbering is tried at most.
+/// Maximum number of attempts at a renumbering.
 const RENUMBERING_TRIES_MAX: usize = 4;
-/// How much of a set's name stands in the names of its revisions, in bytes.
+/// Length of the set's name in revision names, in bytes.
 const NAME_PREFIX_MAX: usize = 223;
 
-/// The revisions that a sync goes by.
+/// Revisions of a sync.
 pub(super) struct Chosen {
     pub(super) current: Value,
     pub(super) update: Value,
@@ -39,7 +39,7 @@ fn data(revision: &Value) -> &str {
     text(revision, "/data")
 }
 
-/// What a revision records of a template.
+/// Recorded data of a template.
 fn blob(template: &Value) -> String {
     let mut template = template.clone();
     numbers_as_doubles(&mut template);
@@ -47,13 +47,13 @@ fn blob(template: &Value) -> String {
     to_go_string(&json!({"spec": {"template": template}}))
 }
 
-/// The template without members that the schema lacks, as the reference would encode it.
+/// The template without unknown members, as the reference would encode it.
 fn known(template: &Value) -> Value {
     let known = normalize(TEMPLATE, template, UnknownMembers::Drop, TEMPLATE_PLACE);
     known.unwrap_or_else(|_| template.clone())
 }
 
-/// Whether no unknown member that a recorded template and the set's both hold has another value.
+/// Whether the unknown members of both a recorded template and the set's have equal values.
 fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
     unknown_members(TEMPLATE, recorded)
         .into_iter()
@@ -63,8 +63,7 @@ fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
         })
 }
 
-/// Whether recorded data with unknown members, cut out of it, is what the reference records of the
-/// template.
+/// Whether recorded data without its unknown members equals the reference's data of the template.
 fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
     let Ok(mut data) = serde_json::from_str::<Value>(data) else {
         return false;
@@ -83,7 +82,7 @@ fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
         && to_go_string(&data) == known_blob
 }
 
-/// Removes the member at the end of a path.
+/// Removes the member at a path.
 fn remove(value: &mut Value, path: &[PathStep]) {
     match path {
         [PathStep::Member(name)] => {
@@ -97,14 +96,14 @@ fn remove(value: &mut Value, path: &[PathStep]) {
     }
 }
 
-/// The hash of a revision's data, with the probe.
+/// Hash of a revision's data and the collision count.
 fn hash(data: &str, collision_count: i64) -> String {
     let hash = fnv1_32(data.as_bytes(), FNV1_32_OFFSET);
     safe_encode_string(&fnv1_32(collision_count.to_string().as_bytes(), hash).to_string())
 }
 
 impl Sync {
-    /// The set's revisions and those without a controller, as far as they are selected, sorted.
+    /// Selected revisions that the set controls or nobody controls, sorted.
     pub(super) fn list_revisions(&self, selector: &Selector) -> Vec<Value> {
         let set = &self.set;
         let is_ours = |revision: &&Value| {
@@ -119,7 +118,7 @@ impl Sync {
         listed
     }
 
-    /// Finds, renumbers or makes the revision of the set's template, and finds the current one.
+    /// Finds, renumbers or creates the revision of the set's template, and finds the current one.
     pub(super) fn choose(&mut self, revisions: &[Value]) -> Result<Chosen, Failure> {
         let set = Rc::clone(&self.set);
         let template = &set.value["spec"]["template"];
@@ -152,9 +151,9 @@ impl Sync {
         })
     }
 
-    /// Where the recorded revision stands that the template equals: one with the same bytes, or the
-    /// latest by its meaning. Where unknown members are kept, the latest comes before older ones
-    /// that equal the template but for such members.
+    /// Index of the recorded revision that equals the template: byte-equal, or the latest if
+    /// semantically equal. With unknown members kept, the latest precedes older ones that equal the
+    /// template except for such members.
     fn find_equal(
         &self,
         revisions: &[Value],
@@ -179,7 +178,7 @@ impl Sync {
             .or_else(|| revisions.iter().rposition(is_equal))
     }
 
-    /// Whether the latest revision, read and defaulted by this version, records the template.
+    /// Whether the latest revision, decoded and defaulted by this version, equals the template.
     fn means_the_same(&self, latest: &Value, template: &Value, known_blob: &str) -> bool {
         if !self.semantic_gate {
             return false;
@@ -195,7 +194,7 @@ impl Sync {
         blob(&known(&meant)) == known_blob
     }
 
-    /// Gives a recorded revision the newest number.
+    /// Sets the number of a recorded revision.
     fn renumber(&mut self, revision: &Value, number: i64) -> Result<Value, Failure> {
         let mut renumbered = revision.clone();
         renumbered["revision"] = Value::from(number);
@@ -217,7 +216,7 @@ impl Sync {
         result.map(|()| renumbered)
     }
 
-    /// What the reference sends after a conflict: what the conflict's answer left of the revision.
+    /// The reference's request after a conflict: the failed call has left an empty revision.
     fn renumber_nothing(&mut self, number: i64) -> Result<(), Failure> {
         let nothing = json!({
             "apiVersion": "apps/v1",
@@ -236,7 +235,7 @@ impl Sync {
         result
     }
 
-    /// Records the template under a name that is free, or that has the same data already.
+    /// Records the template under a free name, or reuses a revision with the same data.
     fn create_revision(
         &mut self,
         data: &str,
@@ -264,7 +263,7 @@ impl Sync {
         }
     }
 
-    /// A revision without a name; its hash label is the one of the first try.
+    /// Builds a revision without a name; its hash label is from the first attempt.
     fn new_revision(&self, data: &str, number: i64, collision_count: i64) -> Value {
         let set = &self.set;
         let mut labels = map(&set.value, "/spec/template/metadata/labels");
@@ -290,14 +289,14 @@ impl Sync {
         revision
     }
 
-    /// The template that a revision stands for, as pods are built from it.
+    /// Template of a revision, as used for pods.
     pub(super) fn template_of(&self, revision: &Value) -> Result<Value, Failure> {
         let recorded = self.recorded_template(revision)?;
         normalize(TEMPLATE, &recorded, self.unknown(), TEMPLATE_PLACE)
             .map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// The template that is recorded; the set's own where nothing is.
+    /// Recorded template; the set's own if the data has none.
     fn recorded_template(&self, revision: &Value) -> Result<Value, Failure> {
         let own = || self.set.value["spec"]["template"].clone();
         let invalid = || Failure::new(String::from("invalid JSON document"));
@@ -324,7 +323,7 @@ impl Sync {
         }
     }
 
-    /// Deletes the oldest revisions that nothing goes by, down to the limit.
+    /// Deletes the oldest unused revisions, down to the limit.
     pub(super) fn truncate(
         &mut self,
         pods: &[Value],
@@ -366,8 +365,8 @@ fn by_age(a: &Value, b: &Value) -> Ordering {
         .then_with(|| name(a).cmp(name(b)))
 }
 
-/// What a recording that doesn't replace the whole template makes of it: objects are merged, null
-/// removes, and lists of named objects are merged by name. No controller records such a thing.
+/// Applies data that doesn't replace the whole template: objects are merged, null removes, and
+/// lists of named objects are merged by name. No controller records such data.
 fn merged(base: Value, patch: Value) -> Value {
     match (base, patch) {
         (Value::Object(mut base), Value::Object(patch)) => {

@@ -1,15 +1,15 @@
-//! What a sync reads of its set, and how names and pods relate to it.
+//! The set's spec, and its relation to pod names and pods.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::object::{controller_reference, is_deleting, label, list, map, name, number, text, uid};
 
-/// The label with a pod's name.
+/// Label with a pod's name.
 pub(super) const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
-/// The label with a pod's ordinal.
+/// Label with a pod's ordinal.
 pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
-/// The label with the name of a pod's revision.
+/// Label with the name of a pod's revision.
 pub(super) const REVISION: &str = "controller-revision-hash";
 
 /// The cached set.
@@ -25,7 +25,7 @@ pub(super) struct Set {
     pub(super) is_deleting: bool,
     pub(super) when_deleted: String,
     pub(super) when_scaled: String,
-    /// The claim templates by name, in their order; of equal names the last one counts.
+    /// Claim templates in their order; of repeated names the last one.
     pub(super) claim_templates: Vec<Value>,
 }
 
@@ -78,7 +78,7 @@ impl Set {
         map(&self.value, "/spec/selector/matchLabels")
     }
 
-    /// The rolling update's settings, if it has any.
+    /// Parameters of the rolling update, if any.
     pub(super) fn rolling_update(&self) -> Option<&Value> {
         self.value
             .pointer("/spec/updateStrategy/rollingUpdate")
@@ -93,7 +93,7 @@ impl Set {
         parse(name(pod)).0 == self.name
     }
 
-    /// Whether the pod is named after the set, but not as the set would name one.
+    /// Whether the pod's name is like the set's, but not canonical.
     pub(super) fn is_non_canonical(&self, pod: &Value) -> bool {
         self.is_member(pod) && name(pod) != self.pod_name(ordinal(pod))
     }
@@ -112,7 +112,7 @@ impl Set {
     pub(super) fn storage_matches(&self, pod: &Value) -> bool {
         ordinal(pod) >= 0
             && self.claim_templates.iter().all(|template| {
-                // Of equal names the last volume counts.
+                // Of repeated names the last volume counts.
                 let volumes = list(pod, "/spec/volumes").iter();
                 let volume = volumes
                     .rev()
@@ -129,7 +129,7 @@ impl Set {
             && (self.min_ready == 0 || self.available_at(pod).is_some_and(|moment| moment <= now))
     }
 
-    /// When a ready pod becomes available, where that can be told.
+    /// Time at which a ready pod becomes available, if known.
     pub(super) fn available_at(&self, pod: &Value) -> Option<Timestamp> {
         let since = ready_condition(pod)?["lastTransitionTime"].as_str()?;
         let since: Timestamp = since.parse().ok()?;
@@ -141,7 +141,7 @@ impl Set {
     }
 }
 
-/// A pod name's prefix and ordinal; -1 stands for one that isn't there or doesn't fit.
+/// Prefix and ordinal of a pod name; the ordinal is -1 if missing or out of range.
 fn parse(name: &str) -> (&str, i64) {
     match name.rsplit_once('-') {
         Some((parent, digits))
@@ -161,7 +161,7 @@ pub(super) fn phase(pod: &Value) -> &str {
     text(pod, "/status/phase")
 }
 
-/// Whether the pod is in the cluster, and not only planned.
+/// Whether the pod exists, as opposed to a planned one.
 pub(super) fn is_created(pod: &Value) -> bool {
     !phase(pod).is_empty()
 }

@@ -1,4 +1,4 @@
-//! The status: counted, written where it differs, and what it asks to be looked at later.
+//! Status: counts, writes, and delayed requeues.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use super::object::{is_deleting, label, name, number, text};
 use super::revisions::Chosen;
 use super::set::{REVISION, Set, is_created, is_ready, is_running_and_ready};
 
-/// How often a status is written at most.
+/// Maximum number of attempts at a status write.
 const STATUS_TRIES_MAX: usize = 5;
 
-/// The status that a sync computes.
+/// Status computed by a sync.
 pub(super) struct Status {
     observed_generation: i64,
     replicas: i64,
@@ -41,7 +41,7 @@ impl Status {
         }
     }
 
-    /// Counts anew, over these pods.
+    /// Recomputes the counts from these pods.
     pub(super) fn count(&mut self, set: &Set, pods: &[Value], now: Timestamp) {
         let count = |is_counted: &dyn Fn(&Value) -> bool| {
             i64::try_from(pods.iter().filter(|pod| is_counted(pod)).count()).unwrap_or(i64::MAX)
@@ -57,7 +57,7 @@ impl Status {
         self.updated_replicas = count(&|pod| is_of(pod, &self.update_revision));
     }
 
-    /// Once every pod is of the new revision and ready, the new one is the current one.
+    /// Makes the update revision the current one, once every pod has it and is ready.
     fn complete_rolling_update(&mut self, set: &Set) {
         let is_complete = [self.updated_replicas, self.ready_replicas, self.replicas]
             .iter()
@@ -79,7 +79,7 @@ impl Status {
             || self.update_revision != text(stored, "/updateRevision")
     }
 
-    /// The members as Go writes them; zero counts that may be left out are.
+    /// Members in Go's encoding, without omitted zero counts.
     fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         let mut add = |name: &str, value: Value, is_omitted: bool| {
@@ -110,7 +110,7 @@ impl Status {
 }
 
 impl Sync {
-    /// Completes the status and writes it where it differs from the stored one.
+    /// Completes the status, and writes it if it differs from the stored one.
     pub(super) fn write_status(&mut self, status: &mut Status) -> Result<(), Failure> {
         status.complete_rolling_update(&self.set);
         if self.max_unavailable_gate {
@@ -130,7 +130,7 @@ impl Sync {
         changed["status"] = members.into();
         let mut result = Ok(());
         for _ in 0..STATUS_TRIES_MAX {
-            // The cache never changes, so each try sends the same.
+            // The cache never changes, so each attempt sends the same status.
             result = self.api.put(Kind::Set, "status", changed.clone());
             if !result.as_ref().is_err_and(Failure::is_conflict) {
                 break;
@@ -139,7 +139,7 @@ impl Sync {
         result
     }
 
-    /// When to look again for a pod that only has to stay ready a while longer.
+    /// Requeue delay for a pod that must only stay ready for some more time.
     pub(super) fn requeue_after(&self, pods: &[Value], status: &Status) -> Option<SignedDuration> {
         let set = &self.set;
         if set.min_ready <= 0 || status.ready_replicas == status.available_replicas {
@@ -155,7 +155,7 @@ impl Sync {
     }
 }
 
-/// Prints a duration that isn't negative as Go does.
+/// Formats a non-negative duration like Go.
 pub(super) fn go_duration(duration: SignedDuration) -> String {
     const UNITS: [(&str, i128); 3] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000)];
     const SECOND: i128 = 1_000_000_000;

@@ -1,4 +1,4 @@
-//! The model against the recordings, and the product against the model.
+//! Tests of the model against the recordings, and of the product against the model.
 
 mod mutation;
 
@@ -7,12 +7,12 @@ use std::path::Path;
 use kube_apimachinery::json::to_go_string;
 use serde_json::Value;
 
-use self::mutation::{Dice, mutate};
+use self::mutation::{SeededRng, mutate};
 use super::*;
 use crate::diff::diff;
 use crate::files::lines;
 
-/// Every so many recorded cases one is changed.
+/// One in this many recorded cases is mutated.
 const STRIDE: usize = 5;
 
 pub(crate) fn recorded() -> Vec<String> {
@@ -27,7 +27,7 @@ fn differences(case: &Case, expected: &Outcome, actual: &Outcome) -> Option<Stri
 }
 
 #[test]
-fn without_deviations_the_model_is_the_reference_in_every_recorded_case() {
+fn model_without_deviations_matches_every_recording() {
     let compare = |line: &String| {
         let case = Case::parse(line).unwrap();
         let modelled = run(&case, Rules::REFERENCE).unwrap();
@@ -38,11 +38,11 @@ fn without_deviations_the_model_is_the_reference_in_every_recorded_case() {
 }
 
 #[test]
-fn with_all_deviations_the_model_is_the_product_in_changed_cases_too() {
+fn model_with_deviations_matches_the_product() {
     let mut differing = Vec::new();
     for (seed, line) in (0..).zip(recorded()).step_by(STRIDE) {
         let mut case: Value = serde_json::from_str(&line).unwrap();
-        let changes = mutate(&mut case, &mut Dice::new(seed));
+        let changes = mutate(&mut case, &mut SeededRng::new(seed));
         let case = Case::parse(&to_go_string(&case)).unwrap();
         let product = crate::sync::outcome(&case).unwrap();
         let modelled = run(&case, Rules::PRODUCT).unwrap();

@@ -1,4 +1,4 @@
-//! The form of recorded odd objects.
+//! File format of recorded odd objects.
 
 use std::collections::BTreeMap;
 
@@ -9,44 +9,44 @@ use bytes::Bytes;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// Requests that make an odd object, and what the reference did with it.
+/// Requests that create an odd object, and the reference's reaction.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
-    /// Three digits.
+    /// Three-digit id.
     pub id: String,
-    /// What is odd, as a sentence.
+    /// Description of the oddity, as a sentence.
     pub about: String,
     /// Requests, and runs of the controller between them, in order.
     pub steps: Vec<Step>,
-    /// The object that the case is about, after the steps; none if the server refused it.
+    /// Object of the case after the steps; `None` if the server rejected it.
     pub stored: Option<Recorded>,
-    /// The other objects that the steps made.
+    /// Other objects created by the steps.
     #[serde(default)]
     pub stored_more: Vec<Recorded>,
-    /// The outcome of the reference's controller; none if no object was made.
+    /// Outcome of the reference's controller; `None` if no object was created.
     pub controller: Option<ControllerRecord>,
-    /// All objects after the controller ran.
+    /// All objects after the controller's run.
     #[serde(rename = "final")]
     pub left: Option<Lists>,
 }
 
 impl Case {
-    /// Reads a case from its line.
+    /// Parses a case from its line.
     ///
     /// # Errors
     ///
-    /// The line has another form.
+    /// The line has another format.
     pub fn parse(line: &str) -> anyhow::Result<Self> {
-        serde_json::from_str(line).context("no recorded odd object")
+        serde_json::from_str(line).context("not a recorded odd object")
     }
 
-    /// The namespace that every path of the case names.
+    /// Namespace in every path of the case.
     pub fn namespace(&self) -> String {
         format!("odd-{}", self.id)
     }
 
-    /// Every recorded object: the one that the case is about, then the others.
+    /// All recorded objects; the object of the case comes first.
     pub fn recorded(&self) -> impl Iterator<Item = &Recorded> {
         self.stored.iter().chain(&self.stored_more)
     }
@@ -65,12 +65,12 @@ pub enum Step {
 /// A run of the controller between two requests.
 #[derive(Debug, Deserialize)]
 pub struct ControllerRuns {
-    /// How long it runs.
+    /// Duration in seconds.
     #[serde(rename = "controllerRuns")]
     pub seconds: f64,
 }
 
-/// A request and the head of its answer.
+/// A request and the status of its response.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
@@ -80,84 +80,84 @@ pub struct Request {
     pub path: String,
     /// The content type of the body.
     pub content_type: String,
-    /// The body as sent.
+    /// Body of the request.
     #[serde(rename = "bodyBase64", deserialize_with = "base64")]
     pub body: Bytes,
-    /// The status of the answer; 0 if the server closed the connection without one.
+    /// Status of the response; 0 if the server closed the connection without one.
     pub status: u16,
-    /// The reason of an answer of kind Status.
+    /// Reason in a response of kind Status.
     #[serde(default)]
     pub reason: String,
-    /// The message of an answer of kind Status, uids masked, cut at 600 characters.
+    /// Message in a response of kind Status, with uids masked, truncated to 600 characters.
     #[serde(default)]
     pub message: String,
-    /// The answer's `Warning` headers, at most 20.
+    /// `Warning` headers of the response, at most 20.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The uids in the body, with the path of the object that each one belongs to.
+    /// Uids in the body, with the path of each one's object.
     #[serde(default)]
     pub uids: BTreeMap<String, String>,
 }
 
-/// The answer to a GET.
+/// Response to a GET.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
-    /// The path.
+    /// Path of the request.
     pub path: String,
-    /// The status of the answer; 0 if the server closed the connection on it.
+    /// Status of the response; 0 if the server closed the connection.
     pub status: u16,
-    /// The body; none if the record holds a digest alone.
+    /// Body; `None` if the record has only a digest.
     #[serde(rename = "bodyBase64", default, deserialize_with = "base64_if_there")]
     pub body: Option<Bytes>,
-    /// The SHA-256 of a body of more than 200,000 bytes.
+    /// SHA-256 of a body of more than 200,000 bytes.
     pub sha256: Option<String>,
-    /// The length of such a body.
+    /// Length of such a body.
     pub length: Option<u64>,
 }
 
-/// The outcome of the reference's controller.
+/// Outcome of the reference's controller.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ControllerRecord {
-    /// How long it ran.
+    /// Duration of its run, in seconds.
     pub seconds: f64,
-    /// Whether it listed the result of the steps, as it was started after them.
+    /// Whether it was started after the steps, and so listed their result.
     pub started_after_steps: bool,
-    /// Whether its process still runs.
+    /// Whether its process is still running.
     pub alive: bool,
-    /// Whether it observed the generation of every set; none if there is no set.
+    /// Whether it observed the generation of every set; `None` without sets.
     pub observed: Option<bool>,
-    /// The names of the pods, sorted.
+    /// Pod names, sorted.
     pub pods: Vec<String>,
-    /// The names of the claims, sorted.
+    /// Claim names, sorted.
     pub claims: Vec<String>,
-    /// The names of the revisions, sorted.
+    /// Revision names, sorted.
     pub revisions: Vec<String>,
-    /// `resource/name` of what has a deletion timestamp.
+    /// `resource/name` of objects with a deletion timestamp.
     pub terminating: Vec<String>,
-    /// The distinct reasons of events, sorted.
+    /// Distinct event reasons, sorted.
     pub event_reasons: Vec<String>,
-    /// The distinct messages of warning events, at most 10.
+    /// Distinct messages of warning events, at most 10.
     pub warnings: Vec<String>,
     /// Whether an ordinary set got its pod within five seconds.
     pub probe_works: bool,
-    /// The number of errors logged about the namespace.
+    /// Number of logged errors about the namespace.
     #[serde(default)]
     pub log_errors: u64,
-    /// The first of them.
+    /// The first such error.
     pub log_error: Option<String>,
-    /// The panic that it logged.
+    /// Logged panic.
     pub panic: Option<String>,
     /// Retries because its cache was older than its own write.
     #[serde(default)]
     pub stale_reads: u64,
-    /// Its highest resident memory, in MB.
+    /// Peak resident memory, in MB.
     #[serde(rename = "peakMB")]
     pub peak_mb: Option<f64>,
 }
 
-/// Raw list answers.
+/// Raw list responses.
 #[derive(Debug, Deserialize)]
 pub struct Lists {
     /// The sets.
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_keeps_bytes_that_are_no_text() {
+    fn case_keeps_binary_bodies() {
         let case = Case::parse(
             r#"{"id": "001", "about": "a byte", "steps": [
                 {"method": "POST", "path": "/p", "contentType": "application/json",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn case_of_another_form_is_an_error() {
+    fn parse_rejects_another_format() {
         assert!(Case::parse(r#"{"id": "001", "about": "", "steps": [{}]}"#).is_err());
     }
 }

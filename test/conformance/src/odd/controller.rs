@@ -1,4 +1,4 @@
-//! The stored objects of a case, served to the real controller over the API beside ordinary sets.
+//! Run of the real controller on the stored objects of a case, beside ordinary sets.
 
 mod left;
 mod rules;
@@ -16,29 +16,29 @@ use crate::report::Verdict;
 use left::Left;
 use rules::Rule;
 
-/// How long ordinary sets may take, to get their pods and to be scaled.
+/// Time limit for ordinary sets to get their pods, and to scale.
 const PROBE_TIME: Duration = Duration::from_secs(1);
-/// How long that may take in real time: computing takes no paused time. In a debug build, and beside
-/// other work, only a gross delay is noticed.
+/// The same in real time, because computing takes no paused time. A debug build, slowed by other
+/// work, only detects gross delays.
 const PROBE_REAL_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
-/// The number of created pods after which a controller counts as endless and is looked at.
+/// Number of created pods after which a set counts as endless.
 const ENDLESS_PODS: usize = 1_500;
 
-/// How a controller comes to see the objects.
+/// How the controller learns of the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
-    /// They are there before it starts.
+    /// They exist before it starts.
     InLists,
-    /// They come while it watches.
+    /// They are created while it watches.
     InWatches,
 }
 
-/// Runs a case whose objects were stored: once where the controller lists them, and once where it
-/// watches them come, unless they have to be made by requests.
+/// Runs a case with stored objects: once listed and once watched by the controller, unless the
+/// objects must be created by requests.
 ///
 /// # Errors
 ///
-/// The control plane can't be started, or the record is not in order.
+/// The control plane can't be started, or the record is invalid.
 pub async fn run(case: &Case) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict {
         id: format!("{} ({})", case.id, case.about),
@@ -97,14 +97,14 @@ async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Optio
     Ok((differences, rule))
 }
 
-/// Whether the objects can only be made by the recorded requests: the controller made some of them,
-/// or the record holds a digest alone.
+/// Whether the objects can only be created by the recorded requests: the controller created some of
+/// them, or the record has only a digest.
 fn must_be_replayed(case: &Case) -> bool {
     let by_controller = |step: &Step| matches!(step, Step::ControllerRuns(_));
     case.steps.iter().any(by_controller) || case.recorded().any(|object| object.body.is_none())
 }
 
-/// Brings the case's objects into the control plane.
+/// Stores the case's objects in the control plane.
 async fn put(case: &Case, stage: &Stage) -> anyhow::Result<()> {
     if !must_be_replayed(case) {
         return stage.store_as_recorded(case.recorded());
@@ -121,11 +121,11 @@ async fn put(case: &Case, stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name of the ordinary sets, which no recorded object has.
+/// Name of the ordinary sets; no recorded object has it.
 const ORDINARY: &str = "ordinary-neighbour";
 
-/// Creates an ordinary set in each namespace, then scales them. Returns one line for each step that
-/// isn't done within a second.
+/// Creates an ordinary set in each namespace, then scales them. Returns a line for each step that
+/// takes longer than a second.
 async fn probe(stage: &Stage, namespaces: &[&str]) -> anyhow::Result<Vec<String>> {
     let mut differences = Vec::new();
     let set = ordinary_set(ORDINARY, 1);
@@ -143,14 +143,14 @@ async fn probe(stage: &Stage, namespaces: &[&str]) -> anyhow::Result<Vec<String>
     Ok(differences)
 }
 
-/// Waits until the ordinary set of each namespace has this number of pods. Returns one line for each
+/// Waits until the ordinary set of each namespace has this number of pods. Returns a line for each
 /// set that has fewer after a second.
 async fn pods_within(stage: &Stage, namespaces: &[&str], pods: usize) -> Vec<String> {
     let started = RealTime::now();
     let prefix = &format!("{ORDINARY}-");
     let served = namespaces.iter().map(|&namespace| async move {
         let came = stage.pods_created(namespace, prefix, pods);
-        // An endless set keeps time from passing here: then its pods count instead.
+        // An endless set keeps paused time from advancing, so its pods are counted instead.
         let endless = stage.pods_created("", "", ENDLESS_PODS * 4);
         let set = format!("the ordinary set in {namespace}");
         tokio::select! {
@@ -168,7 +168,7 @@ async fn pods_within(stage: &Stage, namespaces: &[&str], pods: usize) -> Vec<Str
     differences
 }
 
-/// A moment of the real time.
+/// A point in real time.
 struct RealTime(std::time::Instant);
 
 impl RealTime {
@@ -180,7 +180,7 @@ impl RealTime {
         Self(std::time::Instant::now())
     }
 
-    /// A difference if more time has passed than may.
+    /// Returns a difference if too much time has passed.
     fn passed(&self, max: Duration, what: &str) -> Option<String> {
         let took = self.0.elapsed();
         (took > max).then(|| format!("{what} took {took:.1?} of real time, may take {max:?}"))
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn ordinary_sets_without_a_controller_are_told_one_by_one() {
+    async fn probe_reports_each_unserved_set() {
         let stage = Stage::with_namespace("n").await.unwrap();
         let differences = probe(&stage, &["n"]).await.unwrap();
         assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_that_passes_is_a_difference() {
+    fn excess_real_time_is_a_difference() {
         let started = RealTime::now();
         assert_eq!(started.passed(Duration::from_secs(600), "it"), None);
         while started.0.elapsed().is_zero() {

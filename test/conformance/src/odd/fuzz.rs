@@ -20,16 +20,16 @@ use ordinary::Ordinary;
 
 pub use panics::Panics;
 
-/// The namespace of the odd objects, and of one of the ordinary sets.
+/// Namespace of the odd objects and of one ordinary set.
 const NAMESPACE: &str = "fuzz";
-/// How long the controller runs with the odd objects before it is judged.
+/// Time that the controller runs with the odd objects before it is judged.
 const SETTLE: Duration = Duration::from_secs(5);
-/// The pause between two changes of an odd object.
+/// Pause between two changes of an odd object.
 const PAUSE: Duration = Duration::from_millis(200);
-/// No more odd objects than these are stored in a round.
+/// Maximum number of odd objects in a round.
 const OBJECTS_MAX: usize = 3;
 
-/// One round: the odd objects that its seed stands for.
+/// One round: the odd objects determined by a seed.
 #[derive(Debug)]
 pub struct Round {
     rng: StdRng,
@@ -37,17 +37,17 @@ pub struct Round {
     objects: Vec<OddObject>,
 }
 
-/// An ordinary object and the odd states that it takes, in order.
+/// An ordinary object and its odd states, in order.
 #[derive(Debug)]
 struct OddObject {
     ordinary: Vec<u8>,
     states: Vec<Vec<u8>>,
-    /// Whether it is deleted in the end.
+    /// Whether it is deleted at the end.
     is_deleted: bool,
 }
 
 impl Round {
-    /// The round of a seed.
+    /// Creates the round of a seed.
     pub fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let in_lists = rng.random();
@@ -60,18 +60,18 @@ impl Round {
         }
     }
 
-    /// The odd states of all objects, each as one line of printable characters.
+    /// Odd states of all objects, each as a line of printable characters.
     pub fn objects(&self) -> impl Iterator<Item = String> {
         let states = self.objects.iter().flat_map(|object| &object.states);
         states.map(|state| state.escape_ascii().to_string())
     }
 
-    /// Runs the controller over the round's objects.
+    /// Runs the controller on the round's objects.
     ///
     /// # Errors
     ///
-    /// What went wrong: a panic, the program's end, caches that are not filled, an ordinary set that
-    /// was not served, or whose pods and claims were touched.
+    /// A panic, an ended program, unfilled caches, or an ordinary set that was not served or whose
+    /// pods and claims were changed.
     pub fn run(self, panics: &Panics) -> anyhow::Result<()> {
         let before = panics.count();
         let outcome = paused_runtime()?.block_on(self.play());
@@ -114,7 +114,7 @@ impl Round {
         Ok(())
     }
 
-    /// Stores the ordinary family that the odd objects belong to, mostly all of it.
+    /// Stores the ordinary objects related to the odd ones, usually all of them.
     fn store_ordinary(&mut self, stage: &Stage) -> anyhow::Result<()> {
         for object in objects::family() {
             if self.rng.random_bool(0.8) {
@@ -126,14 +126,14 @@ impl Round {
 
     async fn store_odd(&self, stage: &Stage) -> anyhow::Result<()> {
         for state in self.objects.iter().flat_map(|object| &object.states) {
-            // A state without a name or kind is none that a server stores.
+            // A server stores no object without a name or a kind.
             let _ = stage.plane().server().store_as_is(state);
             tokio::time::sleep(PAUSE).await;
         }
         Ok(())
     }
 
-    /// Deletes objects in the state that they are in.
+    /// Deletes objects in their current state.
     async fn delete(&self, stage: &Stage) {
         let store = stage.plane().server().store();
         for object in self.objects.iter().filter(|object| object.is_deleted) {
@@ -152,7 +152,7 @@ impl Round {
                 let (_, stored) = store.list(kind.storage, NAMESPACE);
                 let stored = stored.into_iter().find(|stored| *stored.key.name == *name);
                 if let Some(stored) = stored {
-                    // It is only gone if the controller has deleted it first.
+                    // The deletion fails only if the controller has deleted the object first.
                     let _ = store.delete(kind, stored.key.clone(), stored.resource_version);
                 }
             }

@@ -1,8 +1,8 @@
-//! Comparison of JSON texts that needn't be UTF-8, in the order of their members.
+//! Comparison of JSON texts that needn't be UTF-8, including the order of members.
 
 use std::ops::Range;
 
-/// Values that are nested deeper are compared as text.
+/// Maximum depth; values that are nested deeper are compared as text.
 const DEPTH_MAX: usize = 100;
 
 /// A part of a JSON text.
@@ -13,23 +13,23 @@ enum Node<'a> {
     Object(Vec<(&'a [u8], Node<'a>)>),
 }
 
-/// The differences of two texts.
+/// Differences of two texts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Members with another value, or in one of the texts only.
+    /// Members with different values, or in only one of the texts.
     pub(super) values: Vec<String>,
-    /// The paths of objects whose members come in another order.
+    /// Paths of objects with another order of members.
     pub(super) orders: Vec<String>,
 }
 
-/// Compares two objects as an API server sends them, but for what differs from run to run: uids,
-/// the resource version, and the server's own times.
+/// Compares two objects from an API server, except for values that differ between runs: uids, the
+/// resource version, and the server's own times.
 ///
 /// # Errors
 ///
 /// One of the texts isn't JSON.
 pub(super) fn compare(expected: &[u8], actual: &[u8]) -> anyhow::Result<Differences> {
-    let parse = |text| parse(text).ok_or_else(|| anyhow::anyhow!("no JSON: {}", shown(text)));
+    let parse = |text| parse(text).ok_or_else(|| anyhow::anyhow!("not JSON: {}", shown(text)));
     let mut differences = Differences::default();
     walk("", &parse(expected)?, &parse(actual)?, &mut differences);
     Ok(differences)
@@ -67,7 +67,7 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
         (Node::List(a), Node::List(b)) if a.len() == b.len() => {
             let (mut a, mut b): (Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect());
             if path == ".metadata.managedFields" {
-                // They come in the order of their times, which differ from run to run.
+                // Entries are ordered by time, which differs between runs.
                 a.sort_by_key(|entry| entry.manager());
                 b.sort_by_key(|entry| entry.manager());
             }
@@ -84,14 +84,14 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
     }
 }
 
-/// Whether two objects have the same members in the same order, repeated ones included.
+/// Whether two objects have the same member names in the same order, including repetitions.
 fn has_same_names(one: &[(&[u8], Node<'_>)], other: &[(&[u8], Node<'_>)]) -> bool {
     let mut pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.all(|((a, _), (b, _))| is_alike("", a, b))
 }
 
 impl Node<'_> {
-    /// What tells managers apart, if this is the entry of one.
+    /// Identity of a field manager's entry.
     fn manager(&self) -> [&[u8]; 3] {
         ["\"manager\"", "\"operation\"", "\"subresource\""].map(|name| match self {
             Self::Object(members) => members
@@ -117,7 +117,7 @@ impl Node<'_> {
     }
 }
 
-/// The beginning of a text, for people.
+/// Start of a text, for messages.
 fn shown(text: &[u8]) -> String {
     let shown = &text[..text.len().min(120)];
     let more = if shown.len() < text.len() { " …" } else { "" };
@@ -128,7 +128,7 @@ fn unquoted(name: &[u8]) -> String {
     String::from_utf8_lossy(name).trim_matches('"').to_owned()
 }
 
-/// Whether two scalars are alike but for what differs from run to run.
+/// Whether two scalars are equal except for values that differ between runs.
 fn is_alike(path: &str, expected: &[u8], actual: &[u8]) -> bool {
     let is_own_time = matches!(
         path,
@@ -140,7 +140,7 @@ fn is_alike(path: &str, expected: &[u8], actual: &[u8]) -> bool {
     expected == actual || masked(expected) == masked(actual)
 }
 
-/// A text with zeros in the place of uids.
+/// Replaces uids with zeros.
 fn masked(text: &[u8]) -> Vec<u8> {
     let mut masked = text.to_vec();
     let mut at = 0;
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
         self.take(byte).is_some()
     }
 
-    /// Where a whole value stands, of any depth.
+    /// Range of a whole value, of any depth.
     fn span(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         let mut open = 0_usize;
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A number or a literal.
+    /// Consumes a number or a literal.
     fn word(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn values_differ_by_their_bytes() {
+    fn values_are_compared_by_bytes() {
         let (values, orders) = differences(
             b"{\"a\": [1.0, \"\xff\"], \"b\": 1, \"c\": {}}",
             b"{\"a\":[1,\"\xfe\"],\"c\":{},\"d\":2}",
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_members_are_compared_one_by_one() {
+    fn repeated_members_are_compared_in_order() {
         let twice = b"{\"a\":1,\"a\":2}";
         assert_eq!(differences(twice, twice), (Vec::new(), Vec::new()));
         let (values, _) = differences(twice, b"{\"a\":1,\"a\":3}");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn managers_may_come_in_another_order() {
+    fn order_of_managers_is_ignored() {
         let entries = |one: &str, two: &str| {
             let text = format!(r#"{{"metadata":{{"managedFields":[{one},{two}]}}}}"#);
             text.into_bytes()
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_differ_apart_from_values() {
+    fn member_order_is_reported_separately() {
         let found = differences(b"{\"x\":{\"a\":1,\"b\":2}}", b"{\"x\":{\"b\":2,\"a\":1}}");
         assert_eq!(found, (Vec::new(), vec![".x".to_owned()]));
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_values_are_compared_as_text() {
+    fn deep_values_compare_as_text() {
         let nested = |inner: &str| {
             let text = format!("{}{inner}{}", "[".repeat(9000), "]".repeat(9000));
             text.into_bytes()

@@ -1,8 +1,8 @@
-//! An ordinary set: the neighbour of odd objects.
+//! An ordinary set as the neighbour of odd objects.
 
 use serde_json::{Value, json};
 
-/// A parallel set with one claim for each pod.
+/// A parallel set with one claim per pod.
 pub(super) fn ordinary_set(name: &str, replicas: usize) -> Value {
     let labels = json!({"app": name});
     json!({

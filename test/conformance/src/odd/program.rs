@@ -22,13 +22,13 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use super::stage::Stage;
 
-/// The name by which the recorded server knew the controller.
+/// Name of the controller at the recorded server.
 const AGENT: &str = "kube-controller-manager";
 
-/// The seed of the controller's random parts.
+/// Seed of the controller's random delays and names.
 const SEED: u64 = 7;
 
-/// The control plane's clock, as the controller takes it.
+/// Clock of the control plane, in the form that the controller takes.
 struct SharedClock(TokioClock);
 
 impl Clock for SharedClock {
@@ -37,11 +37,10 @@ impl Clock for SharedClock {
     }
 }
 
-/// How long an answer is on its way, so that watches tell of a write before the next one is sent, as
-/// they do on a network.
+/// Latency of a response, so that watches report a write before the next request, as on a network.
 const LATENCY: Duration = Duration::from_millis(2);
 
-/// Counts the syncs that panicked: each becomes its set's error, so that nothing else shows it.
+/// Counts panicked syncs: each only becomes its set's error, so nothing else reveals it.
 #[derive(Default)]
 struct SyncPanics(AtomicUsize);
 
@@ -51,7 +50,7 @@ impl SetMetrics for SyncPanics {
     }
 }
 
-/// A client whose answers take their time.
+/// A client with delayed responses.
 fn with_latency(
     client: kube::Client,
 ) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send + 'static>
@@ -69,7 +68,7 @@ fn with_latency(
     })
 }
 
-/// The controller while it runs.
+/// The running controller.
 pub(super) struct Program {
     tasks: JoinSet<()>,
     cancelled: CancellationToken,
@@ -91,7 +90,7 @@ impl Program {
         Self::over(stage, RestClient::from_service(with_latency(client)))
     }
 
-    /// Starts the controller over a client of the stage.
+    /// Starts the controller with a client of the stage.
     fn over(stage: &Stage, client: RestClient) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
         let feature_gates = FeatureGates {
@@ -132,17 +131,17 @@ impl Program {
         self.has_synced.get()
     }
 
-    /// Whether nothing of it has ended.
+    /// Whether all its tasks are running.
     pub(super) fn is_alive(&mut self) -> bool {
         self.tasks.try_join_next().is_none()
     }
 
-    /// How many syncs have panicked.
+    /// Number of panicked syncs.
     pub(super) fn panics(&self) -> usize {
         self.panics.0.load(Ordering::Relaxed)
     }
 
-    /// What is wrong with it, whatever the case.
+    /// Faults that are independent of the case.
     pub(super) fn faults(&mut self) -> Vec<String> {
         let mut faults = Vec::new();
         if !self.has_synced() {
@@ -157,11 +156,11 @@ impl Program {
         faults
     }
 
-    /// Stops it.
+    /// Stops the controller.
     ///
     /// # Errors
     ///
-    /// It panics.
+    /// It panicked.
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.cancelled.cancel();
         while let Some(ended) = self.tasks.join_next().await {
@@ -175,7 +174,7 @@ impl Program {
 ///
 /// # Errors
 ///
-/// It panics, or one of its syncs did.
+/// It panicked, or one of its syncs did.
 pub(super) async fn run(stage: &Stage, lasts: Duration) -> anyhow::Result<()> {
     let program = Program::start(stage);
     tokio::time::sleep(lasts).await;
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_sync_that_panics_is_a_fault() {
+    async fn panicked_sync_is_a_fault() {
         let stage = Stage::with_namespace("n").await.unwrap();
         let mut quiet = Program::start(&stage);
         let client = stage.plane().client();

@@ -1,4 +1,4 @@
-//! The requests of a case, replayed against the embedded API server.
+//! Replay of a case's requests against the embedded API server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use super::stage::{Answer, Stage};
 use super::{members, program};
 use crate::report::{Report, Verdict};
 
-/// What differs, by which the differences are counted.
+/// Categories of differences, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// The server panics.
+    /// The server panicked.
     Panic,
-    /// The status of an answer.
+    /// Status of a response.
     Status,
-    /// The reason of an answer.
+    /// Reason of a response.
     Reason,
-    /// The status of a stored object's GET.
+    /// Status of a stored object's GET.
     StoredStatus,
-    /// A stored object's `managedFields`.
+    /// `managedFields` of a stored object.
     StoredManagedFields,
-    /// Any other value of a stored object.
+    /// Another value of a stored object.
     StoredValue,
-    /// The order of a stored object's members.
+    /// Order of a stored object's members.
     StoredOrder,
 }
 
 impl Category {
-    /// Its name in a report.
+    /// Name in a report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Panic => "panic",
@@ -44,14 +44,14 @@ impl Category {
     }
 }
 
-/// How a case went.
+/// Result of a case.
 #[derive(Debug, Default)]
 pub struct Outcome {
     differences: Vec<(Category, String)>,
     left_out: BTreeMap<&'static str, usize>,
 }
 
-/// The rule for a stored object of which the record holds a digest alone.
+/// Rule name for stored objects whose record has only a digest.
 pub const DIGEST_ONLY: &str = "a stored object of more than 200,000 bytes";
 
 impl Outcome {
@@ -63,7 +63,7 @@ impl Outcome {
         *self.left_out.entry(rule).or_default() += 1;
     }
 
-    /// The outcome as a report of one case.
+    /// Converts the result to a report of one case.
     pub(super) fn into_report(self, case: &Case) -> Report {
         let mut counts = BTreeMap::new();
         for (category, _) in &self.differences {
@@ -82,11 +82,11 @@ impl Outcome {
     }
 }
 
-/// Replays the steps, then reads what is stored.
+/// Replays the steps, then reads the stored objects.
 ///
 /// # Errors
 ///
-/// The control plane can't be started, or the record is not in order.
+/// The control plane can't be started, or the record is invalid.
 pub async fn run(case: &Case) -> anyhow::Result<Outcome> {
     let stage = Stage::start(case).await?;
     let mut outcome = Outcome::default();
@@ -176,8 +176,7 @@ async fn compare_stored(
     Ok(())
 }
 
-/// The path of an object whose name the server generated, and which so has another name than in the
-/// record.
+/// Path of an object with a generated name, which differs from the recorded one.
 fn own_path(recorded: &Recorded, made: &[bytes::Bytes]) -> Option<String> {
     let prefix = |body: &[u8]| {
         let object: Value = serde_json::from_slice(body).ok()?;

@@ -1,4 +1,4 @@
-//! An embedded control plane on which a case is played.
+//! Embedded control plane for a case.
 
 use std::sync::Arc;
 
@@ -18,32 +18,32 @@ use tokio::task::JoinSet;
 
 use super::case::{Case, Recorded, Request};
 
-/// The moment at which the control plane's clock begins.
+/// Start time of the control plane's clock.
 const BEGIN: &str = "2026-11-22T12:00:00Z";
 
-/// The reason of a record whose connection the server closed.
+/// Recorded reason for a closed connection.
 const CONNECTION_CLOSED: &str = "ConnectionClosed";
 
-/// A control plane like the one of the records: without actors, unknown fields dropped.
+/// A control plane like the recorded one: no actors, unknown fields dropped.
 #[derive(Debug)]
 pub struct Stage {
     plane: TestControlPlane,
     clock: TokioClock,
 }
 
-/// An answer in the form of the records.
+/// A response in the form of the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The status; 0 if the connection was closed without an answer.
+    /// Status; 0 if the connection was closed without a response.
     pub status: u16,
-    /// The reason of an answer of kind Status; that of the records for a closed connection.
+    /// Reason in a response of kind Status, or the recorded one for a closed connection.
     pub reason: String,
-    /// The body.
+    /// Body of the response.
     pub body: Bytes,
 }
 
 impl Stage {
-    /// Starts a control plane that holds the case's namespace.
+    /// Starts a control plane with the case's namespace.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Stage {
         Self::with_namespace(&case.namespace()).await
     }
 
-    /// Starts a control plane that holds one namespace.
+    /// Starts a control plane with one namespace.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Stage {
         &self.plane
     }
 
-    /// The clock that the control plane goes by.
+    /// Clock of the control plane.
     pub fn clock(&self) -> &TokioClock {
         &self.clock
     }
@@ -85,7 +85,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// The server refuses.
+    /// The server rejects it.
     pub async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let path = "/api/v1/namespaces";
@@ -95,17 +95,17 @@ impl Stage {
         Ok(())
     }
 
-    /// Sends a recorded request, with the uids of the control plane's own objects in the place of
-    /// the recorded ones.
+    /// Sends a recorded request, with recorded uids replaced by those of the control plane's
+    /// objects.
     ///
     /// # Errors
     ///
-    /// The server panics, or the request isn't one.
+    /// The server panicked, or the request is invalid.
     pub async fn send(&self, request: &Request) -> anyhow::Result<Answer> {
         let mut body = request.body.clone();
         for (uid, path) in &request.uids {
             let answer = self.get(path).await?;
-            // An object that is gone has the recorded uid.
+            // A deleted object keeps its recorded uid.
             let object: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
             if let Some(own) = object.pointer("/metadata/uid").and_then(Value::as_str) {
                 body = replace(&body, uid.as_bytes(), own.as_bytes()).into();
@@ -115,11 +115,11 @@ impl Stage {
         self.ask(method, path, &request.content_type, body).await
     }
 
-    /// Stores recorded objects as they are, so that the server shows their bytes, uids included.
+    /// Stores recorded objects verbatim, so that the server returns their bytes, including uids.
     ///
     /// # Errors
     ///
-    /// A body is no object.
+    /// A body is not an object.
     pub fn store_as_recorded<'a>(
         &self,
         recorded: impl IntoIterator<Item = &'a Recorded>,
@@ -139,7 +139,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// The server refuses, or panics.
+    /// The server rejects it, or panicked.
     pub async fn write(&self, method: &str, path: &str, object: &Value) -> anyhow::Result<()> {
         let content_type = if method == "PATCH" {
             "application/merge-patch+json"
@@ -152,8 +152,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until `pods` pods whose names begin with `prefix` were created in a namespace, or in
-    /// all namespaces if it is empty.
+    /// Waits until `pods` pods with the name prefix `prefix` have been created in a namespace, or
+    /// in all namespaces if it is empty.
     pub async fn pods_created(&self, namespace: &str, prefix: &str, pods: usize) {
         let client = RestClient::new(self.plane.client());
         let options = WatchOptions {
@@ -178,7 +178,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// The server panics, or the path isn't one.
+    /// The server panicked, or the path is invalid.
     pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
         self.ask("GET", path, "application/json", Bytes::new())
             .await
@@ -198,7 +198,7 @@ impl Stage {
             .body(Full::new(body))
             .context("make the request")?;
         let server = self.plane.service();
-        // A task of its own, as it is behind a port: a panic ends nothing else.
+        // A separate task, as behind a port, contains a panic.
         let mut served = JoinSet::new();
         served.spawn(async move {
             let Ok(reply) = server.serve(request).await else {
@@ -224,13 +224,13 @@ impl Stage {
         })
     }
 
-    /// Ends the control plane.
+    /// Stops the control plane.
     pub async fn end(self) {
         self.plane.stop().await;
     }
 }
 
-/// Whether an object has a name that begins so.
+/// Whether an object has a name with this prefix.
 fn has_name(object: &WatchObject, prefix: &str) -> bool {
     let name = || {
         let metadata = RawObject::parse(object.json()).ok()?;
@@ -240,7 +240,7 @@ fn has_name(object: &WatchObject, prefix: &str) -> bool {
     prefix.is_empty() || name().is_some_and(|name: String| name.starts_with(prefix))
 }
 
-/// The reason of a failure.
+/// Reason of a failure.
 fn reason(status: u16, body: &[u8]) -> String {
     if status < 300 {
         return String::new();

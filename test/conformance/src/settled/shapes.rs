@@ -1,5 +1,5 @@
-//! The shapes in which other versions of the reference, or of the API server, left the revisions
-//! of the same clusters: made from a recorded cluster, with data, names, and whatever names them.
+//! Shapes of revisions as other versions of the reference, or of the API server, would have left
+//! them: derived from a recorded cluster, with data, names and references.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,41 @@ use kube_apimachinery::json::to_go_string;
 use serde_json::{Value, json};
 use statefulset_history::{controller_revision_name, hash_controller_revision};
 
-/// The label of a pod that names its revision.
+/// Label of a pod with the name of its revision.
 const REVISION_LABEL: &str = "controller-revision-hash";
-/// The label of a revision that holds its hash.
+/// Label of a revision with its hash.
 const HASH_LABEL: &str = "controller.kubernetes.io/hash";
 
-/// What a container has by default.
+/// Defaults of a container.
 const CONTAINER_DEFAULTS: [(&str, &str); 2] = [
     ("terminationMessagePath", "/dev/termination-log"),
     ("terminationMessagePolicy", "File"),
 ];
-/// What a pod's spec has by default.
+/// Defaults of a pod spec.
 const POD_DEFAULTS: [(&str, &str); 3] = [
     ("dnsPolicy", "ClusterFirst"),
     ("restartPolicy", "Always"),
     ("schedulerName", "default-scheduler"),
 ];
 
-/// How the revisions of a cluster came to be.
+/// Origin of a cluster's revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// By the version of the recording.
+    /// The recorded version.
     AsRecorded,
-    /// By v1.33 or older, which writes `"creationTimestamp":null` into the template's metadata.
+    /// v1.33 or older, which writes `"creationTimestamp":null` into the template's metadata.
     V1_33,
-    /// By v1.33, but for the latest, which a newer version recorded after an upgrade.
+    /// v1.33, except for the latest, which a newer version recorded after an upgrade.
     V1_33ThenNewer,
-    /// By v1.33, and then v1.34.0 recorded the latest template once more, as it took the form of
-    /// its own for a change, and rolled the pods.
+    /// v1.33, after which v1.34.0 recorded the latest template again, because it took its own
+    /// encoding for a change, and rolled the pods.
     V1_33ThenV1_34,
-    /// By a server that filled in fewer defaults than it does now.
+    /// A server with fewer defaults than today.
     FewerDefaults,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Self; 5] = [
         Self::AsRecorded,
         Self::V1_33,
@@ -51,11 +51,11 @@ impl Shape {
         Self::FewerDefaults,
     ];
 
-    /// Gives a recorded cluster this shape.
+    /// Converts a recorded cluster to this shape.
     ///
     /// # Errors
     ///
-    /// It is no cluster with one set.
+    /// The value is not a cluster with one set.
     pub fn apply(self, cluster: &mut Value) -> anyhow::Result<()> {
         let alter = match self {
             Self::AsRecorded => return Ok(()),
@@ -92,7 +92,7 @@ impl Shape {
     }
 }
 
-/// Gives a revision the name and the hash of its data.
+/// Sets a revision's name and hash from its data.
 fn rename(revision: &mut Value, set: &str) {
     let hash = hash_controller_revision(&to_go_string(&revision["data"]), Some(0));
     let metadata = &mut revision["metadata"];
@@ -100,7 +100,7 @@ fn rename(revision: &mut Value, set: &str) {
     metadata["labels"][HASH_LABEL] = hash.into();
 }
 
-/// The same revision, one number later.
+/// The same revision with the next number.
 fn recorded_again(mut revision: Value) -> Value {
     let number = revision["revision"].as_i64().unwrap_or(0);
     revision["revision"] = (number + 1).into();
@@ -108,7 +108,7 @@ fn recorded_again(mut revision: Value) -> Value {
     revision
 }
 
-/// Puts the new names where the old ones stand: into the status and onto the pods.
+/// Replaces the old names in the status and in pod labels.
 fn follow(cluster: &mut Value, renamed: &BTreeMap<String, Value>) {
     let replace = |name: &mut Value| {
         if let Some(new) = renamed.get(&name.to_string()) {
@@ -124,7 +124,7 @@ fn follow(cluster: &mut Value, renamed: &BTreeMap<String, Value>) {
     }
 }
 
-/// The objects of a list of a cluster; none if it has no such list.
+/// Objects of a list of a cluster; empty if the list is missing.
 pub fn items<'a>(cluster: &'a mut Value, list: &str) -> &'a mut [Value] {
     match cluster.get_mut(list).and_then(|list| list.get_mut("items")) {
         Some(Value::Array(items)) => items,
@@ -132,7 +132,7 @@ pub fn items<'a>(cluster: &'a mut Value, list: &str) -> &'a mut [Value] {
     }
 }
 
-/// Writes null for the creation time where up to v1.33 it was written.
+/// Adds the null creation time that versions up to v1.33 wrote.
 pub fn with_null_creation_time(template: &mut Value) {
     template["metadata"]["creationTimestamp"] = json!(null);
     let volumes = template.pointer_mut("/spec/volumes");
@@ -143,7 +143,7 @@ pub fn with_null_creation_time(template: &mut Value) {
     }
 }
 
-/// Removes what a server fills in.
+/// Removes server-side defaults.
 fn without_defaults(template: &mut Value) {
     let Some(spec) = template.get_mut("spec") else {
         return;
@@ -171,7 +171,7 @@ fn remove_defaults(object: &mut Value, defaults: &[(&str, &str)]) {
 mod tests {
     use super::*;
 
-    /// A cluster with a set, a revision of this data, and a pod of it.
+    /// A cluster with a set, a revision with this data, and a pod of it.
     fn cluster(data: &str) -> Value {
         let revision = json!({
             "metadata": {"name": "web-6bf549676b", "labels": {}}, "revision": 4,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_of_v1_33_has_the_bytes_and_the_name_of_that_version() {
+    fn v1_33_shape_has_the_bytes_and_name_of_v1_33() {
         let cluster = shaped(Shape::V1_33);
         let revision = &cluster["controllerrevisions"]["items"][0];
         let old = NEW.replace(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_34_recorded_the_latest_template_once_more() {
+    fn v1_34_shape_repeats_the_latest_template() {
         let cluster = shaped(Shape::V1_33ThenV1_34);
         let names: Vec<(&Value, &Value)> = cluster["controllerrevisions"]["items"]
             .as_array()
@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_revision_after_an_upgrade_is_left_as_it_is() {
+    fn upgrade_shape_keeps_the_latest_revision() {
         assert_eq!(shaped(Shape::V1_33ThenNewer), cluster(NEW));
     }
 
     #[test]
-    fn fewer_defaults_leave_another_name() {
+    fn fewer_defaults_change_the_name() {
         let cluster = shaped(Shape::FewerDefaults);
         let revision = &cluster["controllerrevisions"]["items"][0];
         let data = to_go_string(&revision["data"]);

@@ -1,4 +1,4 @@
-//! The form of a case.
+//! File format of a case.
 
 use std::collections::BTreeMap;
 
@@ -18,52 +18,52 @@ use crate::requests;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
-    /// Names the case.
+    /// Id of the case.
     pub id: String,
-    /// The controller's clock.
+    /// Current time of the controller.
     pub now: Timestamp,
-    /// Gates that differ from, or equal, their defaults.
+    /// Explicitly set feature gates.
     pub feature_gates: BTreeMap<String, bool>,
     /// `namespace/name` of the set.
     pub key: String,
-    /// What the caches hold, the set first; the API holds the same but for the set.
+    /// Contents of the caches, the set first; the API has the same objects except for the set.
     pub objects: Vec<Box<RawValue>>,
-    /// The API's copy of the set, where it differs.
+    /// The API's copy of the set, if it differs.
     #[serde(default)]
     pub live_set: Option<Box<RawValue>>,
-    /// Whether the API has no such set.
+    /// Whether the set is missing in the API.
     #[serde(default)]
     pub live_set_absent: bool,
-    /// Calls that fail.
+    /// Failing calls.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
-    /// Pods that the API holds where the cache shows others of their names. Never recorded.
+    /// Pods in the API whose names belong to other pods in the cache. Never recorded.
     #[serde(skip)]
     pub live_pods: Vec<Box<RawValue>>,
-    /// Live reads that fail though the reference doesn't make them. Never recorded.
+    /// Failing live reads that the reference doesn't make. Never recorded.
     #[serde(skip)]
     pub live_read_fault: Option<LiveReadFault>,
-    /// What the reference did.
+    /// Behaviour of the reference.
     pub expect: Expect,
 }
 
-/// What the reference did.
+/// Behaviour of the reference.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expect {
-    /// The error's text, if the sync failed.
+    /// Error text, if the sync failed.
     #[serde(default)]
     pub error: Option<String>,
-    /// The delayed add.
+    /// Delayed requeue.
     #[serde(default)]
     pub requeue_after: Option<String>,
-    /// The API calls.
+    /// API calls.
     #[serde(default)]
     pub actions: Vec<Action>,
-    /// The events.
+    /// Events.
     #[serde(default)]
     pub events: Vec<String>,
-    /// What the API then holds.
+    /// Objects in the API afterwards.
     #[serde(rename = "final")]
     pub objects: Vec<Box<RawValue>>,
 }
@@ -71,26 +71,26 @@ pub struct Expect {
 /// An API call of the reference.
 #[derive(Deserialize)]
 pub struct Action {
-    /// The verb.
+    /// Verb of the call.
     pub verb: String,
-    /// The resource's plural name.
+    /// Plural name of the resource.
     pub resource: String,
-    /// The subresource, if any.
+    /// Subresource, if any.
     #[serde(default)]
     pub subresource: String,
-    /// The object's name.
+    /// Name of the object.
     #[serde(default)]
     pub name: String,
-    /// The object sent; of a status the status alone.
+    /// Object sent; for a status write only its status.
     #[serde(default)]
     pub object: Option<Box<RawValue>>,
-    /// The patch sent.
+    /// Patch sent.
     #[serde(default)]
     pub patch: Value,
 }
 
 impl Action {
-    /// The call in the form in which it is compared.
+    /// The call in comparable form.
     fn request(&self, claims: &ClaimVolumes) -> serde_json::Result<Value> {
         let body = match &self.object {
             Some(status) if self.subresource == "status" => serde_json::from_str(status.get())?,
@@ -109,11 +109,11 @@ impl Action {
 }
 
 impl Case {
-    /// Reads a case.
+    /// Parses a case.
     ///
     /// # Errors
     ///
-    /// The text is no case.
+    /// The text is not a case.
     pub fn parse(line: &str) -> serde_json::Result<Self> {
         serde_json::from_str(line)
     }
@@ -122,13 +122,13 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// The first object is no JSON object.
+    /// The first object is not a JSON object.
     pub fn set(&self) -> anyhow::Result<Value> {
         let set = self.objects.first().context("the case has no objects")?;
         Ok(serde_json::from_str(set.get())?)
     }
 
-    /// The gates as the controller takes them.
+    /// Feature gates in the form that the controller takes.
     ///
     /// # Errors
     ///
@@ -143,11 +143,11 @@ impl Case {
         Ok(gates)
     }
 
-    /// The volumes whose order doesn't count.
+    /// Volumes whose order is ignored.
     ///
     /// # Errors
     ///
-    /// The first object is no JSON object.
+    /// The first object is not a JSON object.
     pub fn claim_volumes(&self) -> anyhow::Result<ClaimVolumes> {
         let set = self.set()?;
         let templates = set["spec"]["volumeClaimTemplates"]
@@ -158,20 +158,20 @@ impl Case {
         Ok(ClaimVolumes(templates.iter().filter_map(name).collect()))
     }
 
-    /// Whether the order of events counts.
+    /// Whether the order of events is defined.
     ///
     /// # Errors
     ///
-    /// The first object is no JSON object.
+    /// The first object is not a JSON object.
     pub fn events_are_ordered(&self) -> anyhow::Result<bool> {
         Ok(self.set()?["spec"]["podManagementPolicy"] != "Parallel")
     }
 
-    /// What the reference left behind.
+    /// Outcome of the reference.
     ///
     /// # Errors
     ///
-    /// An expected object is no JSON object.
+    /// An expected object is not a JSON object.
     pub fn expected(&self) -> anyhow::Result<Outcome> {
         let claims = self.claim_volumes()?;
         let objects = self

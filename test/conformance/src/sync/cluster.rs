@@ -1,4 +1,4 @@
-//! A frozen cluster: caches and an API with the objects of a case, and one sync over them.
+//! A frozen cluster with the caches and the API of a case, and one sync on it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ const RESOURCES: [Resource; 4] = [
     PERSISTENT_VOLUME_CLAIMS,
 ];
 
-/// Runs the case's sync in paused time; also the names of the rules by which requests of the product
-/// have no counterpart in the reference.
+/// Runs the case's sync in paused time; also returns the names of the rules by which requests of
+/// the product have no counterpart in the reference.
 pub(super) fn sync(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -49,7 +49,7 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
         live_reads.load(&STATEFUL_SETS, set);
     }
     for fault in &case.faults {
-        // The reference reads sets live before adoptions alone: only those reads fail.
+        // The reference reads live sets only before adoptions: only those reads fail.
         let is_live_read = fault.verb == Verb::Get && fault.resource == STATEFUL_SETS.plural;
         let target = if is_live_read { &live_reads } else { &api };
         target.fail(fault.clone());
@@ -105,9 +105,9 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
     Ok((outcome, rules))
 }
 
-/// Lets reads that the reference doesn't make see the cluster as it was when the sync began: where
-/// the controller reads an object live before it writes, the reference writes the copy of its
-/// cache. What is written is compared all the same.
+/// Lets reads that the reference doesn't make return the objects from before the sync: where the
+/// controller reads an object before a write, the reference writes the copy from its cache. The
+/// writes are still compared.
 fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     for resource in [CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS] {
         let mut frozen: BTreeMap<(String, String), String> = BTreeMap::new();
@@ -127,8 +127,8 @@ fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers deletions that mean another pod than the live one as an API server does; the fake API
-/// ignores preconditions.
+/// Rejects deletions whose uid isn't the live pod's, like an API server; the fake API ignores
+/// preconditions.
 fn refuse_deletions(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     let mut live_uids = BTreeMap::new();
     for pod in &case.live_pods {
@@ -148,7 +148,7 @@ fn refuse_deletions(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An API server's answer to a deletion that means an object of another uid.
+/// An API server's message for a deletion with another uid.
 pub(crate) fn another_uid(resource: &str, name: &str, wanted: &str, live: &str) -> String {
     format!(
         "Operation cannot be fulfilled on {resource} \"{name}\": Precondition failed: UID in \
@@ -188,7 +188,7 @@ fn load(case: &Case, api: &FakeClientset) -> anyhow::Result<Caches> {
                 add(&caches.claims, text)?;
                 api.load(&PERSISTENT_VOLUME_CLAIMS, text);
             }
-            other => anyhow::bail!("objects of kind {other:?} have no place in a case"),
+            other => anyhow::bail!("objects of kind {other:?} are not supported in a case"),
         }
     }
     for pod in &case.live_pods {
@@ -202,7 +202,7 @@ fn add<K: CachedObject>(cache: &Indexer<K>, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a duration as Go does: `1h2m3.5s`, `250ms`.
+/// Formats a duration like Go: `1h2m3.5s`, `250ms`.
 fn go_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let nanos = duration.subsec_nanos();

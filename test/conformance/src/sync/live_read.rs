@@ -1,8 +1,8 @@
-//! Cases once more, with live reads that fail: those that the reference doesn't make.
+//! Derived cases with failing live reads that the reference doesn't make.
 //!
-//! The reference gives claims away, repairs pods and deletes pods on what its cache says. The
-//! product reads the live object first, and a read that fails ends the sync, or counts as a failed
-//! write, before such a write. So each run is compared in full with what the model makes of it.
+//! The reference changes claim owners, repairs pods and deletes pods based on its cache. The
+//! product reads the live object first, and a failed read ends the sync, or counts as a failed
+//! write, before such a write. Each run is compared in full with the model.
 
 use statefulset_client::fake::FaultError;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
@@ -13,7 +13,7 @@ use crate::diff::diff;
 use crate::model::{Rules, run};
 use crate::outcome::Outcome;
 
-/// How the reads fail.
+/// Errors of the failing reads.
 pub const FAILURES: [FaultError; 4] = [
     FaultError::InternalError,
     FaultError::Timeout,
@@ -21,23 +21,24 @@ pub const FAILURES: [FaultError; 4] = [
     FaultError::NotFound,
 ];
 
-/// What the product reads live where the reference doesn't.
+/// Resources that the product reads live and the reference doesn't.
 pub const RESOURCES: [Resource; 3] = [STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS];
 
-/// The failure of every live read of a resource that the reference doesn't make.
+/// Failure of all live reads of a resource that the reference doesn't make.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveReadFault {
-    /// The resource's plural name.
+    /// Plural name of the resource.
     pub resource: &'static str,
-    /// How the reads fail.
+    /// Error of the reads.
     pub error: FaultError,
 }
 
-/// What differs from the model in runs of the case with failing reads. A set that retains every
-/// claim isn't looked at; where nothing depends on a read, one run is enough.
+/// Differences from the model in runs of the case with failing reads. Skips reads of a set that
+/// retains all claims; if nothing depends on a read, one run suffices.
 ///
 /// # Errors
 ///
+/// The case's objects can't be decoded.
 /// The case's objects can't be decoded.
 pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
     let mut differences = Vec::new();
@@ -63,15 +64,16 @@ pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
     Ok(differences)
 }
 
-/// What differs between two outcomes under a fault.
+/// Differences between two outcomes with a fault.
 pub fn differing(fault: LiveReadFault, expected: &Outcome, actual: &Outcome) -> Vec<String> {
     let LiveReadFault { resource, error } = fault;
     let differing = diff(&expected.to_value(), &actual.to_value());
-    let told = |line: String| format!("with live reads of {resource} failing ({error:?}): {line}");
-    differing.into_iter().map(told).collect()
+    let with_context =
+        |line: String| format!("with live reads of {resource} failing ({error:?}): {line}");
+    differing.into_iter().map(with_context).collect()
 }
 
-/// What the model makes of the case where every such read fails.
+/// The model's outcome of the case if all these reads fail.
 ///
 /// # Errors
 ///
@@ -83,7 +85,7 @@ pub fn expected(case: &mut Case, fault: LiveReadFault) -> anyhow::Result<Outcome
     expected
 }
 
-/// What the product makes of the case where every such read fails.
+/// The product's outcome of the case if all these reads fail.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Cases once more, in which another owner's pod has the name of a pod that the reference deletes.
+//! Derived cases in which a foreign pod has the name of a pod that the reference deletes.
 //!
-//! The cache still shows the set's own pod. The reference deletes by name, and so the other pod:
-//! what was recorded stays what it leaves behind. The product names the uid, gets a conflict and
-//! deletes nothing, as the rule `deletions-name-objects` says.
+//! The cache still shows the set's own pod. The reference deletes by name, and so deletes the
+//! foreign pod: its recorded outcome stays the same. The product sends the uid, gets a conflict and
+//! deletes nothing, according to the rule `deletions-name-objects`.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,11 +12,12 @@ use statefulset_client::resource::PODS;
 use super::case::Case;
 use super::{cluster, judge};
 
-/// What differs from the altered expectation where every pod that the reference deletes, and asks
-/// nothing else about, is another owner's by now; nothing where there is no such pod.
+/// Differences from the altered expectation if every pod that the reference deletes without any
+/// other request about it has been replaced with a foreign pod; empty without such a pod.
 ///
 /// # Errors
 ///
+/// The case's objects can't be decoded.
 /// The case's objects can't be decoded.
 pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
     case.live_pods = successors(case)?;
@@ -36,15 +37,16 @@ fn differences_beside(case: &Case) -> anyhow::Result<Vec<String>> {
     if verdict.deviations.is_empty() {
         differences.push("no rule keeps the pod".to_owned());
     }
-    let told = |line: String| format!("with another owner's pod of the name: {line}");
-    Ok(differences.into_iter().map(told).collect())
+    let with_context = |line: String| format!("with another owner's pod of the name: {line}");
+    Ok(differences.into_iter().map(with_context).collect())
 }
 
-/// The other owner's pods. None where deletions fail anyway: it is open which failure comes first.
+/// The foreign pods. Empty if deletions fail anyway, because the order of the failures is
+/// undefined.
 ///
 /// # Errors
 ///
-/// An object of the case is no JSON object.
+/// An object of the case is not a JSON object.
 pub fn successors(case: &Case) -> anyhow::Result<Vec<Box<RawValue>>> {
     let mut faults = case.faults.iter();
     if faults.any(|fault| fault.verb == Verb::Delete && fault.resource == PODS.plural) {
@@ -75,7 +77,7 @@ pub fn successors(case: &Case) -> anyhow::Result<Vec<Box<RawValue>>> {
     Ok(successors)
 }
 
-/// Whether the reference deletes the pod and asks nothing else about it.
+/// Whether the reference deletes the pod and makes no other request about it.
 fn is_only_deleted(case: &Case, name: &str) -> bool {
     let actions = case.expect.actions.iter();
     let mut verbs = actions

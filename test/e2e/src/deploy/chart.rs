@@ -1,4 +1,4 @@
-//! The Helm chart, rendered with values of one's own over its defaults.
+//! The Helm chart, rendered with custom values.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::template::Templates;
 use super::{documents, folder};
 
-/// The chart as it is installed.
+/// The chart with its values.
 #[derive(Debug)]
 pub struct Chart {
     folder: PathBuf,
@@ -16,10 +16,10 @@ pub struct Chart {
 
 #[expect(
     clippy::missing_panics_doc,
-    reason = "a test's harness panics where the test fails"
+    reason = "a test harness panics on failures"
 )]
 impl Chart {
-    /// The shipped chart with its default values.
+    /// Loads the shipped chart with its default values.
     pub fn shipped() -> Self {
         let folder = folder().join("helm/statefulset-controller-manager");
         let values = one(&folder.join("values.yaml"));
@@ -31,21 +31,21 @@ impl Chart {
         &self.values
     }
 
-    /// Lays a file of values beside the chart over those before, as `--values` does.
+    /// Overrides values with a file of the chart, like `--values`.
     #[must_use]
     pub fn with_file(self, name: &str) -> Self {
         let over = one(&self.folder.join(name));
         self.with(over)
     }
 
-    /// Lays values over those before.
+    /// Overrides values.
     #[must_use]
     pub fn with(mut self, over: Value) -> Self {
         lay_over(&mut self.values, over);
         self
     }
 
-    /// The objects of an installation into a namespace, in the order of the files.
+    /// Objects of an installation into a namespace, in the order of the files.
     pub fn render(&self, namespace: &str) -> Vec<Value> {
         let chart = one(&self.folder.join("Chart.yaml"));
         let context = json!({
@@ -75,7 +75,7 @@ impl Chart {
     }
 }
 
-/// Maps are merged, anything else is replaced.
+/// Merges maps; replaces other values.
 fn lay_over(below: &mut Value, over: Value) {
     match (below, over) {
         (Value::Object(below), Value::Object(over)) => {

@@ -1,6 +1,6 @@
-//! What `kubectl kustomize` makes of a folder, as far as the shipped ones go: resources, a component
-//! on top, a namespace where none is set, patches of a Deployment's pod template, members that are
-//! copied from one object to another. Anything else in a kustomization is an error.
+//! Rendering like `kubectl kustomize`, limited to features of the shipped folders: resources, an
+//! additional component, a namespace where none is set, patches of a Deployment's pod template,
+//! members copied between objects. Any other feature is an error.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use serde_json::{Map, Value, json};
 
 use super::{documents, is_cluster_scoped};
 
-/// The objects of a kustomization.
+/// Renders a kustomization.
 ///
 /// # Panics
 ///
-/// A file can't be read or holds what isn't known here.
+/// Panics if a file can't be read, or uses an unsupported feature.
 pub fn build(folder: &Path) -> Vec<Value> {
     apply(folder, Vec::new())
 }
 
-/// The objects of a kustomization with a component on top.
+/// Renders a kustomization with an additional component.
 ///
 /// # Panics
 ///
-/// A file can't be read or holds what isn't known here.
+/// Panics if a file can't be read, or uses an unsupported feature.
 pub fn build_with(folder: &Path, component: &Path) -> Vec<Value> {
     apply(component, build(folder))
 }
@@ -50,7 +50,7 @@ fn apply(folder: &Path, mut objects: Vec<Value>) -> Vec<Value> {
                 let entries = value.as_array().map_or(&[][..], Vec::as_slice);
                 copies = entries.iter().map(|entry| file(folder, entry)).collect();
             }
-            other => panic!("{}: {other} is not known here", folder.display()),
+            other => panic!("{}: {other} is not supported", folder.display()),
         }
     }
     if let Some(file) = namespace {
@@ -81,12 +81,12 @@ fn apply(folder: &Path, mut objects: Vec<Value>) -> Vec<Value> {
             add(object, &json!({"op": "add", "path": path, "value": value}));
         }
     }
-    // What others stand in comes first, as kustomize has it.
+    // kustomize puts namespaces first.
     objects.sort_by_key(|object| object["kind"] != "Namespace");
     objects
 }
 
-/// The objects of a file, or of a folder that is a kustomization itself.
+/// Objects of a file, or of a folder with a kustomization.
 fn resources(path: &Path) -> Vec<Value> {
     if path.is_dir() {
         build(path)
@@ -95,7 +95,7 @@ fn resources(path: &Path) -> Vec<Value> {
     }
 }
 
-/// As a `NamespaceTransformer` does with `unsetOnly` and `allServiceAccounts`.
+/// Sets the namespace like a `NamespaceTransformer` with `unsetOnly` and `allServiceAccounts`.
 fn put_into_namespace(object: &mut Value, transformer: &Value) {
     assert_eq!(transformer["kind"], "NamespaceTransformer");
     assert_eq!(transformer["unsetOnly"], true);
@@ -111,7 +111,7 @@ fn put_into_namespace(object: &mut Value, transformer: &Value) {
     }
 }
 
-/// The file that an entry of a kustomization names.
+/// Reads the file named by an entry of a kustomization.
 fn file(folder: &Path, entry: &Value) -> Value {
     only(&folder.join(entry["path"].as_str().unwrap_or_default()))
 }
@@ -123,12 +123,12 @@ fn find<'a>(objects: &'a mut [Value], kind: &Value, name: &Value) -> &'a mut Val
     found.unwrap_or_else(|| panic!("there is no {kind} {name}"))
 }
 
-/// A path of kustomize's as a JSON pointer.
+/// Converts a kustomize path to a JSON pointer.
 fn pointer(path: &Value) -> String {
     format!("/{}", path.as_str().unwrap_or_default().replace('.', "/"))
 }
 
-/// Applies an operation of a JSON patch; the shipped ones add.
+/// Applies an operation of a JSON patch; the shipped ones only add.
 fn add(object: &mut Value, operation: &Value) {
     assert_eq!(operation["op"], "add");
     let (parent, last) = operation["path"]
@@ -145,7 +145,7 @@ fn add(object: &mut Value, operation: &Value) {
     }
 }
 
-/// Patches the pod template, which is all that the shipped patches change.
+/// Patches the pod template, the only target of the shipped patches.
 fn patch_template(object: &mut Value, patch: &Value) {
     let changed: Vec<&String> = members(&patch["spec"]).map(|(member, _)| member).collect();
     assert_eq!(changed, ["template"], "a patch changes something else");
@@ -158,7 +158,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The one document of a file.
+/// The only document of a file.
 fn only(path: &Path) -> Value {
     let mut documents = documents(&read(path), &path.display().to_string());
     assert_eq!(documents.len(), 1, "{}", path.display());

@@ -1,4 +1,4 @@
-//! The part of Go's templates that the shipped chart keeps to: members of the context, `if`,
+//! Renderer for the subset of Go templates in the shipped chart: members of the context, `if`,
 //! `with`, `else`, `define`, `include`, `default`, `quote`, `nindent`, `toYaml`. Anything else is
 //! an error.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Parsed templates: files, and what they define.
+/// Parsed templates: the files and their named definitions.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
     named: BTreeMap<String, Vec<Node>>,
@@ -17,11 +17,11 @@ pub(super) struct Templates {
 enum Node {
     Text(String),
     Output(String),
-    /// The pipeline, whether its value becomes the dot, and both branches.
+    /// Pipeline, whether its value becomes the dot, and both branches.
     Branch(String, bool, Vec<Node>, Vec<Node>),
 }
 
-/// Text, or what stands between braces.
+/// Text, or the content of `{{ }}`.
 #[derive(Debug)]
 enum Token {
     Text(String),
@@ -29,11 +29,11 @@ enum Token {
 }
 
 impl Templates {
-    /// Adds a file under its name, and the templates that it defines under theirs.
+    /// Adds a file and its named definitions.
     pub(super) fn add(&mut self, name: &str, text: &str) {
         let mut tokens = tokens(text).into_iter();
         let (nodes, end) = self.parse(&mut tokens);
-        assert_eq!(end, "", "{name} ends with what has no beginning");
+        assert_eq!(end, "", "{name} has an unmatched else or end");
         self.named.insert(name.to_owned(), nodes);
     }
 
@@ -46,7 +46,7 @@ impl Templates {
         out
     }
 
-    /// Parses up to an `else` or `end`, which it returns, or to the end.
+    /// Parses up to `else`, `end` or the end of input; returns the terminator.
     fn parse(&mut self, tokens: &mut impl Iterator<Item = Token>) -> (Vec<Node>, String) {
         let mut nodes = Vec::new();
         while let Some(token) = tokens.next() {
@@ -73,7 +73,7 @@ impl Templates {
                     let (body, _) = self.parse(tokens);
                     self.named.insert(unquoted(rest).to_owned(), body);
                 }
-                "range" | "block" | "template" => panic!("{word} is not known here"),
+                "range" | "block" | "template" => panic!("{word} is not supported"),
                 _ => nodes.push(Node::Output(action)),
             }
         }
@@ -99,13 +99,13 @@ impl Templates {
         }
     }
 
-    /// The value of commands that hand theirs on from one to the next.
+    /// Value of a pipeline, in which each command takes the previous result.
     fn value(&self, pipeline: &str, dot: &Value) -> Value {
         let mut handed: Option<Value> = None;
         for command in pipeline.split('|') {
             let mut words = command.split_whitespace();
             let Some(first) = words.next() else {
-                panic!("{pipeline}: nothing between bars");
+                panic!("{pipeline}: empty command");
             };
             let mut arguments: Vec<Value> = words.map(|word| operand(word, dot)).collect();
             arguments.extend(handed.take());
@@ -119,14 +119,14 @@ impl Templates {
                 }
                 ("nindent", [width, value]) => indented(width, &printed(value)).into(),
                 (_, []) => operand(first, dot),
-                _ => panic!("{pipeline}: {first} is not known here"),
+                _ => panic!("{pipeline}: {first} is not supported"),
             });
         }
         handed.unwrap_or_default()
     }
 }
 
-/// Cuts a template into text and actions; a dash at a brace takes the space before or after it.
+/// Splits a template into text and actions; a dash at a brace trims the adjacent whitespace.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -148,7 +148,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A literal, or a member of the dot; one that isn't there is null.
+/// A literal, or a member of the dot; a missing member is null.
 fn operand(word: &str, dot: &Value) -> Value {
     if word == "." {
         return dot.clone();
@@ -157,7 +157,7 @@ fn operand(word: &str, dot: &Value) -> Value {
         let pointer = format!("/{}", path.replace('.', "/"));
         return dot.pointer(&pointer).cloned().unwrap_or_default();
     }
-    serde_json::from_str(word).unwrap_or_else(|_| panic!("{word} is not known here"))
+    serde_json::from_str(word).unwrap_or_else(|_| panic!("{word} is not supported"))
 }
 
 fn unquoted(word: &str) -> &str {
@@ -168,7 +168,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// What counts as true: anything that isn't empty.
+/// Truth of a value: everything except empty values.
 fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -193,7 +193,7 @@ fn yaml(value: &Value) -> String {
     text.trim_end().to_owned()
 }
 
-/// The text on lines of its own, so far from the margin.
+/// Puts the text on new lines with this indentation.
 fn indented(width: &Value, text: &str) -> String {
     let margin = " ".repeat(width.as_u64().and_then(|w| w.try_into().ok()).unwrap_or(0));
     let lines = text.lines().map(|line| format!("\n{margin}{line}"));
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn members_are_put_in() {
+    fn members_are_substituted() {
         assert_eq!(rendered("<{{ .Values.a }}:{{ .Values.n }}>"), "<x:3>");
         assert_eq!(rendered("{{ .Values.a | quote }}"), "\"x\"");
         assert_eq!(rendered("{{ .Values.none | default .Values.a }}"), "x");
     }
 
     #[test]
-    fn branches_depend_on_what_is_empty() {
+    fn branches_depend_on_emptiness() {
         let text = "{{ if .Values.a }}a{{ else }}b{{ end }}{{ if .Values.none }}c{{ end }}";
         assert_eq!(rendered(text), "a");
         assert_eq!(rendered("{{ with .Values.map }}{{ .k }}{{ end }}"), "v");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_take_the_space_around_them() {
+    fn dashes_trim_whitespace() {
         let text = "a:\n  {{- if .Values.a }}\n  b: c\n  {{- end }}\nd: e";
         assert_eq!(rendered(text), "a:\n  b: c\nd: e");
     }

@@ -1,16 +1,16 @@
-//! YAML files of one or several documents.
+//! Parser of YAML files with one or several documents.
 
 use serde_json::Value;
 
-/// The documents of a text; those that hold nothing but comments are left out.
+/// Documents of a text, without those that contain only comments.
 ///
 /// # Panics
 ///
-/// One of them is no YAML.
+/// Panics if a document is not valid YAML.
 pub fn documents(text: &str, whose: &str) -> Vec<Value> {
     let documents = text.split("\n---\n").map(|part| {
         let document: Value = serde_saphyr::from_str(part)
-            .unwrap_or_else(|error| panic!("{whose} is no YAML: {error}\n{part}"));
+            .unwrap_or_else(|error| panic!("{whose} is not valid YAML: {error}\n{part}"));
         document
     });
     documents.filter(|document| !document.is_null()).collect()

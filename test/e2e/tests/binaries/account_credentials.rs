@@ -1,5 +1,5 @@
-//! The shipped controller with the kubeconfig of kube-controller-manager and
-//! `--use-service-account-credentials`: it reads as the one user and writes as the other.
+//! Tests of the shipped controller with kube-controller-manager's kubeconfig and
+//! `--use-service-account-credentials`: it reads as one user and writes as the other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,10 +15,10 @@ const MANAGER: &str = "system:kube-controller-manager";
 const ACCOUNT: &str = "system:serviceaccount:kube-system:statefulset-controller";
 const ACCOUNT_PATH: &str = "/api/v1/namespaces/kube-system/serviceaccounts/statefulset-controller";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-/// The lease of this program's own, as the manifests name it.
+/// Name of this program's lease in the manifests.
 const LEASE: &str = "statefulset-controller-manager";
 
-/// An authority, written to a file, and the credentials that it has given a user.
+/// Credentials for a user from a new authority, whose certificate goes to a file.
 fn credentials(authority_file: &Path, user: &str) -> Value {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -34,7 +34,7 @@ fn credentials(authority_file: &Path, user: &str) -> Value {
     })
 }
 
-/// Lets kube-controller-manager's user keep another lease than its own, as the guide says.
+/// Lets kube-controller-manager's user keep a lease other than its own, as in the guide.
 fn grant_lease(plane: &Plane) {
     let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system";
     let rule = json!({
@@ -52,8 +52,8 @@ fn grant_lease(plane: &Plane) {
     plane.api.post(&format!("{rbac}/rolebindings"), &binding);
 }
 
-/// What the program has asked for, each as `user: verb resource`, without a user where the
-/// credentials were not accepted; nothing of it was forbidden.
+/// Requests of the program as `user: verb resource`, without a user if the credentials were
+/// rejected. Checks that none was forbidden.
 fn requests(audit: &Path) -> BTreeSet<String> {
     let text = std::fs::read_to_string(audit).unwrap();
     let events = text
@@ -83,7 +83,7 @@ fn assert_has_all(requests: &BTreeSet<String>, user: &str, expected: &[&str]) {
     }
 }
 
-/// A control plane that writes its audit log here, and the controller with the credentials of
+/// Starts a control plane with this audit log, and the controller with the credentials of
 /// kube-controller-manager's user.
 fn start(folder: &Path, audit: &Path) -> (Plane, Process) {
     let authority = folder.join("ca");
@@ -117,7 +117,7 @@ fn delete(plane: &Plane, path: &str) {
 }
 
 #[test]
-fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
+fn controller_reads_as_manager_and_writes_as_account() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let (plane, controller) = start(folder.path(), &audit);
@@ -133,7 +133,7 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
         history.is_complete("web") && history.counts(Kind::Revision, "web-").len() == 2
     });
 
-    // An account that is made anew accepts no token of the one before.
+    // A recreated account rejects tokens of its predecessor.
     delete(&plane, ACCOUNT_PATH);
     plane.api.create(Kind::Set, &set("later", 2));
     history.until("the later set to be complete", |history| {
@@ -165,7 +165,7 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
     let (refused, accepted): (Vec<_>, Vec<_>) = requests
         .iter()
         .partition(|request| request.starts_with(':'));
-    assert!(!refused.is_empty(), "the token of the account before");
+    assert!(!refused.is_empty(), "the token of the deleted account");
     let others: Vec<_> = accepted
         .into_iter()
         .filter(|request| {
@@ -180,7 +180,7 @@ fn reads_are_those_of_the_kubeconfig_and_writes_those_of_the_service_account() {
 }
 
 #[test]
-fn a_right_that_is_taken_away_is_told_once_and_work_goes_on_when_it_is_back() {
+fn revoked_right_is_logged_once_until_restored() {
     let folder = tempfile::tempdir().unwrap();
     let (plane, mut controller) = start(folder.path(), &folder.path().join("audit"));
     controller.logged("ready: caches are filled");
@@ -208,9 +208,9 @@ fn a_right_that_is_taken_away_is_told_once_and_work_goes_on_when_it_is_back() {
     controller.signal(Signal::TERM);
     let finished = controller.wait();
     assert_eq!(finished.code, Some(0), "{finished:#?}");
-    let told = finished.stderr.iter();
-    let told: Vec<_> = told
+    let logged = finished.stderr.iter();
+    let logged: Vec<_> = logged
         .filter(|line| line.contains("serviceaccounts"))
         .collect();
-    assert_eq!(told.len(), 2, "{told:#?}");
+    assert_eq!(logged.len(), 2, "{logged:#?}");
 }

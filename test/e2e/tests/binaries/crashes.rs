@@ -1,4 +1,4 @@
-//! The controller is killed again and again, and goes on where it was each time.
+//! Crash test: the controller is killed repeatedly, and continues each time.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,13 +7,13 @@ use serde_json::json;
 
 use crate::harness::{Api, History, Kind, Process, Session, programs};
 
-/// How often it is killed in the course of each roll-out.
+/// Number of kills during each rollout.
 const MOMENTS: usize = 20;
-/// Enough that something is left to do after the last of them, even if each of the controllers
-/// between two kills gets a pod further.
+/// Enough that work remains after the last kill, even if every controller in between completes a
+/// pod.
 const REPLICAS: usize = 25;
 
-/// A set that keeps the session from being over until it is scaled to 0.
+/// A set that keeps the session open until it is scaled to 0.
 const GATE: &str = r"
 apiVersion: apps/v1
 kind: StatefulSet
@@ -28,7 +28,7 @@ spec:
     spec: {containers: [{name: c, image: busybox}]}
 ";
 
-/// A session of `make run` whose controller can be killed and started again.
+/// A session of `make run` whose controller can be killed and restarted.
 struct Crashing {
     session: Session,
     api: Api,
@@ -44,7 +44,7 @@ impl Crashing {
         assert!(web.contains("replicas: 3\n"));
         let web = web.replace("replicas: 3\n", &format!("replicas: {REPLICAS}\n"));
         let manifest = folder.path().join("web-and-gate.yaml");
-        // The gate comes first, so that it is at rest while the other set rolls out.
+        // The gate comes first, so that it is complete before the other set rolls out.
         std::fs::write(&manifest, format!("{GATE}---\n{web}")).unwrap();
         let manifest = manifest.to_str().unwrap();
         let mut session = Session::start(
@@ -69,7 +69,7 @@ impl Crashing {
         crashing
     }
 
-    /// Starts the controller by the command that the session prints.
+    /// Restarts the controller with the command that the session printed.
     fn restart(&mut self) {
         let command = format!("exec {}", self.restart);
         let mut shell = Command::new("/bin/sh");
@@ -77,11 +77,11 @@ impl Crashing {
         self.controller = Some(controller);
     }
 
-    /// Kills the controller as soon as the server shows one more write of it, so many times, and
-    /// starts it again each time.
+    /// Kills the controller `times` times, each time as soon as the server shows another write of
+    /// it, and restarts it.
     fn crash(&mut self, times: usize) {
         for _ in 0..times {
-            // What its predecessor wrote last is not its own.
+            // Writes of its predecessor don't count.
             let (_, before) = self.api.list(Kind::Set);
             self.history.until_controller_writes(before);
             self.controller.take().unwrap().crash();
@@ -89,7 +89,7 @@ impl Crashing {
         }
         assert!(
             !self.history.is_complete("web"),
-            "it was over before the last kill"
+            "the rollout was complete before the last kill"
         );
     }
 
@@ -99,7 +99,8 @@ impl Crashing {
         assert_eq!(self.history.out_of_turn(), [""; 0]);
     }
 
-    /// Checks how many objects of a kind each ordinal had, and how many of them are gone.
+    /// Checks, per ordinal, how many objects of a kind ever existed, and how many of them were
+    /// deleted.
     fn assert_counts(&self, kind: Kind, prefix: &str, expected: impl Fn(usize) -> (usize, usize)) {
         let counts = self.history.counts(kind, prefix);
         let names: Vec<String> = (0..counts.len()).map(|i| format!("{prefix}{i}")).collect();
@@ -113,7 +114,7 @@ impl Crashing {
 }
 
 #[test]
-fn killing_the_controller_at_twenty_moments_loses_nothing() {
+fn twenty_controller_kills_lose_nothing() {
     let mut crashing = Crashing::start();
     crashing.crash(MOMENTS - 1);
     crashing.until_complete();
@@ -125,7 +126,7 @@ fn killing_the_controller_at_twenty_moments_loses_nothing() {
     let revisions = crashing.history.counts(Kind::Revision, "web-");
     assert_eq!(revisions.into_values().collect::<Vec<_>>(), [(1, 0)]);
 
-    // Once more, while every pod is replaced and two are added.
+    // Again, while every pod is replaced and two are added.
     let replicas = REPLICAS + 2;
     let image = json!([{"name": "nginx", "image": "nginx:1.28-alpine"}]);
     let patch = json!({"spec": {
@@ -146,7 +147,7 @@ fn killing_the_controller_at_twenty_moments_loses_nothing() {
         [(1, 0), (1, 0)]
     );
 
-    // The other set's pod was left alone all the time; without it the session is over.
+    // The gate set's pod was never touched; without it the session would have ended.
     crashing.assert_counts(Kind::Pod, "gate-", |_| (1, 0));
     let patch = json!({"spec": {"replicas": 0}});
     crashing.api.merge(Kind::Set, "gate", &patch);

@@ -1,4 +1,4 @@
-//! The shipped manifests give the shipped controller the rights and the flags that it needs.
+//! Tests that the shipped manifests give the shipped controller the necessary rights and flags.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("there is no {kind}"))
 }
 
-/// The requests of a user that the audit log tells of, and that were refused.
+/// Requests of a user that were rejected, according to the audit log.
 fn refused(audit: &Path, user: &str) -> Vec<String> {
     let text = std::fs::read_to_string(audit).unwrap();
     let events = text
@@ -24,7 +24,7 @@ fn refused(audit: &Path, user: &str) -> Vec<String> {
     let own: Vec<Value> = events
         .filter(|event| event["user"]["username"] == user)
         .collect();
-    assert!(own.len() > 20, "the controller was at work");
+    assert!(own.len() > 20, "the controller was active");
     let refused = own
         .iter()
         .filter(|event| event["responseStatus"]["code"] == 403);
@@ -39,12 +39,11 @@ fn free_port() -> u16 {
 /// The controller's own port.
 struct Port {
     number: u16,
-    /// The authority and the name that its certificate is checked for; none for the certificate
-    /// that it makes itself.
+    /// Authority and expected name of its certificate; `None` for a self-signed certificate.
     trust: Option<(PathBuf, String)>,
 }
 
-/// A client of the controller's own port, with these credentials.
+/// Client of the controller's own port, with these credentials.
 fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
     let server = format!("https://127.0.0.1:{}", port.number);
     let cluster = match &port.trust {
@@ -64,14 +63,14 @@ fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
     Api::connect(&path)
 }
 
-/// Checks that the port answers probes of everybody, and shows metrics to whoever has the role that
-/// is shipped for it, and to nobody else.
+/// Checks that the port answers everyone's probes, and shows metrics only to users with the shipped
+/// role.
 fn assert_scraped(plane: &Plane, folder: &Path, port: &Port) {
-    let nobody = port_client(folder, port, &json!({}));
+    let anonymous = port_client(folder, port, &json!({}));
     for path in ["/livez", "/readyz", "/healthz"] {
-        assert_eq!(nobody.text(path).unwrap(), "ok", "{path}");
+        assert_eq!(anonymous.text(path).unwrap(), "ok", "{path}");
     }
-    assert!(nobody.text("/metrics").is_err());
+    assert!(anonymous.text("/metrics").is_err());
 
     if port.trust.is_none() {
         let component = kustomization("components/service-monitor");
@@ -102,8 +101,7 @@ fn assert_scraped(plane: &Plane, folder: &Path, port: &Port) {
     assert!(scraper.text("/configz").is_err());
 }
 
-/// Holds the lease as the guide does until the built-in controller is switched off. Returns its
-/// path.
+/// Holds the lease like the guide, until the built-in controller is disabled. Returns its path.
 fn hold_lease(plane: &Plane, namespace: &str, name: &str) -> String {
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
     let lease = json!({
@@ -114,7 +112,7 @@ fn hold_lease(plane: &Plane, namespace: &str, name: &str) -> String {
     format!("{leases}/{name}")
 }
 
-/// Checks that a controller that waits for its lease answers probes and writes nothing.
+/// Checks that a controller waiting for its lease answers probes and writes nothing.
 fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
     let line = controller.logged("the lease has another holder");
     assert!(line.contains("switch-over"), "{line}");
@@ -124,19 +122,19 @@ fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
     assert!(plane.api.list(Kind::Pod).0.is_empty());
 }
 
-/// Checks that the log tells of the start, the wait for the lease and the first three pods in few
-/// lines.
+/// Checks that the log describes the start, the wait for the lease and the first three pods in a
+/// few lines.
 fn assert_short(log: &[String]) {
     let complete = |line: &String| line.contains("set is in its wanted state");
     let lines = log.iter().position(complete).unwrap() + 1;
     assert!(lines <= 20, "{:#?}", &log[..lines]);
 }
 
-/// Where the Deployment mounts the secret with its certificate.
+/// Mount path of the secret with the certificate in the Deployment.
 const CERTIFICATES: &str = "/etc/statefulset-controller-manager/tls";
 
-/// Writes what the secret of the service monitor holds into a folder, for the name that the monitor
-/// checks. Returns the authority and the name.
+/// Writes the contents of the service monitor's secret into a folder, with a certificate for the
+/// name that the monitor verifies. Returns the authority and the name.
 fn issue_certificate(objects: &[Value], folder: &Path) -> (PathBuf, String) {
     let monitor = of_kind(objects, "ServiceMonitor");
     let name = monitor.pointer("/spec/endpoints/0/tlsConfig/serverName");
@@ -154,8 +152,8 @@ fn issue_certificate(objects: &[Value], folder: &Path) -> (PathBuf, String) {
     (folder.join("ca.crt"), name)
 }
 
-/// Installs what was built, runs the controller as its Deployment does beside a lease that is held, and
-/// then has it bring a set up, roll it and take it down.
+/// Installs the manifests, runs the controller like its Deployment while the lease is held, and
+/// then lets it create, roll and delete a set.
 fn works(objects: &[Value]) {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
@@ -230,23 +228,23 @@ fn works(objects: &[Value]) {
 }
 
 #[test]
-fn the_self_managed_overlay_is_all_that_it_needs() {
+fn self_managed_overlay_suffices() {
     works(&build(&kustomization("overlays/self-managed")));
 }
 
 #[test]
-fn the_managed_overlay_is_all_that_it_needs() {
+fn managed_overlay_suffices() {
     works(&build(&kustomization("overlays/managed")));
 }
 
 #[test]
-fn with_a_service_monitor_it_serves_the_certificate_that_the_monitor_checks() {
+fn service_monitor_accepts_the_served_certificate() {
     let component = kustomization("components/service-monitor");
     works(&build_with(&kustomization("overlays/managed"), &component));
 }
 
 #[test]
-fn every_flag_that_the_guide_names_is_one_of_the_program() {
+fn guide_mentions_only_existing_flags() {
     let guide = include_str!("../../../../docs/operating.md");
     let (_, flags) = guide.split_once("\n## Flags\n").unwrap();
     let (flags, _) = flags.split_once("\n## ").unwrap();

@@ -1,4 +1,4 @@
-//! Two instances of the controller, of which the leader is killed, paused and restarted.
+//! Tests of two controller instances whose leader is killed, paused and restarted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use crate::harness::{
     Audit, Entry, Finished, History, Kind, PATIENCE, Plane, Process, Signal, programs, set,
 };
 
-/// How long the lease lasts, as the flags below have it.
+/// Lease duration in the flags below.
 const LEASE: Duration = Duration::from_secs(3);
-/// How long the control plane must be quiet after a takeover.
+/// Time without writes that counts as quiet after a takeover.
 const QUIET: Duration = Duration::from_secs(1);
-/// How many instances there can be one after the other.
+/// Maximum number of instances over time.
 const INSTANCES_MAX: usize = 2000;
 
 /// The group of all instances.
 const GROUP: &str = "instances";
 
-/// What becomes of a leader.
+/// Fate of a leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is killed.
     Killed,
-    /// It stands still for longer than its lease, and wakes up when another one leads.
+    /// Paused for longer than its lease, and resumed when the other instance leads.
     Paused,
-    /// It is asked to end.
+    /// Stopped gracefully.
     Ended,
 }
 
@@ -45,7 +45,7 @@ struct Contest {
 }
 
 impl Contest {
-    /// Brings the sets up with two instances.
+    /// Creates the sets with two instances.
     fn start(sets: usize, replicas: usize, gates: &'static str) -> Self {
         let tokens: Vec<String> = (1..=INSTANCES_MAX)
             .map(|n| format!("token-{n},instance-{n},{n},{GROUP}"))
@@ -60,7 +60,7 @@ impl Contest {
             &format!("--token-auth-file={}", file.display()),
         ];
         let plane = Plane::start_with(&programs(), &flags);
-        grant_what_is_shipped(&plane);
+        grant_shipped_rights(&plane);
         let history = History::begin(&plane.api);
         let mut contest = Self {
             plane,
@@ -86,7 +86,7 @@ impl Contest {
         contest
     }
 
-    /// Starts one more instance, which the control plane knows by a name of its own.
+    /// Starts another instance under a new user name.
     fn start_instance(&mut self) {
         self.started += 1;
         let token = json!({"token": format!("token-{}", self.started)});
@@ -107,8 +107,7 @@ impl Contest {
         self.instances.insert(name, process);
     }
 
-    /// Takes in what the control plane tells of the instances next. Returns false if it tells
-    /// nothing for so long.
+    /// Processes the next audit entry of the instances. Returns false on timeout.
     fn listen(&mut self, patience: Duration) -> bool {
         let Some(line) = self.plane.next_line(patience) else {
             return false;
@@ -121,12 +120,12 @@ impl Contest {
         true
     }
 
-    /// Takes in what the control plane has told so far.
+    /// Processes all pending audit entries.
     fn catch_up(&mut self) {
         while self.listen(Duration::ZERO) {}
     }
 
-    /// Waits until the lease is held by an instance that is there.
+    /// Waits until a running instance holds the lease.
     fn leader(&mut self) -> String {
         self.catch_up();
         loop {
@@ -135,13 +134,13 @@ impl Contest {
             {
                 return holder.to_owned();
             }
-            assert!(self.listen(PATIENCE), "nobody takes the lease");
+            assert!(self.listen(PATIENCE), "no instance takes the lease");
             self.replace_the_lost();
         }
     }
 
-    /// A busy machine may cost an instance its lease: it ends as it should, and another one takes
-    /// its place.
+    /// Replaces instances that have lost their lease and exited correctly, which can happen on a
+    /// busy machine.
     fn replace_the_lost(&mut self) {
         let ended =
             |(name, process): (&String, &mut Process)| process.has_ended().then(|| name.clone());
@@ -178,7 +177,7 @@ impl Contest {
         }
     }
 
-    /// Rolls all sets out, and lets the leader meet its fate meanwhile.
+    /// Rolls out all sets, and applies the fate to the leader meanwhile.
     fn round(&mut self, fate: Fate) {
         self.rounds += 1;
         let before = self.history.deletions().len();
@@ -213,7 +212,7 @@ impl Contest {
                 process.signal(Signal::STOP);
                 let next = self.leader();
                 assert_ne!(next, leader);
-                // It is in the middle of its work when the other one wakes up.
+                // Resume it while the other instance is busy.
                 let begun = self.audit.writes().len();
                 while self.audit.writes().len() == begun {
                     assert!(self.listen(PATIENCE), "{next} does nothing");
@@ -225,7 +224,7 @@ impl Contest {
         self.start_instance();
     }
 
-    /// The sets are settled: another leader finds nothing to do.
+    /// Replaces the leader while the sets are settled: the next leader must write nothing.
     fn take_over_the_settled(&mut self, fate: Fate) {
         let leader = self.leader();
         let before = self.until_quiet();
@@ -243,7 +242,7 @@ impl Contest {
         assert_eq!(self.audit.violations(), [""; 0]);
     }
 
-    /// Waits until nothing has been written for a while; returns how much was before.
+    /// Waits until nothing has been written for a while; returns the number of earlier writes.
     fn until_quiet(&mut self) -> usize {
         loop {
             let before = self.audit.writes().len();
@@ -254,7 +253,7 @@ impl Contest {
         }
     }
 
-    /// Listens for so long, whatever comes.
+    /// Processes audit entries for the given time.
     fn listen_for(&mut self, duration: Duration) {
         let begin = now();
         while begin.elapsed() < duration {
@@ -263,8 +262,8 @@ impl Contest {
     }
 }
 
-/// Gives all instances the rights that the shipped manifests give the controller's account.
-fn grant_what_is_shipped(plane: &Plane) {
+/// Grants all instances the rights that the shipped manifests grant the controller's account.
+fn grant_shipped_rights(plane: &Plane) {
     let mut bound = 0;
     for mut object in build(&kustomization("overlays/self-managed")) {
         if let Some(subjects) = object.get_mut("subjects") {
@@ -281,26 +280,23 @@ fn grant_what_is_shipped(plane: &Plane) {
     assert!(bound >= 2, "the stock role and the lease");
 }
 
-/// Checks that a process ended as one that has lost its lease.
+/// Checks that a process exited because it lost its lease.
 fn assert_lost(finished: &Finished) {
     assert_eq!(finished.code, Some(1), "{finished:#?}");
     let last = finished.stderr.last().unwrap();
     assert!(last.starts_with("Error: leaderelection lost: "), "{last}");
     let (_, log) = finished.stderr.split_last().unwrap();
-    let told = log.iter().any(|line| line.contains("leaderelection lost"));
-    assert!(told, "{finished:#?}");
+    let logged = log.iter().any(|line| line.contains("leaderelection lost"));
+    assert!(logged, "{finished:#?}");
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long processes are quiet is a matter of real time"
-)]
+#[expect(clippy::disallowed_methods, reason = "process quiet time is real time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
 #[test]
-fn the_next_leader_goes_on_where_the_last_one_was_killed_or_stood_still() {
+fn next_leader_continues_after_kill_or_pause() {
     let gates = "ControllerManagerReleaseLeaderElectionLockOnExit=true";
     let mut contest = Contest::start(3, 3, gates);
     contest.round(Fate::Killed);
@@ -308,7 +304,7 @@ fn the_next_leader_goes_on_where_the_last_one_was_killed_or_stood_still() {
     contest.take_over_the_settled(Fate::Ended);
 }
 
-/// The same with more sets and over and over.
+/// The same with more sets, repeated for `SOAK_SECONDS`.
 #[cfg(feature = "soak")]
 #[test]
 fn soak() {
@@ -329,7 +325,7 @@ fn soak() {
 }
 
 #[cfg(feature = "soak")]
-#[expect(clippy::print_stderr, reason = "somebody looks on for minutes")]
+#[expect(clippy::print_stderr, reason = "a person watches the progress")]
 fn report(contest: &Contest, elapsed: Duration) {
     eprintln!(
         "{} s: {} roll-outs, {} instances, {} writes, never two writers",

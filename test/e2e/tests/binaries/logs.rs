@@ -1,10 +1,10 @@
-//! What the controller logs: few lines that tell the story, in the formats of the reference.
+//! Tests of the controller's log: brief, complete, and in the formats of the reference.
 
 use serde_json::{Value, json};
 
 use crate::harness::{History, Kind, Plane, Signal, programs, set_with_claims};
 
-/// The most lines that a roll-out of three pods may take, start and end of the program included.
+/// Maximum number of log lines for a rollout of three pods, including start and end of the program.
 const LINES_MAX: usize = 20;
 
 /// Runs a controller until the set is complete; returns its log.
@@ -29,7 +29,7 @@ fn log_of_a_roll_out(
 }
 
 #[test]
-fn a_roll_out_of_three_pods_is_told_in_few_lines() {
+fn rollout_of_three_pods_logs_few_lines() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let text = log_of_a_roll_out(&plane, &mut history, &["-v=2"], |plane| {
@@ -50,8 +50,8 @@ fn a_roll_out_of_three_pods_is_told_in_few_lines() {
         ]
     });
     let created: Vec<_> = created.map(|note| format!("{note:?}")).collect();
-    let told: Vec<_> = notes.iter().map(|(_, note)| *note).collect();
-    assert_eq!(told, created, "{text:#?}");
+    let logged: Vec<_> = notes.iter().map(|(_, note)| *note).collect();
+    assert_eq!(logged, created, "{text:#?}");
 
     let json = log_of_a_roll_out(
         &plane,
@@ -83,7 +83,7 @@ fn a_roll_out_of_three_pods_is_told_in_few_lines() {
 }
 
 #[test]
-fn without_more_verbosity_the_steps_are_not_told() {
+fn default_verbosity_logs_no_steps() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let lines = log_of_a_roll_out(&plane, &mut history, &[], |plane| {

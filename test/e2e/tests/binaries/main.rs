@@ -1,4 +1,4 @@
-//! The programs as they are shipped, looked at from outside.
+//! Tests of the shipped programs, from outside.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,10 +1,10 @@
-//! What the program behind `make run` says and how it ends, away from a terminal.
+//! Tests of the program behind `make run`: output and exit codes, without a terminal.
 
 use std::path::Path;
 
 use crate::harness::{Finished, Programs, Session, programs, root};
 
-/// Where the manifests are that come with the program.
+/// Paths of the example manifests.
 fn examples() -> Vec<String> {
     let folder = root().join("docs/examples");
     let files = std::fs::read_dir(folder).unwrap();
@@ -20,7 +20,7 @@ fn examples() -> Vec<String> {
     paths
 }
 
-/// Runs a manifest of this text to the end, with further flags.
+/// Runs a manifest to the end, with additional flags.
 fn run(programs: &Programs, text: &str, flags: &[&str]) -> Finished {
     let folder = tempfile::tempdir().unwrap();
     let manifest = folder.path().join("bad.yaml");
@@ -29,7 +29,7 @@ fn run(programs: &Programs, text: &str, flags: &[&str]) -> Finished {
 }
 
 #[test]
-fn every_shipped_manifest_runs_until_its_sets_are_complete() {
+fn example_manifests_run_to_completion() {
     let programs = &programs();
     let examples = examples();
     assert!(examples.len() >= 5, "{examples:?}");
@@ -43,7 +43,7 @@ fn every_shipped_manifest_runs_until_its_sets_are_complete() {
     });
 }
 
-/// Checks that the session ended well, and that the last line about each set says so.
+/// Checks that the session succeeded, and that the last line about each set reports it complete.
 fn assert_complete(path: &str, finished: &Finished) {
     assert_eq!(finished.code, Some(0), "{path}: {finished:#?}");
     assert_eq!(finished.stderr, [""; 0], "{path}");
@@ -78,7 +78,7 @@ fn assert_complete(path: &str, finished: &Finished) {
 }
 
 #[test]
-fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
+fn bad_manifest_error_has_file_object_field_and_reason() {
     let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec:\n  \
                serviceName: web\n  selector: {matchLabels: {app: web}}\n  template:\n    \
                metadata: {labels: {app: web}}\n    \
@@ -138,7 +138,7 @@ fn a_bad_manifest_is_told_in_one_line_with_file_object_field_and_reason() {
 }
 
 #[test]
-fn a_misspelt_field_is_a_warning_with_file_object_and_field() {
+fn misspelt_field_is_a_warning_with_its_location() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let typo = web.replace("  replicas: 3", "  replica: 3");
     assert_ne!(typo, web);
@@ -155,7 +155,7 @@ fn a_misspelt_field_is_a_warning_with_file_object_and_field() {
 }
 
 #[test]
-fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
+fn invalid_yaml_is_rejected_before_anything_starts() {
     let Finished {
         code,
         stdout,
@@ -171,7 +171,7 @@ fn a_manifest_that_is_not_yaml_is_told_before_anything_starts() {
 }
 
 #[test]
-fn a_manifest_that_is_not_there_is_told_before_anything_starts() {
+fn missing_manifest_is_rejected_before_anything_starts() {
     let web = root().join("docs/examples/web.yaml");
     let manifests = [web.to_str().unwrap(), "/no/such.yaml"];
     let Finished {
@@ -185,7 +185,7 @@ fn a_manifest_that_is_not_there_is_told_before_anything_starts() {
 }
 
 #[test]
-fn when_time_is_up_each_set_says_what_it_waits_for() {
+fn timeout_reports_why_each_set_is_incomplete() {
     let web = include_str!("../../../../docs/examples/web.yaml");
     let labels = "      labels:\n        app: web\n    spec:\n      terminationGrace";
     assert!(web.contains(labels));
@@ -208,7 +208,7 @@ fn when_time_is_up_each_set_says_what_it_waits_for() {
 }
 
 #[test]
-fn an_interrupted_session_leaves_no_process_behind() {
+fn interrupted_session_leaves_no_processes() {
     let web = root().join("docs/examples/web.yaml");
     let mut session = Session::start(&programs(), &["--pod-delay=1h", web.to_str().unwrap()]);
     let children = ["control plane", "controller"].map(|name| session.pid_of(name));

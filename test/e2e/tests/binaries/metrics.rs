@@ -1,13 +1,13 @@
-//! What the shipped program shows at `/metrics`, beside a recorded scrape of the reference.
+//! Comparison of the shipped program's `/metrics` with a recorded scrape of the reference.
 
 use conformance::metrics;
 
 #[test]
-fn metrics_have_the_form_of_the_references() {
+fn metrics_match_the_form_of_the_reference() {
     let recorded = conformance::programs::root().join("test/vectors/metrics.txt");
     let scrape = metrics::scrape(None).unwrap();
     let report = metrics::run(&[recorded], &scrape).unwrap();
     assert!(report.failed.is_empty(), "{:#?}", report.failed);
-    // Each family, and their order.
+    // One case per family, and one for their order.
     assert_eq!(report.passed, 20 + 1);
 }

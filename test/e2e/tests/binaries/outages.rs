@@ -1,11 +1,11 @@
-//! A controller whose way to the API server is barred says so once, and goes on by itself.
+//! Test of a controller whose connection to the API server fails: it logs that once, and recovers.
 
 use crate::harness::{History, Kind, Plane, Proxy, Signal, Way, programs, set};
 
 const REPLICAS: usize = 3;
 
 #[test]
-fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing_is_lost() {
+fn outages_are_logged_once_and_lose_nothing() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let proxy = Proxy::before(plane.kubeconfig());
@@ -20,18 +20,18 @@ fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing
             "no secure connection to the API server, trying again",
         ),
     ];
-    for (ordinal, (way, told)) in bars.into_iter().enumerate() {
+    for (ordinal, (way, expected)) in bars.into_iter().enumerate() {
         proxy.lead_to(way);
-        let line = controller.logged(told);
+        let line = controller.logged(expected);
         if way == Way::Expired {
             assert!(line.contains("certificate expired"), "{line}");
         }
-        // Meanwhile somebody wants something.
+        // The user creates a set meanwhile.
         let name = format!("web{ordinal}");
         plane.api.create(Kind::Set, &set(&name, REPLICAS));
         proxy.lead_to(Way::Open);
         controller.logged("API server reachable again");
-        // The next bar shall find the controller at rest.
+        // The controller must be idle before the next outage.
         controller.logged("set is in its wanted state");
         history.until("the set to be complete", |history| {
             history.is_complete(&name)
@@ -43,10 +43,10 @@ fn connections_that_break_and_certificates_that_expire_are_told_once_and_nothing
     controller.signal(Signal::TERM);
     let finished = controller.wait();
     assert_eq!(finished.code, Some(0), "{finished:#?}");
-    let told: Vec<_> = finished
+    let logged: Vec<_> = finished
         .stderr
         .iter()
         .filter(|line| line.starts_with(['W', 'E']) || line.contains("reachable again"))
         .collect();
-    assert_eq!(told.len(), 2 * bars.len(), "{told:#?}");
+    assert_eq!(logged.len(), 2 * bars.len(), "{logged:#?}");
 }

@@ -1,6 +1,6 @@
-//! The Python client against the control plane.
+//! Test of the Python client against the control plane.
 //!
-//! Needs Python with the package `kubernetes`, so it is built with the feature `python` alone:
+//! It needs Python with the package `kubernetes`, so it is built only with the feature `python`:
 //! `make test-e2e`.
 
 use std::env::var;
@@ -8,11 +8,12 @@ use std::process::Command;
 
 use crate::harness::{Process, programs, root};
 
-/// How many changes the control plane keeps: so few that the client soon asks for older ones.
+/// Number of changes that the control plane keeps: low, so that the client soon requests older
+/// ones.
 const LOG_WINDOW: &str = "50";
 
 #[test]
-fn every_step_of_the_python_client_passes() {
+fn python_client_passes_every_step() {
     let python = var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let imports = Command::new(&python)
         .args(["-c", "import kubernetes"])

@@ -1,5 +1,5 @@
-//! Failures at the start of the controller binary: what can't become right ends it with one line
-//! and an exit code other than 0, the rest is logged once and waited for.
+//! Tests of startup failures of the controller: permanent ones exit with one line and a non-zero
+//! code, others are logged once while the controller waits.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,8 +19,8 @@ fn run(programs: &Programs, arguments: &[String]) -> Finished {
     Process::start("controller", &mut command).wait()
 }
 
-/// Checks that it fails and says why in its last line, the only one that is no log line.
-fn assert_refused(programs: &Programs, arguments: &[String], parts: &[&str]) {
+/// Checks that it fails, with the reason in its last line, the only one outside the log.
+fn assert_rejected(programs: &Programs, arguments: &[String], parts: &[&str]) {
     let Finished {
         code,
         stdout,
@@ -37,7 +37,7 @@ fn assert_refused(programs: &Programs, arguments: &[String], parts: &[&str]) {
     }
 }
 
-fn assert_refused_at_once(programs: &Programs, arguments: &[&str], expected: &str) {
+fn assert_rejected_immediately(programs: &Programs, arguments: &[&str], expected: &str) {
     let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
     let Finished {
         code,
@@ -49,8 +49,8 @@ fn assert_refused_at_once(programs: &Programs, arguments: &[&str], expected: &st
 }
 
 #[test]
-fn an_unknown_flag_is_refused() {
-    assert_refused_at_once(
+fn unknown_flag_is_rejected() {
+    assert_rejected_immediately(
         &programs(),
         &["--leader-elect=false", "--no-such-flag"],
         "unknown flag: --no-such-flag; see --help",
@@ -58,16 +58,16 @@ fn an_unknown_flag_is_refused() {
 }
 
 #[test]
-fn a_missing_kubeconfig_is_named() {
+fn missing_kubeconfig_is_reported() {
     let arguments = controller_arguments(Path::new("/no/such/kubeconfig"));
-    assert_refused(
+    assert_rejected(
         &programs(),
         &arguments,
         &["/no/such/kubeconfig", "check --kubeconfig"],
     );
 }
 
-/// Starts the controller with a kubeconfig that is of no use yet, and waits for the line that says
+/// Starts the controller with a kubeconfig that doesn't work yet, and waits for the line that says
 /// so.
 fn start_refused(plane: &Plane, kubeconfig: &Path, further: &[&str], expected: &[&str]) -> Process {
     let mut controller = plane.controller_of(kubeconfig, further);
@@ -78,18 +78,18 @@ fn start_refused(plane: &Plane, kubeconfig: &Path, further: &[&str], expected: &
     controller
 }
 
-/// Ends a controller that waits: it has said what it lacks in one line.
+/// Ends a waiting controller, and checks that it logged its obstacle once.
 fn end_refused(controller: Process) {
     controller.signal(Signal::TERM);
     let finished = controller.wait();
     assert_eq!(finished.code, Some(0), "{finished:#?}");
-    let told = finished.stderr.iter();
-    let told: Vec<_> = told.filter(|line| line.starts_with(['W', 'E'])).collect();
-    assert_eq!(told.len(), 1, "{told:#?}");
+    let logged = finished.stderr.iter();
+    let logged: Vec<_> = logged.filter(|line| line.starts_with(['W', 'E'])).collect();
+    assert_eq!(logged.len(), 1, "{logged:#?}");
 }
 
 #[test]
-fn wrong_credentials_and_missing_rights_are_told_apart() {
+fn bad_credentials_and_missing_rights_are_distinguished() {
     let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
@@ -98,15 +98,15 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
         "check the token",
     ];
     end_refused(start_refused(&plane, &wrong_token, &[], &expected));
-    // Without credentials the server still answers, but allows nothing.
-    let nobody = plane.kubeconfig_of(&json!({}));
+    // Without credentials the server responds, but allows nothing.
+    let anonymous = plane.kubeconfig_of(&json!({}));
     let expected = [
         "list statefulsets.apps, pods, persistentvolumeclaims, controllerrevisions.apps in all \
          namespaces",
         "system:anonymous",
         "bind the ClusterRole system:controller:statefulset-controller",
     ];
-    end_refused(start_refused(&plane, &nobody, &[], &expected));
+    end_refused(start_refused(&plane, &anonymous, &[], &expected));
     let account = plane.kubeconfig_of_account("kube-system", "statefulset-controller");
     let flag = ["--use-service-account-credentials"];
     let expected = [
@@ -123,7 +123,7 @@ fn wrong_credentials_and_missing_rights_are_told_apart() {
 }
 
 #[test]
-fn a_role_that_appears_later_lets_the_controller_work() {
+fn controller_starts_once_its_role_is_bound() {
     let plane = Plane::start(&programs(), "20ms");
     plane.create_account("default", "late");
     let kubeconfig = plane.kubeconfig_of_account("default", "late");

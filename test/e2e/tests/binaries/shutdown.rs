@@ -1,4 +1,4 @@
-//! A controller that is asked to end finishes the syncs that it is in, and nothing else.
+//! Test of a graceful shutdown: the controller finishes its current syncs only.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use crate::harness::{History, Kind, Plane, Signal, programs, set_with_claims};
 
 const REPLICAS: usize = 6;
 
-/// Starts a controller, asks it to end after its first write, and checks that it ends well.
+/// Starts a controller, stops it after its first write, and checks that it exits cleanly.
 fn end_after_a_write(plane: &Plane, history: &mut History) {
-    // What its predecessor wrote last is not its own.
+    // Writes of its predecessor don't count.
     let (_, before) = plane.api.list(Kind::Set);
     let controller = plane.controller();
     history.until_controller_writes(before);
@@ -17,7 +17,7 @@ fn end_after_a_write(plane: &Plane, history: &mut History) {
     assert_eq!(finished.code, Some(0), "{finished:#?}");
 }
 
-/// What follows the prefix in each name.
+/// Rest of each name after the prefix.
 fn names(objects: &[Value], prefix: &str) -> Vec<String> {
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap().to_owned();
     let names = objects.iter().map(name);
@@ -27,7 +27,7 @@ fn names(objects: &[Value], prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_controller_that_is_told_to_end_in_a_roll_out_leaves_nothing_half_done() {
+fn shutdown_during_a_rollout_finishes_current_syncs() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     plane
@@ -36,7 +36,7 @@ fn a_controller_that_is_told_to_end_in_a_roll_out_leaves_nothing_half_done() {
     let complete = |history: &History| history.is_complete("web");
     for _ in 0..REPLICAS {
         end_after_a_write(&plane, &mut history);
-        // A sync makes a pod's claims first, and was not left in between.
+        // A sync creates a pod's claims first, and must not stop in between.
         let (claims, _) = plane.api.list(Kind::Claim);
         let (pods, _) = plane.api.list(Kind::Pod);
         assert_eq!(names(&claims, "www-web-"), names(&pods, "web-"));

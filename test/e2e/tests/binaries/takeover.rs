@@ -1,5 +1,5 @@
-//! The shipped controller, with the rights of the stock role alone, takes over what the reference
-//! left at rest: it writes nothing, until somebody scales the sets or gives them other templates.
+//! Takeover test: the shipped controller, with the rights of the stock role alone, writes nothing
+//! to settled sets of the reference until a user scales them or changes their templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::harness::{
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
-/// Creates a set in the default namespace and waits until the controller has seen it.
+/// Creates a set in the default namespace and waits until the controller has observed it.
 fn until_seen(api: &Api, history: &mut History, name: &str) {
     api.create(Kind::Set, &set(name, 0));
     let seen = |history: &History| {
@@ -31,10 +31,10 @@ fn until_seen(api: &Api, history: &mut History, name: &str) {
     history.until(&format!("{name} to be seen"), seen);
 }
 
-/// The writes that the audit log tells of, and their namespaces.
+/// Writes in the audit log, with their namespaces.
 fn writes(audit: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(audit).unwrap();
-    // The last line may still be on its way into the file.
+    // The last line may be incomplete.
     let (complete, _) = text.rsplit_once('\n').unwrap_or_default();
     let events = complete
         .lines()
@@ -53,7 +53,7 @@ fn writes(audit: &Path) -> Vec<(String, String)> {
     by_controller.filter_map(write).collect()
 }
 
-/// Asks for one more pod, and waits for it and its claims. Returns the name of no pod.
+/// Adds a replica, and waits for its pod and claims. Returns no pod name.
 async fn scale_up(space: &Space, set: &Value) -> Option<String> {
     let replicas = set["spec"]["replicas"].as_u64().unwrap();
     let start = set["spec"]["ordinals"]["start"].as_u64().unwrap_or(0);
@@ -79,7 +79,8 @@ async fn scale_up(space: &Space, set: &Value) -> Option<String> {
     None
 }
 
-/// Lets go of a claim that was deleted with its pod, as other controllers have since the recording.
+/// Removes a claim's finalizers after it was deleted with its pod; other controllers would have
+/// done so since the recording.
 async fn collect(space: &Space, claim: &str) {
     let found = space.find(&PERSISTENT_VOLUME_CLAIMS, claim, "").await;
     if found.is_some_and(|claim| claim["metadata"]["deletionTimestamp"].is_string()) {
@@ -90,8 +91,8 @@ async fn collect(space: &Space, claim: &str) {
     }
 }
 
-/// Gives the pods another template, and waits for the new revision and, unless only users delete
-/// pods, for the deletion of the highest one. Returns its name.
+/// Changes the template, and waits for the new revision and, except with `OnDelete`, for the
+/// deletion of the highest pod. Returns its name.
 async fn roll(space: &Space, set: &Value) -> Option<String> {
     let pods = space.list(&PODS, "").await;
     let patch = json!({"spec": {"template": {"metadata": {"annotations": {"rolled": "again"}}}}});
@@ -122,7 +123,7 @@ async fn roll(space: &Space, set: &Value) -> Option<String> {
     Some(name(highest).to_owned())
 }
 
-/// Puts a set to work that was taken over. Returns the namespace and the pod that it loses.
+/// Changes a set that was taken over. Returns the namespace and the deleted pod, if any.
 async fn put_to_work(space: Space, id: String) -> (String, Option<String>) {
     let sets = space.list(&STATEFUL_SETS, "").await;
     let [set] = sets.as_slice() else {
@@ -137,7 +138,7 @@ async fn put_to_work(space: Space, id: String) -> (String, Option<String>) {
 }
 
 #[test]
-fn sets_that_the_reference_left_are_left_alone_until_there_is_work() {
+fn settled_sets_stay_unchanged_until_the_user_acts() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let flags = ["--actors=", "--audit-log-path", audit.to_str().unwrap()];
@@ -160,10 +161,10 @@ fn sets_that_the_reference_left_are_left_alone_until_there_is_work() {
     arguments.extend(["--kube-api-qps=500", "--kube-api-burst=1000"].map(str::to_owned));
     let controller = plane.controller_with(&arguments);
     let mut history = History::begin(&plane.api);
-    // Once the first set is seen all caches are full; what comes then waits behind all the others.
+    // Once the first set is observed, all caches are full; later work queues behind all other sets.
     until_seen(&plane.api, &mut history, "first");
     until_seen(&plane.api, &mut history, "second");
-    // A write is logged after it was answered.
+    // Writes are logged after their response.
     let logged = async || {
         let is_own = |(namespace, _): &(String, String)| namespace == "default";
         let (own, others): (Vec<_>, Vec<_>) = writes(&audit).into_iter().partition(is_own);

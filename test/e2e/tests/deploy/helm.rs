@@ -1,4 +1,4 @@
-//! Helm renders the chart as the other tests take it.
+//! Comparison of Helm's rendering of the chart with the built-in one.
 
 use std::process::Command;
 
@@ -6,13 +6,13 @@ use e2e::deploy::{Chart, documents, folder};
 
 use super::{NAME, OVERLAYS, by_key};
 
-/// The program: that of `$HELM`, else the one on the path.
+/// Path of Helm: `$HELM`, else `helm` on the path.
 fn helm() -> Command {
     Command::new(std::env::var_os("HELM").unwrap_or_else(|| "helm".into()))
 }
 
 #[test]
-fn helm_renders_the_chart_alike() {
+fn helm_renders_the_chart_identically() {
     let chart = folder().join("helm").join(NAME);
     for (overlay, namespace) in OVERLAYS.into_iter().zip(["kube-system", NAME]) {
         let (_, who) = overlay.split_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! kubectl renders the overlays as the other tests take them.
+//! Comparison of kubectl's rendering of the overlays with the built-in one.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use e2e::deploy::{build, documents, kustomization};
 use super::{OVERLAYS, by_key};
 
 #[test]
-fn kubectl_renders_the_overlays_alike() {
+fn kubectl_renders_the_overlays_identically() {
     let programs = Programs::find(None, None, None).unwrap_or_else(|error| panic!("{error:#}"));
     for overlay in OVERLAYS {
         let mut command = Command::new(&programs.kubectl);

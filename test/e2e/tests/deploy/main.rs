@@ -1,5 +1,5 @@
-//! The shipped manifests: what they say of each other agrees, an API server takes them, and the
-//! chart makes the same objects.
+//! Tests of the shipped manifests: they are consistent, an API server accepts them, and the chart
+//! renders the same objects.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,11 +24,11 @@ const NAME: &str = "statefulset-controller-manager";
 const OVERLAYS: [&str; 2] = ["overlays/self-managed", "overlays/managed"];
 const COMPONENT: &str = "components/service-monitor";
 
-/// The objects by what they are.
+/// Objects by kind, namespace and name.
 fn by_key(objects: Vec<Value>) -> BTreeMap<(String, String, String), Value> {
     let count = objects.len();
     let objects: BTreeMap<_, _> = objects.into_iter().map(|o| (key(&o), o)).collect();
-    assert_eq!(objects.len(), count, "an object stands twice");
+    assert_eq!(objects.len(), count, "duplicate object");
     objects
 }
 
@@ -44,7 +44,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     object
 }
 
-/// Creates all objects, where no member may be unknown and none stand twice.
+/// Creates all objects; fails on unknown members and duplicates.
 async fn apply(objects: &[Value]) {
     let world = World::api_server().await;
     let space = world.namespace("unused").await;
@@ -63,14 +63,14 @@ async fn apply(objects: &[Value]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_embedded_api_server_takes_every_object_of_a_kind_that_it_has() {
+async fn embedded_api_server_accepts_the_manifests() {
     for overlay in OVERLAYS {
         apply(&monitored(overlay)).await;
     }
 }
 
 #[test]
-fn objects_of_the_other_kinds_are_valid() {
+fn objects_of_other_kinds_are_valid() {
     for overlay in OVERLAYS {
         let objects = monitored(overlay);
         let others = objects.iter().filter(|object| {
@@ -84,7 +84,7 @@ fn objects_of_the_other_kinds_are_valid() {
                     "FlowSchema" => assert_valid_flow_schema(object),
                     "NetworkPolicy" => assert_valid_network_policy(object),
                     "ServiceMonitor" => assert_valid_service_monitor(object, &objects),
-                    _ => panic!("nobody validates a {kind}"),
+                    _ => panic!("no validation for {kind}"),
                 }
                 kind
             })
@@ -94,7 +94,7 @@ fn objects_of_the_other_kinds_are_valid() {
     }
 }
 
-/// Checks what kube-apiserver validates of a flow schema, as far as the shipped ones use it.
+/// Validates a flow schema like kube-apiserver, for the members that the shipped ones use.
 fn assert_valid_flow_schema(schema: &Value) {
     assert_known::<FlowSchema>(schema);
     assert_eq!(schema["apiVersion"], "flowcontrol.apiserver.k8s.io/v1");
@@ -106,7 +106,7 @@ fn assert_valid_flow_schema(schema: &Value) {
     assert_ne!(spec["priorityLevelConfiguration"]["name"], "");
     for rule in spec["rules"].as_array().unwrap() {
         for subject in rule["subjects"].as_array().unwrap() {
-            // Exactly the member that the kind names.
+            // Exactly the member of this kind must be set.
             assert_eq!(subject["kind"], "ServiceAccount");
             assert_eq!(subject.as_object().unwrap().len(), 2, "{subject}");
             for member in ["namespace", "name"] {
@@ -135,7 +135,7 @@ fn assert_valid_flow_schema(schema: &Value) {
     }
 }
 
-/// The same of a network policy.
+/// Validates a network policy in the same way.
 fn assert_valid_network_policy(policy: &Value) {
     assert_known::<NetworkPolicy>(policy);
     assert_eq!(policy["apiVersion"], "networking.k8s.io/v1");
@@ -165,7 +165,7 @@ fn is_port_name(name: &str) -> bool {
         && !name.contains("--")
 }
 
-/// The same of a service monitor, whose definition the Prometheus operator brings.
+/// Validates a service monitor in the same way; its type comes from the Prometheus operator.
 fn assert_valid_service_monitor(monitor: &Value, objects: &[Value]) {
     assert_eq!(monitor["apiVersion"], "monitoring.coreos.com/v1");
     let service = of_kind(objects, "Service");
@@ -196,7 +196,7 @@ fn assert_valid_service_monitor(monitor: &Value, objects: &[Value]) {
 }
 
 #[test]
-fn overlays_hold_what_they_are_for() {
+fn overlays_contain_the_expected_objects() {
     let monitors = OVERLAYS.map(|overlay| (overlay, monitored(overlay), true));
     let plain = OVERLAYS.map(|overlay| (overlay, build(&kustomization(overlay)), false));
     for (overlay, objects, is_monitored) in plain.into_iter().chain(monitors) {
@@ -236,7 +236,7 @@ fn overlays_hold_what_they_are_for() {
 }
 
 #[test]
-fn selectors_names_and_ports_agree() {
+fn selectors_names_and_ports_are_consistent() {
     for overlay in OVERLAYS {
         let objects = build(&kustomization(overlay));
         let deployment = of_kind(&objects, "Deployment");
@@ -288,7 +288,7 @@ fn selectors_names_and_ports_agree() {
             ]
         );
 
-        // The lease that the flags name is the one that the role is for.
+        // The role must cover the lease in the flags.
         let role = of_kind(&objects, "Role");
         let lease = &role["rules"][1]["resourceNames"][0];
         let flag = |name: &str, value: &Value| {
@@ -303,7 +303,7 @@ fn selectors_names_and_ports_agree() {
 }
 
 #[test]
-fn the_pod_is_as_restricted_as_the_strictest_standard_wants() {
+fn pod_meets_the_restricted_standard() {
     for overlay in OVERLAYS {
         let objects = build(&kustomization(overlay));
         let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
@@ -323,7 +323,7 @@ fn the_pod_is_as_restricted_as_the_strictest_standard_wants() {
     }
 }
 
-/// The chart, as each overlay's users install it.
+/// Renderings of the chart for the users of each overlay.
 fn installations() -> [(&'static str, Vec<Value>); 2] {
     let self_managed = Chart::shipped().with_file("values-self-managed.yaml");
     let managed = Chart::shipped().with_file("values-managed.yaml");
@@ -334,10 +334,10 @@ fn installations() -> [(&'static str, Vec<Value>); 2] {
 }
 
 #[test]
-fn the_chart_makes_the_objects_of_the_overlays() {
+fn chart_renders_the_objects_of_the_overlays() {
     for (overlay, rendered) in installations() {
         let mut expected = by_key(build(&kustomization(overlay)));
-        // An installation's namespace is made by `helm install --create-namespace`.
+        // `helm install --create-namespace` creates the namespace.
         expected.retain(|(kind, ..), _| kind != "Namespace");
         assert_eq!(by_key(rendered), expected, "{overlay}");
     }
@@ -349,14 +349,14 @@ fn the_chart_makes_the_objects_of_the_overlays() {
     assert_eq!(by_key(chart.render("kube-system")), expected);
 }
 
-/// Checks that the objects have no member that the types don't know.
+/// Checks that the objects have no unknown members.
 fn assert_known<T: Serialize + DeserializeOwned>(object: &Value) {
     let typed: T = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(&serde_json::to_value(typed).unwrap(), object);
 }
 
 #[test]
-fn requests_of_the_controller_have_their_own_queues() {
+fn controller_requests_have_their_own_queues() {
     for overlay in OVERLAYS {
         let objects = build(&kustomization(overlay));
         let account = &of_kind(&objects, "ServiceAccount")["metadata"];
@@ -377,7 +377,7 @@ fn requests_of_the_controller_have_their_own_queues() {
                 assert_eq!(resources["resources"], json!(["leases"]));
                 assert_eq!(resources["namespaces"], json!([account["namespace"]]));
             }
-            // Those of all service accounts have 900 and 9000.
+            // The schemas for all service accounts have 900 and 9000.
             let precedence = spec["matchingPrecedence"].as_i64().unwrap();
             levels.push((precedence, level));
         }
@@ -387,7 +387,7 @@ fn requests_of_the_controller_have_their_own_queues() {
 }
 
 #[test]
-fn the_network_policy_opens_the_port_and_the_way_to_the_api_server() {
+fn network_policy_allows_the_port_and_the_api_server() {
     for overlay in OVERLAYS {
         let objects = build(&kustomization(overlay));
         let policy = of_kind(&objects, "NetworkPolicy");
@@ -407,14 +407,14 @@ fn the_network_policy_opens_the_port_and_the_way_to_the_api_server() {
 }
 
 #[test]
-fn the_token_of_the_scraper_is_sent_to_the_controller_alone() {
+fn scraper_token_goes_only_to_the_controller() {
     for overlay in OVERLAYS {
         let objects = monitored(overlay);
         let monitor = of_kind(&objects, "ServiceMonitor");
         let service = of_kind(&objects, "Service");
         let namespace = &service["metadata"]["namespace"];
         assert_eq!(&monitor["metadata"]["namespace"], namespace);
-        // Without a selector of namespaces it is its own.
+        // Without a namespace selector it selects its own namespace.
         assert_eq!(monitor["spec"].get("namespaceSelector"), None);
         let tls = &monitor["spec"]["endpoints"][0]["tlsConfig"];
         assert_eq!(tls.get("insecureSkipVerify"), None);
@@ -438,7 +438,7 @@ fn the_token_of_the_scraper_is_sent_to_the_controller_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes() {
+async fn every_chart_value_is_used_and_renders_valid_objects() {
     let own = json!({
         "name": "sts-cm",
         "image": {"repository": "registry.example/sts", "tag": "1.2.3", "pullPolicy": "Always"},
@@ -508,7 +508,7 @@ async fn every_value_of_the_chart_is_used_and_gives_objects_that_a_server_takes(
 }
 
 #[test]
-fn no_file_of_a_kustomization_is_left_out() {
+fn kustomizations_use_every_file() {
     for name in [
         "base",
         COMPONENT,
@@ -523,7 +523,7 @@ fn no_file_of_a_kustomization_is_left_out() {
             let file = entry.unwrap().file_name().into_string().unwrap();
             assert!(
                 file == "kustomization.yaml" || text.contains(&file),
-                "{name}/{file} is used by nothing"
+                "{name}/{file} is unused"
             );
         }
     }
@@ -531,7 +531,7 @@ fn no_file_of_a_kustomization_is_left_out() {
 }
 
 #[test]
-fn versions_are_those_of_the_workspace() {
+fn versions_match_the_workspace() {
     let version = env!("CARGO_PKG_VERSION");
     for (_, objects) in installations() {
         let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
@@ -542,13 +542,13 @@ fn versions_are_those_of_the_workspace() {
     let (_, digest) = containerfile.split_once(&toolchain).unwrap();
     let digits = digest.bytes().take_while(u8::is_ascii_hexdigit).count();
     assert_eq!(digits, 64, "{digest}");
-    // Nothing else is taken from a registry.
+    // No other image comes from a registry.
     let bases = containerfile
         .lines()
         .filter(|line| line.starts_with("FROM "));
     let bases: Vec<&str> = bases.collect();
     assert_eq!(bases, ["FROM ${BUILD_IMAGE} AS build", "FROM scratch"]);
-    // The package and its program have the name of the objects.
+    // The package and its program have the objects' name.
     assert!(containerfile.contains(&format!("--locked -p {NAME}\n")));
     assert!(containerfile.contains(&format!("ENTRYPOINT [\"/{NAME}\"]")));
 }

@@ -1,5 +1,5 @@
-//! The alerts and the dashboard are whole. That they name metrics which the program shows is tested
-//! beside the program.
+//! Tests that alerts and dashboard are complete. The program's own tests check that their metrics
+//! exist.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn read(name: &str) -> String {
 }
 
 #[test]
-fn alerts_have_all_parts_and_stand_in_the_guide() {
+fn alerts_are_complete_and_documented() {
     let files = documents(&read("alerts.yaml"), "alerts.yaml");
     let rules = files[0]["groups"][0]["rules"].as_array().unwrap();
     let mut names = BTreeSet::new();
@@ -31,12 +31,12 @@ fn alerts_have_all_parts_and_stand_in_the_guide() {
     }
     let guide = include_str!("../../../../docs/operating.md");
     for name in names {
-        assert!(guide.contains(name), "the guide doesn't tell of {name}");
+        assert!(guide.contains(name), "the guide doesn't mention {name}");
     }
 }
 
 #[test]
-fn the_dashboard_has_panels_with_queries() {
+fn dashboard_has_panels_with_queries() {
     let dashboard: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     assert!(panels.len() >= 10);

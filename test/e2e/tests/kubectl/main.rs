@@ -1,13 +1,13 @@
-//! Sessions of kubectl against the shipped programs: what it prints, and how it ends.
+//! kubectl sessions against the shipped programs: output and exit codes.
 //!
-//! Needs kubectl, so it is built with the feature `kubectl` alone: `make test-e2e`.
+//! They need kubectl, so they are built only with the feature `kubectl`: `make test-e2e`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use conformance::kubectl::{Programs, run_session, script};
 
-/// A test for each session, named after its file.
+/// Defines a test for each session, named after its file.
 macro_rules! sessions {
     ($($name:ident),* $(,)?) => {
         const SESSIONS: &[&str] = &[$(stringify!($name)),*];
@@ -47,7 +47,7 @@ fn prints_what_it_should(text: &str) {
 }
 
 #[test]
-fn every_session_is_run() {
+fn every_session_has_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubectl/sessions");
     let there: BTreeSet<String> = std::fs::read_dir(folder)
         .unwrap()

@@ -1,4 +1,4 @@
-//! What the API offers for sets: scale, collections, status.
+//! API of sets: scale, collections, status.
 
 use e2e::manifests::{plain, probed, stateful_set};
 use e2e::{Cluster, SET_PATIENCE};
@@ -87,7 +87,7 @@ async fn test_should_list_patch_and_delete_a_collection_of_stateful_sets() {
     cluster.finish().await;
 }
 
-/// Waits for an event that shows a condition like this.
+/// Waits for an event whose object has a condition like this.
 async fn shows(
     events: &mut (impl futures::Stream<Item = WatchEvent<Value>> + Unpin),
     condition: &Value,
@@ -110,8 +110,8 @@ async fn shows(
     assert!(in_time.is_ok(), "an event shows {condition}");
 }
 
-/// Upstream doesn't look at what its last watch finds; here it must find the condition, and the
-/// controller must leave it where it is.
+/// Upstream ignores the result of its last watch; this test requires the condition, and that the
+/// controller keeps it.
 #[tokio::test(start_paused = true)]
 async fn test_should_validate_statefulset_status_endpoints() {
     let cluster = Cluster::start("status").await;

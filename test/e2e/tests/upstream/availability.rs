@@ -1,4 +1,4 @@
-//! Pods are available once they have been ready for a while.
+//! Availability of pods after `minReadySeconds`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn set_min_ready_seconds(ss: &StatefulSet<'_>, seconds: u32) {
         .await;
 }
 
-/// Upstream's set leaves minReadySeconds out, so that there is nothing to honor; here it is set.
+/// Upstream's set has no minReadySeconds, so its test checks nothing; here it is set.
 #[tokio::test(start_paused = true)]
 async fn test_min_ready_seconds_should_be_honored_when_enabled() {
     let cluster = Cluster::start("min-ready-seconds").await;
@@ -46,7 +46,7 @@ async fn test_available_replicas_should_get_updated_accordingly_when_min_ready_s
     ss.until_counts(&[("availableReplicas", 0)]).await;
     set_min_ready_seconds(&ss, 0).await;
     ss.until_counts(&[("availableReplicas", 2)]).await;
-    // Upstream asks kubectl for YAML; here the server writes it.
+    // Upstream gets the YAML from kubectl; here the server sends it.
     let space = cluster.space();
     let yaml = space
         .get_as(&STATEFUL_SETS, ss.name(), "application/yaml")

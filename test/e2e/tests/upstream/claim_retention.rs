@@ -1,4 +1,4 @@
-//! Claims go with their pod or their set, or stay.
+//! Claim retention: claims are deleted with their pod or their set, or kept.
 
 use std::slice::from_ref;
 
@@ -17,8 +17,8 @@ const CONFIG_MAPS: Resource = Resource {
     kind: "ConfigMap",
 };
 
-/// A set whose claims go with the set.
-async fn going_with_the_set(cluster: &Cluster) -> StatefulSet<'_> {
+/// A set whose claims are deleted with it.
+async fn deleted_with_the_set(cluster: &Cluster) -> StatefulSet<'_> {
     let policy = json!({"whenDeleted": "Delete"});
     let ss = cluster
         .create(&retaining(with_claims("ss", 3), policy))
@@ -28,8 +28,8 @@ async fn going_with_the_set(cluster: &Cluster) -> StatefulSet<'_> {
     ss
 }
 
-/// A set whose claims go with their pods.
-async fn going_with_pods(cluster: &Cluster) -> StatefulSet<'_> {
+/// A set whose claims are deleted with their pods.
+async fn deleted_with_pods(cluster: &Cluster) -> StatefulSet<'_> {
     let policy = json!({"whenScaled": "Delete"});
     let ss = cluster
         .create(&retaining(with_claims("ss", 3), policy))
@@ -46,8 +46,8 @@ async fn delete(cluster: &Cluster, ss: &StatefulSet<'_>) {
         .await;
 }
 
-/// Takes the owner off a pod, and waits until the set has adopted it. Upstream sends a patch that
-/// is empty on the wire, and orphans nothing.
+/// Removes a pod's owner, and waits until the set has adopted the pod. Upstream's patch is empty on
+/// the wire, and orphans nothing.
 async fn orphan(cluster: &Cluster, ss: &StatefulSet<'_>, ordinal: usize) {
     let patch = json!({"metadata": {"ownerReferences": null}});
     let pod = ss.pod_name(ordinal);
@@ -67,7 +67,7 @@ async fn orphan(cluster: &Cluster, ss: &StatefulSet<'_>, ordinal: usize) {
 #[tokio::test(start_paused = true)]
 async fn test_should_delete_pvcs_with_a_when_deleted_policy() {
     let cluster = Cluster::start("when-deleted").await;
-    let ss = going_with_the_set(&cluster).await;
+    let ss = deleted_with_the_set(&cluster).await;
     delete(&cluster, &ss).await;
     ss.until_claims(&[]).await;
     cluster.finish().await;
@@ -76,7 +76,7 @@ async fn test_should_delete_pvcs_with_a_when_deleted_policy() {
 #[tokio::test(start_paused = true)]
 async fn test_should_delete_pvcs_with_a_on_scaledown_policy() {
     let cluster = Cluster::start("on-scaledown").await;
-    let ss = going_with_pods(&cluster).await;
+    let ss = deleted_with_pods(&cluster).await;
     ss.scale(1).await;
     ss.until_claims(&[0]).await;
     cluster.finish().await;
@@ -85,7 +85,7 @@ async fn test_should_delete_pvcs_with_a_on_scaledown_policy() {
 #[tokio::test(start_paused = true)]
 async fn test_should_delete_pvcs_after_adopting_pod_when_deleted() {
     let cluster = Cluster::start("adopted-when-deleted").await;
-    let ss = going_with_the_set(&cluster).await;
+    let ss = deleted_with_the_set(&cluster).await;
     orphan(&cluster, &ss, 2).await;
     ss.until_owned(&[0, 1, 2], true, false).await;
     delete(&cluster, &ss).await;
@@ -96,7 +96,7 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_deleted() {
 #[tokio::test(start_paused = true)]
 async fn test_should_delete_pvcs_after_adopting_pod_when_scaled() {
     let cluster = Cluster::start("adopted-when-scaled").await;
-    let ss = going_with_pods(&cluster).await;
+    let ss = deleted_with_pods(&cluster).await;
     ss.until_counts(&[("availableReplicas", 3)]).await;
     orphan(&cluster, &ss, 2).await;
     ss.scale(1).await;
@@ -104,7 +104,7 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_scaled() {
     cluster.finish().await;
 }
 
-/// The reference by which a new config map owns something.
+/// Owner reference to a new config map.
 async fn config_map(cluster: &Cluster, controls: Option<bool>) -> Value {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
     let created = cluster.space().create(&CONFIG_MAPS, &object).await;
@@ -190,7 +190,7 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
 
     delete(&cluster, &ss).await;
     ss.until_claims(&[1, 3]).await;
-    // The finalizer would hold the claim, and its volume, through the teardown.
+    // The finalizer would block the claim, and its volume, during teardown.
     ss.change_claim(3, |claim| {
         claim["metadata"]["finalizers"] = json!(null);
     })
@@ -198,7 +198,7 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
     cluster.finish().await;
 }
 
-/// The name of the node that a pod runs on.
+/// Node of a pod.
 fn node(pod: &Value) -> &str {
     pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
@@ -237,14 +237,14 @@ async fn test_pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc() {
         .await;
     cluster.set_schedulable(&chosen, true).await;
 
-    let made_anew = async || {
+    let recreated = async || {
         let found = space
             .find(&PERSISTENT_VOLUME_CLAIMS, &ss.claim_name(0), "")
             .await?;
         (uid(&found) != uid(&claim)).then_some(())
     };
     SET_PATIENCE
-        .until("the claim is made anew", made_anew)
+        .until("the claim is recreated", recreated)
         .await;
     ss.until_counts(&[("readyReplicas", 1)]).await;
     assert_eq!(node(&ss.pod(0).await), chosen);

@@ -1,4 +1,4 @@
-//! Pods keep their names, and sets their pods.
+//! Identity of pods, and their ownership.
 
 use e2e::manifests::{paused, plain, with_claims};
 use e2e::{Cluster, POD_PATIENCE};
@@ -8,7 +8,7 @@ use kube::core::WatchEvent;
 use serde_json::{Value, json};
 use statefulset_client::resource::PODS;
 
-/// The pod's controlling owner.
+/// Controlling owner of a pod.
 fn controller(pod: &Value) -> Option<&Value> {
     let owners = pod["metadata"]["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
@@ -61,8 +61,8 @@ async fn test_should_not_deadlock_when_a_pods_predecessor_fails() {
     ss.until_running(2, 1).await;
     let before = ss.mounted_claims().await;
     assert_eq!(before[0][..2], ["ss-0", "datadir-ss-0"]);
-    // The first pod is made anew although the second is not ready. What resumed it is a file on its
-    // volume, which is the same.
+    // The first pod is recreated although the second is unready. Its marker file is on its volume,
+    // which survives.
     ss.replace_pods(&[0]).await;
     assert_eq!(ss.mounted_claims().await, before);
     ss.until_running(2, 1).await;
@@ -71,7 +71,7 @@ async fn test_should_not_deadlock_when_a_pods_predecessor_fails() {
     cluster.finish().await;
 }
 
-/// A pod whose port is taken on its node fails again and again, and runs once the port is free.
+/// A pod whose port is taken on its node fails repeatedly, and runs once the port is free.
 #[tokio::test(start_paused = true)]
 async fn test_should_recreate_evicted_statefulset() {
     const PORT: u32 = 21017;

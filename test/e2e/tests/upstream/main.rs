@@ -1,6 +1,6 @@
-//! Upstream's e2e tests, under upstream's names, with a simulated kubelet: the controller in a whole
-//! cluster, in process and in paused time. What upstream does inside a container, a test here tells
-//! the kubelet.
+//! Upstream's e2e tests, under upstream's names, with a simulated kubelet: the controller in a
+//! whole cluster, in process and in paused time. Actions that upstream performs inside a container
+//! are settings of the simulated kubelet.
 //!
 //! Upstream: `test/e2e/apps/statefulset.go`.
 

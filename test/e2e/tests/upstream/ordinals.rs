@@ -1,10 +1,10 @@
-//! Sets whose ordinals begin elsewhere, and begin elsewhere later.
+//! Start ordinals, initial and changed.
 
 use e2e::Cluster;
 use e2e::manifests::{plain, starting_at};
 use serde_json::{Value, json};
 
-/// Creates a set and waits for its pods, moves its ordinals and waits for the others.
+/// Creates a set and waits for its pods, changes its ordinals and waits for the new pods.
 async fn moves(namespace: &str, set: Value, before: &[u32], change: Value, after: &[u32]) {
     let cluster = Cluster::start(namespace).await;
     let ss = cluster.create(&set).await;

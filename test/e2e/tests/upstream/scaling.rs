@@ -1,4 +1,4 @@
-//! Sets grow and shrink, in order or all at once.
+//! Scaling up and down, ordered and parallel.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -11,14 +11,14 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use statefulset_client::resource::PODS;
 
-/// What happens to the pods of a set from now on.
+/// Watches the pods of a set from now on.
 async fn watch(ss: &StatefulSet<'_>, cluster: &Cluster) -> impl Stream<Item = WatchEvent<Value>> {
     let list = cluster.space().list_object(&PODS, ss.selector()).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     cluster.space().watch(&PODS, ss.selector(), version).await
 }
 
-/// Follows a watch until the pods that it picks have come in this order; others may come between.
+/// Reads a watch until the selected pods have appeared in this order; others may appear in between.
 async fn comes_in_order(
     events: impl Stream<Item = WatchEvent<Value>>,
     pick: fn(WatchEvent<Value>) -> Option<Value>,
@@ -83,8 +83,7 @@ async fn test_scaling_should_happen_in_predictable_order_and_halt_if_any_statefu
     cluster.finish().await;
 }
 
-/// Upstream's look at the number of pods while they aren't ready can't fail; here it must come to
-/// that number.
+/// Upstream's check of the number of unready pods can't fail; here that number must be reached.
 #[tokio::test(start_paused = true)]
 async fn test_burst_scaling_should_run_to_completion_even_with_unhealthy_pods() {
     let cluster = Cluster::start("burst").await;
@@ -93,7 +92,7 @@ async fn test_burst_scaling_should_run_to_completion_even_with_unhealthy_pods() 
     let ss = cluster.create(&set).await;
     ss.until_ready(1).await;
 
-    // Scales while those of the pods that were there before are never ready.
+    // Scales the set while none of its existing pods is ready.
     let scale_unready = async |replicas: usize| {
         let before = names_of(&ss.pods().await);
         ss.update_replicas(replicas).await;

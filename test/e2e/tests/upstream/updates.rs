@@ -1,4 +1,4 @@
-//! Pods move to another revision, all or some, and back.
+//! Updates and rollbacks, complete or partitioned.
 
 use e2e::manifests::{FINALIZER, NEW_IMAGE, OLD_IMAGE, plain, probed, with_claims};
 use e2e::{Cluster, is_ready, revision};
@@ -9,11 +9,11 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::resource::PODS;
 use std::time::Duration;
 
-/// The container that exits with an error.
+/// Container that exits with an error.
 const SLEEPER: &str = "sleep-exit-with-1";
 
-/// Updates a set while one of its pods isn't ready, and goes back in the same way: the first
-/// revision is used again. The claims stay, and every new pod mounts those of the old one.
+/// Updates a set while one of its pods is unready, and rolls back the same way: the first revision
+/// is reused. The claims stay, and every new pod mounts those of its predecessor.
 async fn rolls_back(namespace: &str, set: Value) {
     let cluster = Cluster::start(namespace).await;
     let templates = set["spec"]["volumeClaimTemplates"]
@@ -62,8 +62,7 @@ async fn test_should_perform_rolling_updates_and_roll_backs_of_template_modifica
     rolls_back("roll-back", plain("ss2", 3)).await;
 }
 
-/// Upstream looks, after the image has changed, at pods that it had listed before; here they are
-/// listed anew.
+/// After the image change, upstream checks pods from an earlier list; here they are listed again.
 #[tokio::test(start_paused = true)]
 async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications() {
     let cluster = Cluster::start("canary").await;
@@ -103,8 +102,8 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
     cluster.finish().await;
 }
 
-/// Updates the image of all pods but the first, which a partition protects, and deletes that while
-/// a finalizer holds it: it comes back as it was.
+/// Updates the image of all pods but the first, which a partition protects, and deletes the first
+/// while a finalizer holds it: its replacement has the old revision.
 async fn keeps_the_first(namespace: &str, set: Value, fails_on_stop: bool) {
     let cluster = Cluster::start(namespace).await;
     let mut set = probed(set);
@@ -152,13 +151,13 @@ async fn keeps_the_first(namespace: &str, set: Value, fails_on_stop: bool) {
     assert_ne!(
         uid(&ss.pod(0).await),
         uid(&before),
-        "the first pod is made anew"
+        "the first pod is recreated"
     );
     ss.assert_partitioned(1, old, new).await;
     cluster.finish().await;
 }
 
-/// With what a container of the pod has ended.
+/// Exit code of a container of the pod.
 fn exit_code(pod: &Value, container: &str) -> Option<i64> {
     let statuses = pod["status"]["containerStatuses"].as_array()?;
     let status = statuses.iter().find(|status| status["name"] == container)?;
@@ -171,8 +170,8 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
     keeps_the_first("partition-1", plain("ss2", 3), false).await;
 }
 
-/// Upstream's second container exits with an error when it is told to stop; here the kubelet is
-/// told that it does.
+/// Upstream's second container exits with an error when stopped; here that is a setting of the
+/// kubelet.
 #[tokio::test(start_paused = true)]
 async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications_for_partiton1_and_delete_pod_0_with_failing_container()
  {
@@ -210,7 +209,7 @@ async fn test_should_perform_rolling_updates_with_max_unavailable() {
     };
     let patience = e2e::SET_PATIENCE;
     let last = patience.until("the set is updated", updated).await;
-    assert_eq!(most, 2, "two pods were updated at once");
+    assert_eq!(most, 2, "two pods were updated in parallel");
     assert_ne!(last.current, first.current);
     ss.until_counts(&[("updatedReplicas", 5)]).await;
     ss.assert_pods(NEW_IMAGE, &last.current).await;
@@ -237,7 +236,7 @@ async fn test_should_implement_legacy_replacement_when_the_update_strategy_is_on
     ss.set_image(NEW_IMAGE).await;
     let second = ss.revisions().await;
     assert_ne!(second.current, second.update);
-    // Nothing happens until the user deletes pods.
+    // Nothing changes until the user deletes pods.
     ss.stays_at(3).await;
     let pods = cluster.space().list(&PODS, ss.selector()).await;
     assert!(pods.iter().all(|pod| revision(pod) == second.current));

@@ -1,4 +1,4 @@
-//! How often a server that fails is asked.
+//! Tests of the request rate against a failing server.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::harness::{Outfit, assert_begin};
 
-/// The times from each request to the next.
+/// Times between consecutive requests.
 fn delays(requests: &[AuditEntry]) -> Vec<Duration> {
     let delay = |pair: &[AuditEntry]| pair[1].received.duration_since(pair[0].received);
     let delays = requests.windows(2).map(|pair| delay(pair).unsigned_abs());
@@ -17,7 +17,7 @@ fn delays(requests: &[AuditEntry]) -> Vec<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute() {
+async fn failing_list_backs_off_exponentially_to_a_minute() {
     let outfit = Outfit::start().await;
     sleep(Duration::from_secs(5)).await;
     let pods = || RequestMatcher::any().resource("pods");
@@ -37,7 +37,7 @@ async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute
             && entry.user.ends_with(":statefulset-controller")
     });
     let delays = delays(&lists);
-    // After the first delay, of at least 800 ms, the watch that was cut is opened again.
+    // After the first delay, of at least 800 ms, the interrupted watch is reopened.
     let bases = [1600, 3200, 6400, 12_800, 25_600].map(Duration::from_millis);
     let longest = Duration::from_secs(30);
     let mut expected = bases.into_iter().chain(std::iter::repeat(longest));
@@ -51,7 +51,7 @@ async fn a_list_that_fails_is_tried_again_with_delays_that_double_up_to_a_minute
     }
 }
 
-/// Refuses to make any pod for an hour; when it was asked to.
+/// Rejects every pod creation for an hour; returns the times of the attempts.
 async fn tries_to_create_a_pod(refusal: FaultError) -> Vec<Duration> {
     let outfit = Outfit::start().await;
     sleep(Duration::from_secs(5)).await;
@@ -76,11 +76,11 @@ async fn tries_to_create_a_pod(refusal: FaultError) -> Vec<Duration> {
     delays(&tries)
 }
 
-/// The longest delay of the queue.
+/// Maximum delay of the queue.
 const QUEUE_DELAY_MAX: Duration = Duration::from_secs(1000);
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_is_refused_without_a_time_is_tried_again_with_delays_that_double() {
+async fn rejected_write_backs_off_exponentially() {
     let delays = tries_to_create_a_pod(FaultError::Status {
         code: 429,
         reason: "TooManyRequests".to_owned(),
@@ -88,7 +88,7 @@ async fn a_write_that_is_refused_without_a_time_is_tried_again_with_delays_that_
         details: None,
     })
     .await;
-    // The first status is a change, on which the set is looked at at once.
+    // The first status write is a change, which triggers an immediate sync.
     let doubled = &delays[2..];
     assert_eq!(doubled[0], Duration::from_millis(20), "{delays:?}");
     for pair in doubled.windows(2) {
@@ -98,7 +98,7 @@ async fn a_write_that_is_refused_without_a_time_is_tried_again_with_delays_that_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_is_told_to_wait_is_sent_eleven_times_before_the_queue_delays_it() {
+async fn throttled_write_is_sent_eleven_times_before_requeue() {
     let wait = Duration::from_secs(7);
     let delays = tries_to_create_a_pod(FaultError::TooManyRequests {
         retry_after_seconds: 7,
@@ -112,7 +112,7 @@ async fn a_write_that_is_told_to_wait_is_sent_eleven_times_before_the_queue_dela
     for try_ in delays.chunks(11) {
         assert_eq!(try_[..10], [wait; 10], "{delays:?}");
     }
-    // What of the queue's delays is left once a try of more than a minute is over.
+    // Remaining queue delay after an attempt of more than a minute.
     assert!(between.len() < 24, "{between:?}");
     assert!(between.is_sorted(), "{between:?}");
     assert_eq!(between.last(), Some(&QUEUE_DELAY_MAX), "{between:?}");

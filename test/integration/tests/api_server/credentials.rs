@@ -1,4 +1,4 @@
-//! Certificates and tokens that change while connections are open, over real connections.
+//! Tests of certificates and tokens that change while connections are open, over real connections.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::BoxError;
 
-/// Answers who asks.
+/// Reviews that return the requesting user.
 const SELF_SUBJECT_REVIEWS: Resource = Resource {
     group: "authentication.k8s.io",
     version: "v1",
@@ -28,7 +28,7 @@ const SELF_SUBJECT_REVIEWS: Resource = Resource {
     kind: "SelfSubjectReview",
 };
 
-/// A port behind which one server or another is, as when a server gets a new certificate.
+/// A port that forwards to one of several servers, as when a server gets a new certificate.
 struct Way {
     address: SocketAddr,
     server: watch::Sender<SocketAddr>,
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    /// Breaks what is open, and leads to another server from now on.
+    /// Breaks open connections, and forwards new ones to another server.
     fn lead_to(&self, plane: &TestControlPlane) {
         self.server.send_replace(address_of(plane));
     }
@@ -71,7 +71,7 @@ impl Way {
 
 async fn lead(mut client: TcpStream, server: SocketAddr) {
     let mut server = TcpStream::connect(server).await.unwrap();
-    // Either of the two may end it.
+    // Either end may close the connection.
     let _ = copy_bidirectional(&mut client, &mut server).await;
 }
 
@@ -85,7 +85,7 @@ async fn plane() -> TestControlPlane {
     TestControlPlane::builder().listen(address).start().await
 }
 
-/// Moves what base64 data a member of a kubeconfig holds into a file beside it.
+/// Moves the base64 data of a kubeconfig member into a file beside it.
 fn to_file(folder: &Path, owner: &mut Value, member: &str) {
     let data = owner
         .as_object_mut()
@@ -96,7 +96,7 @@ fn to_file(folder: &Path, owner: &mut Value, member: &str) {
     owner[member] = json!(member);
 }
 
-/// A kubeconfig of a user, whose certificates are files.
+/// Kubeconfig of a user, with certificates in files.
 fn kubeconfig(folder: &Path, plane: &TestControlPlane, user: &str) {
     let mut kubeconfig = plane.kubeconfig_for(&Identity::user(user)).unwrap();
     to_file(
@@ -121,7 +121,7 @@ async fn connect(folder: &Path) -> Transport {
     Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
 
-/// Asks the server who we are.
+/// Asks the server for the own user.
 async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
     let review =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": SELF_SUBJECT_REVIEWS.kind});
@@ -131,7 +131,7 @@ async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
     transport.send(request.unwrap()).await
 }
 
-/// The protocol of the answer, and who the server says that we are.
+/// Protocol of the response, and the own user according to the server.
 async fn who(transport: &Transport) -> (http::Version, String) {
     let response = ask_who(transport).await.unwrap();
     let version = response.version();
@@ -141,7 +141,7 @@ async fn who(transport: &Transport) -> (http::Version, String) {
     (version, name.unwrap_or_default().to_owned())
 }
 
-/// Lets time pass for the client alone.
+/// Advances time for the client alone.
 async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
@@ -149,7 +149,7 @@ async fn pass(time: Duration) {
 }
 
 #[tokio::test]
-async fn a_client_certificate_that_changes_is_used_without_a_restart() {
+async fn changed_client_certificate_applies_without_restart() {
     let plane = plane().await;
     let folder = tempfile::tempdir().unwrap();
     kubeconfig(folder.path(), &plane, "jane");
@@ -159,7 +159,7 @@ async fn a_client_certificate_that_changes_is_used_without_a_restart() {
         (http::Version::HTTP_2, "jane".to_owned())
     );
 
-    // The two files change one after the other, and don't fit in between.
+    // The two files change one after the other, and don't match in between.
     let key = std::fs::read(folder.path().join("client-key")).unwrap();
     kubeconfig(folder.path(), &plane, "joan");
     let new_key = std::fs::read(folder.path().join("client-key")).unwrap();
@@ -169,7 +169,7 @@ async fn a_client_certificate_that_changes_is_used_without_a_restart() {
     assert_eq!(
         who(&transport).await.1,
         "jane",
-        "half a change is of no use"
+        "half a change is not applied"
     );
     std::fs::write(folder.path().join("client-key"), new_key).unwrap();
     pass(Duration::from_secs(61)).await;
@@ -180,7 +180,7 @@ async fn a_client_certificate_that_changes_is_used_without_a_restart() {
 }
 
 #[tokio::test]
-async fn an_authority_that_changes_with_the_servers_certificate_is_used_without_a_restart() {
+async fn changed_server_authority_applies_without_restart() {
     let mut tokens = Tokens::default();
     tokens.insert("token-of-jane", Identity::user("jane"));
     let server = async || {
@@ -190,7 +190,7 @@ async fn an_authority_that_changes_with_the_servers_certificate_is_used_without_
     let (old, new) = (server().await, server().await);
     let way = Way::to(&old).await;
     let folder = tempfile::tempdir().unwrap();
-    // The authority of a server, in the file that stays the same.
+    // Writes a server's authority to the same file.
     let trust = |plane: &TestControlPlane| {
         let mut kubeconfig = plane
             .kubeconfig_with_token("jane", "token-of-jane")
@@ -206,7 +206,7 @@ async fn an_authority_that_changes_with_the_servers_certificate_is_used_without_
     assert_eq!(who(&transport).await.1, "jane");
 
     way.lead_to(&new);
-    // The first may still be on the connection that breaks.
+    // The first request may still use the broken connection.
     let first = ask_who(&transport).await.unwrap_err();
     let error = ask_who(&transport).await.err().unwrap_or(first);
     let text = format!("{error:?}");
@@ -220,7 +220,7 @@ async fn an_authority_that_changes_with_the_servers_certificate_is_used_without_
 }
 
 #[tokio::test]
-async fn a_token_that_the_server_no_longer_knows_is_read_again_at_once() {
+async fn rejected_token_is_reread_immediately() {
     let plane = plane().await;
     let folder = tempfile::tempdir().unwrap();
     let write = |token: &str| std::fs::write(folder.path().join("token"), token).unwrap();

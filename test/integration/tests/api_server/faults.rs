@@ -1,4 +1,4 @@
-//! Answers that are refused, lost or never come, in the middle of a roll-out.
+//! Tests of rejected, lost and missing responses in the middle of a rollout.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tokio::time::sleep;
 
 use crate::harness::{Outfit, assert_begin};
 
-/// The control plane's own pods and nodes go on, whatever clients see.
+/// The control plane's own pods and nodes stay unaffected by faults.
 fn clients() -> RequestMatcher {
     RequestMatcher::any().user("system:serviceaccount:kube-system:statefulset-controller")
 }
 
-/// Puts a fault over every request for so many seconds while three pods come up, and checks that
-/// each is made once. Returns what was logged of the server.
+/// Applies a fault to every request for `seconds` while three pods start, and checks that each is
+/// created once. Returns the log lines about the server.
 async fn roll_out_under(action: FaultAction, probability: f64, seconds: u64) -> Vec<String> {
     let outfit = Outfit::start().await;
     outfit.create(3).await;
@@ -27,20 +27,20 @@ async fn roll_out_under(action: FaultAction, probability: f64, seconds: u64) -> 
     let id = outfit
         .faults()
         .add(FaultRule::new(clients(), action).when(when));
-    // Those that are open would not notice.
+    // Open watches wouldn't notice the fault.
     outfit
         .faults()
         .strike_open_watches(clients(), WatchAction::Cut);
     sleep(Duration::from_secs(seconds)).await;
-    assert!(outfit.faults().hits(id) > 0, "nothing was struck");
+    assert!(outfit.faults().hits(id) > 0, "the fault hit no request");
     outfit.faults().remove(id);
     outfit.complete(3).await;
-    nothing_is_lost(&outfit);
+    nothing_was_lost(&outfit);
     outfit.take_lines()
 }
 
 #[track_caller]
-fn nothing_is_lost(outfit: &Outfit) {
+fn nothing_was_lost(outfit: &Outfit) {
     assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1", "web-2"]);
     assert_eq!(outfit.pod_writes(Verb::Delete), [""; 0]);
     outfit.plane.invariants().expect_none();
@@ -56,7 +56,7 @@ fn status(code: u16, reason: &str) -> FaultAction {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_every_request_is_told_once() {
+async fn failing_server_is_logged_once() {
     for action in [
         status(500, "InternalError"),
         FaultAction::respond(FaultError::leader_changed()),
@@ -76,34 +76,34 @@ async fn a_server_that_fails_every_request_is_told_once() {
                 "INFO API server answers again after=",
             ],
         );
-        // The set's own failures are few, each told once.
+        // The set's own failures are few, each logged once.
         assert!(lines.len() <= 6, "{lines:#?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_to_wait_is_waited_for() {
+async fn retry_after_is_honoured() {
     let busy = FaultAction::respond(FaultError::TooManyRequests {
         retry_after_seconds: 1,
     });
-    // Half of the requests are struck, each is sent up to eleven times.
+    // The fault hits half of the requests; each is sent up to eleven times.
     assert_begin(&roll_out_under(busy, 0.5, 60).await, &[]);
 }
 
-/// How the lines of a server begin that answers everything with 429 and then no longer.
+/// Start of the log lines about a server that responds 429 to everything, and later recovers.
 const OVERLOADED: [&str; 2] = [
     "WARN API server fails to answer, trying again; see its log request=watch ",
     "INFO API server answers again after=1",
 ];
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_overloaded_for_long_and_names_no_time_is_told_once() {
+async fn overload_without_retry_after_is_logged_once() {
     let busy = status(429, "TooManyRequests");
     assert_begin(&roll_out_under(busy, 1.0, 1800).await, &OVERLOADED);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_to_wait_for_longer_than_a_request_is_sent_again_is_told_once() {
+async fn overload_with_long_retry_after_is_logged_once() {
     for seconds in [1, 60] {
         let busy = FaultAction::respond(FaultError::TooManyRequests {
             retry_after_seconds: seconds,
@@ -113,7 +113,7 @@ async fn a_server_that_asks_to_wait_for_longer_than_a_request_is_sent_again_is_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn credentials_that_are_refused_for_a_while_are_told_once() {
+async fn rejected_credentials_are_logged_once() {
     let lines = roll_out_under(status(401, "Unauthorized"), 1.0, 60).await;
     assert_begin(
         &lines,
@@ -125,7 +125,7 @@ async fn credentials_that_are_refused_for_a_while_are_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_that_all_drop_are_told_once() {
+async fn dropped_connections_are_logged_once() {
     let lines = roll_out_under(FaultAction::DropBeforeCommit, 1.0, 60).await;
     assert_begin(
         &lines,
@@ -137,16 +137,16 @@ async fn connections_that_all_drop_are_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_get_lost_now_and_then_repeat_no_write() {
+async fn lost_responses_repeat_no_write() {
     for action in [FaultAction::DropBeforeCommit, FaultAction::CommitThenDrop] {
         let lines = roll_out_under(action, 0.3, 120).await;
-        // It comes and goes, so it is told more than once, but not for each request.
+        // An intermittent fault is logged more than once, but not per request.
         assert!(lines.len() <= 40, "{} lines: {lines:#?}", lines.len());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_told_with_its_length() {
+async fn outage_is_logged_with_its_duration() {
     let outfit = Outfit::start().await;
     outfit.create(3).await;
     sleep(Duration::from_secs(4)).await;
@@ -154,7 +154,7 @@ async fn an_outage_is_told_with_its_length() {
     outfit.faults().outage().begin_for(Duration::from_secs(300));
     sleep(Duration::from_secs(301)).await;
     outfit.complete(3).await;
-    nothing_is_lost(&outfit);
+    nothing_was_lost(&outfit);
     let lines = outfit.take_lines();
     let again = "INFO API server reachable again after=";
     assert_begin(
@@ -163,13 +163,13 @@ async fn an_outage_is_told_with_its_length() {
     );
     let seconds = lines[1][again.len()..].strip_suffix(" s").unwrap();
     let seconds: u64 = seconds.parse().unwrap();
-    // A read that lost its connection is sent again for some seconds before it counts as failed,
-    // and the next try after the end comes within the longest delay.
+    // A read that lost its connection is retried for some seconds before it fails, and the first
+    // attempt after the outage comes within the longest delay.
     assert!((285..360).contains(&seconds), "{lines:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn restarts_that_forget_all_events_lose_nothing() {
+async fn server_restarts_without_history_lose_nothing() {
     let outfit = Outfit::start().await;
     outfit.create(3).await;
     sleep(Duration::from_secs(4)).await;
@@ -188,11 +188,11 @@ async fn restarts_that_forget_all_events_lose_nothing() {
         assert!(relists <= 4 && lines.len() <= relists + 2, "{lines:#?}");
     }
     outfit.complete(3).await;
-    nothing_is_lost(&outfit);
+    nothing_was_lost(&outfit);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_leads_to_a_new_list() {
+async fn compaction_causes_a_new_list() {
     let outfit = Outfit::start().await;
     outfit.create(3).await;
     outfit.complete(3).await;

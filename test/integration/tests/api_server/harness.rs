@@ -1,4 +1,4 @@
-//! A cluster, a controller with nothing but its stock role, and what it logs.
+//! Harness: a cluster, a controller with the stock role alone, and its log.
 
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tower::{BoxError, service_fn};
 use tracing::Level;
 
-/// The roles of the cluster.
+/// Cluster roles.
 pub(crate) const CLUSTER_ROLES: Resource = Resource {
     group: "rbac.authorization.k8s.io",
     version: "v1",
@@ -31,12 +31,12 @@ pub(crate) const CLUSTER_ROLES: Resource = Resource {
     kind: "ClusterRole",
 };
 
-/// How long a pod takes to start, again to become ready, and again to stop.
+/// Duration of each pod stage: start, readiness and stop.
 const STEP: Duration = Duration::from_secs(3);
-/// How long anything may take, in the test's time.
+/// Time limit for any wait, in the test's time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Lines that tell the story of a set and not that of the server.
+/// Log lines about a set's progress, as opposed to the server.
 const STORY: [&str; 4] = [
     "INFO Event occurred",
     "INFO bringing the set to its wanted state",
@@ -44,7 +44,7 @@ const STORY: [&str; 4] = [
     "INFO ready: caches are filled",
 ];
 
-/// A cluster and a controller in it.
+/// A cluster with a controller.
 pub(crate) struct Outfit {
     pub(crate) plane: TestControlPlane,
     pub(crate) admin: RestClient,
@@ -53,7 +53,7 @@ pub(crate) struct Outfit {
 }
 
 impl Outfit {
-    /// Starts a cluster, and the controller with the layers and the role that the program gives it.
+    /// Starts a cluster, and the controller with the layers and the role of the program.
     pub(crate) async fn start() -> Self {
         let log = CapturedLog::at(Level::INFO);
         let pods = PodBehaviour {
@@ -115,7 +115,7 @@ impl Outfit {
         serde_json::from_str(&text.unwrap()).unwrap()
     }
 
-    /// Waits until the set has this many available pods, of the newest revision.
+    /// Waits until the set has this many available pods of the newest revision.
     pub(crate) async fn complete(&self, replicas: u32) {
         let done = async {
             loop {
@@ -144,7 +144,8 @@ impl Outfit {
         );
     }
 
-    /// The names of the pods that were made or deleted, in order, by whoever is no actor.
+    /// Names of the pods that clients created or deleted, in order; writes of the control plane's
+    /// own actors don't count.
     pub(crate) fn pod_writes(&self, verb: Verb) -> Vec<String> {
         let audit = self.plane.server().audit();
         let entries = audit.matching(|entry| {
@@ -157,7 +158,7 @@ impl Outfit {
         entries.into_iter().map(|entry| entry.name).collect()
     }
 
-    /// What was logged of the server since the last call.
+    /// Log lines about the server since the last call.
     pub(crate) fn take_lines(&self) -> Vec<String> {
         let mut lines = self.log.take();
         lines.retain(|line| !STORY.iter().any(|story| line.starts_with(story)));
@@ -165,7 +166,7 @@ impl Outfit {
     }
 }
 
-/// Checks that there are as many lines as beginnings, and that each begins so.
+/// Checks that there are as many lines as prefixes, and that each starts with its prefix.
 #[track_caller]
 pub(crate) fn assert_begin(lines: &[String], beginnings: &[&str]) {
     let fits = lines.len() == beginnings.len()

@@ -1,5 +1,4 @@
-//! The controller before an API server that fails: what it says, what it asks, and that nothing
-//! is lost.
+//! Tests of the controller with a failing API server: log lines, requests, and no lost work.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

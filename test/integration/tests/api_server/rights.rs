@@ -1,4 +1,4 @@
-//! Rights that are taken away and given back while the controller runs.
+//! Tests of rights that are revoked and granted while the controller runs.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn put(outfit: &Outfit, role: &Value) {
     put.unwrap();
 }
 
-/// The role without a verb on a resource.
+/// Removes a verb on a resource from the role.
 fn without(role: &Value, resource: &str, verb: &str) -> Value {
     let mut less = role.clone();
     let rules = less["rules"].as_array_mut().unwrap();
@@ -44,7 +44,7 @@ fn without(role: &Value, resource: &str, verb: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_right_to_write_that_is_missing_is_told_with_its_rule_until_it_is_granted() {
+async fn missing_write_right_is_logged_with_its_rule() {
     for (resource, verb, right, rule) in [
         (
             "pods",
@@ -93,7 +93,7 @@ async fn a_right_to_write_that_is_missing_is_told_with_its_rule_until_it_is_gran
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_right_to_read_that_is_missing_is_told_and_the_cache_catches_up() {
+async fn missing_read_right_is_logged_and_the_cache_recovers() {
     let outfit = Outfit::start().await;
     outfit.create(1).await;
     outfit.complete(1).await;
@@ -101,7 +101,7 @@ async fn a_right_to_read_that_is_missing_is_told_and_the_cache_catches_up() {
     let less = without(&without(&whole, "pods", "list"), "pods", "watch");
     put(&outfit, &less).await;
     outfit.take_lines();
-    // A watch goes on until it ends.
+    // An open watch continues without the right.
     outfit
         .faults()
         .strike_open_watches(RequestMatcher::any().resource("pods"), WatchAction::Close);
@@ -138,7 +138,7 @@ async fn a_right_to_read_that_is_missing_is_told_and_the_cache_catches_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_right_to_write_events_that_is_missing_holds_up_nothing() {
+async fn missing_event_right_does_not_block_syncs() {
     let outfit = Outfit::start().await;
     let whole = role(&outfit).await;
     put(&outfit, &without(&whole, "events", "create")).await;

@@ -1,4 +1,4 @@
-//! What is left at the end of a run, without what differs between any two runs.
+//! End state of a run, without details that differ between runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What must hold of every run, whatever struck it.
+//! Invariants of every run, under any fault.
 
 use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::route::Verb;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::run::Run;
 
 impl Run {
-    /// Checks the writes and the lives of the pods.
+    /// Checks the writes and the pods' life cycles.
     pub(crate) fn assert_invariants(&self) {
         if self.scenario.keeps_order() {
             self.pods.assert_in_order(&self.what);
@@ -17,7 +17,7 @@ impl Run {
             assert_ne!(write.code, 403, "{what}");
             match (write.resource.as_str(), write.verb) {
                 ("pods", Verb::Delete) => {
-                    // I-2 and I-4: no other pod of the name, and no force.
+                    // I-2 and I-4: no other pod of this name, and no forced deletion.
                     let body = write.body_value();
                     assert!(body["preconditions"]["uid"].is_string(), "{what}");
                     assert_ne!(body["gracePeriodSeconds"], 0, "{what}");
@@ -25,7 +25,7 @@ impl Run {
                         self.assert_claim_was_doomed(position, &write.name);
                     }
                 }
-                // V-1: the collector deletes claims.
+                // V-1: only the garbage collector deletes claims.
                 ("persistentvolumeclaims", Verb::Delete) => panic!("{what}"),
                 ("statefulsets", Verb::Update) => assert_counts(write, &what),
                 _ => {}
@@ -43,11 +43,15 @@ impl Run {
             let mut owners = owners.into_iter().flatten();
             write.name == claim && write.code == 200 && owners.any(|owner| owner["name"] == pod)
         });
-        assert!(was_doomed, "{}: {pod} goes before its claim", self.what);
+        assert!(
+            was_doomed,
+            "{}: {pod} is deleted before its claim has an owner",
+            self.what
+        );
     }
 }
 
-/// T-1: the counts of a status are possible ones.
+/// T-1: the counts of a status are possible.
 fn assert_counts(write: &AuditEntry, what: &str) {
     let status = write.body_value()["status"].clone();
     let count = |member: &str| status.get(member).and_then(Value::as_i64).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The controller dies at each single write of a scenario, and a fresh one goes on.
+//! Crash tests: the controller dies at each write of a scenario, and a new one continues.
 //!
-//! A scenario runs once undisturbed. It then runs again for each write of that run and for each
-//! [`Fault`] at that write. The end state must be that of the undisturbed run, and the invariants
-//! must hold on the way.
+//! A scenario first runs undisturbed. It then runs again for each write of that run and each
+//! [`Fault`] at that write. The end state must equal that of the undisturbed run, and the
+//! invariants must hold throughout.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,8 +17,8 @@ use moment::{Fault, Moment};
 use run::Run;
 use scenario::Scenario;
 
-/// Strikes each write of the scenario with each fault. Returns how many writes there are.
-async fn strike_each_write(scenario: Scenario) -> usize {
+/// Applies each fault to each write of the scenario. Returns the number of writes.
+async fn fault_each_write(scenario: Scenario) -> usize {
     let reference = Run::undisturbed(scenario).await;
     reference.assert_invariants();
     let writes = reference.writes.len();
@@ -40,70 +40,70 @@ async fn strike_each_write(scenario: Scenario) -> usize {
 #[tokio::test(start_paused = true)]
 async fn ordered_creation_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // One revision; for each of the 3 pods a claim, the pod, and statuses.
-    let writes = strike_each_write(Scenario::OrderedCreation).await;
+    // One revision; a claim, a pod and statuses for each of the 3 pods.
+    let writes = fault_each_write(Scenario::OrderedCreation).await;
     assert!(writes >= 10, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn parallel_creation_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // One revision; for each of the 4 pods a claim and the pod; statuses.
-    let writes = strike_each_write(Scenario::ParallelCreation).await;
+    // One revision; a claim and a pod for each of the 4 pods; statuses.
+    let writes = fault_each_write(Scenario::ParallelCreation).await;
     assert!(writes >= 10, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_survives_a_crash_at_each_write() {
+async fn rollout_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // One revision; for each of the 3 pods a deletion, a creation, and statuses.
-    let writes = strike_each_write(Scenario::Rollout).await;
+    // One revision; a deletion, a creation and statuses for each of the 3 pods.
+    let writes = fault_each_write(Scenario::Rollout).await;
     assert!(writes >= 10, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scale_down_survives_a_crash_at_each_write() {
+async fn scale_down_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // For each of the 2 pods the owner of its claim, and a deletion; statuses.
-    let writes = strike_each_write(Scenario::ScaleDown).await;
+    // The claim's owner and a deletion for each of the 2 pods; statuses.
+    let writes = fault_each_write(Scenario::ScaleDown).await;
     assert!(writes >= 6, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parallel_scale_down_survives_a_crash_at_each_write() {
+async fn parallel_scale_down_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    let writes = strike_each_write(Scenario::ParallelScaleDown).await;
+    let writes = fault_each_write(Scenario::ParallelScaleDown).await;
     assert!(writes >= 6, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn adoption_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // A revision, 3 pods, and the status.
-    let writes = strike_each_write(Scenario::Adoption).await;
+    // A revision, 3 pods and the status.
+    let writes = fault_each_write(Scenario::Adoption).await;
     assert!(writes >= 5, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollback_survives_a_crash_at_each_write() {
+async fn rollback_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // The revision's new number; for each of the 2 pods a deletion, a creation, and statuses.
-    let writes = strike_each_write(Scenario::Rollback).await;
+    // The revision's new number; a deletion, a creation and statuses for each of the 2 pods.
+    let writes = fault_each_write(Scenario::Rollback).await;
     assert!(writes >= 7, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
 async fn history_truncation_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
-    // A revision comes and another goes; the pod is replaced.
-    let writes = strike_each_write(Scenario::Truncation).await;
+    // One revision is created and another deleted; the pod is replaced.
+    let writes = fault_each_write(Scenario::Truncation).await;
     assert!(writes >= 5, "{writes} writes");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_retention_policy_survives_a_crash_at_each_write() {
+async fn retention_policy_change_survives_a_crash_at_each_write() {
     integration::embedded_only!("stops single requests of the controller");
     // The owners of 3 claims, and the status.
-    let writes = strike_each_write(Scenario::RetentionPolicy).await;
+    let writes = fault_each_write(Scenario::RetentionPolicy).await;
     assert!(writes >= 3, "{writes} writes");
 }

@@ -1,4 +1,4 @@
-//! Moments: a write, and what strikes it.
+//! Fault points: a write and the fault at it.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use kube_test_control_plane::faults::{
 };
 use tokio::time::timeout;
 
-/// The controller's account.
+/// User name of the controller.
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
-/// Within how long a scenario comes to each of its writes.
+/// Time limit for a scenario to reach each of its writes.
 const ARRIVAL_MAX: Duration = Duration::from_secs(3600);
 
-/// What strikes a write.
+/// Fault at a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The controller dies before the server carries the write out.
+    /// The controller dies before the server commits the write.
     DiesBefore,
-    /// The controller dies after the server has carried the write out, before the answer.
+    /// The controller dies after the server commits the write, before the response.
     DiesAfter,
-    /// The server carries the write out, and the controller, which lives on, gets no answer.
+    /// The server commits the write, but the response is lost; the controller lives on.
     AnswerLost,
 }
 
@@ -29,7 +29,7 @@ impl Fault {
     pub(crate) const ALL: [Self; 3] = [Self::DiesBefore, Self::DiesAfter, Self::AnswerLost];
 }
 
-/// A write of a run, counted from 1, and what strikes it.
+/// The number of a write in a run, from 1, and the fault at it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) write: usize,
@@ -43,7 +43,7 @@ impl fmt::Display for Moment {
 }
 
 impl Moment {
-    /// How many writes the server has carried out at this moment.
+    /// Number of committed writes at this point.
     pub(crate) fn committed(self) -> usize {
         match self.fault {
             Fault::DiesBefore => self.write - 1,
@@ -51,10 +51,10 @@ impl Moment {
         }
     }
 
-    /// Prepares the server for the moment.
+    /// Prepares the server for the fault.
     pub(crate) fn prepare(self, cluster: &Cluster) -> Trap {
         let faults = cluster.plane().server().faults();
-        // Those before the write pass; so do they pass the gate behind the commit.
+        // Earlier writes pass, also the gate after the commit.
         let gate = |point, passing| {
             let gate = faults.gate_at(point, controller_writes());
             for _ in 0..passing {
@@ -68,7 +68,7 @@ impl Moment {
                 _others: None,
                 at: before,
             },
-            // Writes that are on their way beside it must not be carried out.
+            // Writes in flight at the same time must not be committed.
             Fault::DiesAfter => Trap::Gates {
                 _others: Some(before),
                 at: gate(GatePoint::AfterCommit, self.write - 1),
@@ -86,17 +86,17 @@ impl Moment {
     }
 }
 
-/// What a server is prepared with for a moment.
+/// Server-side preparation of a fault.
 pub(crate) enum Trap {
-    /// The write stops at a gate; those that may come beside it stop before they are carried out.
+    /// The write stops at a gate; concurrent writes stop before they are committed.
     Gates { _others: Option<Gate>, at: Gate },
-    /// The answer of the write is dropped.
+    /// The response to the write is dropped.
     Rule { _others: Gate, rule: RuleId },
 }
 
 impl Trap {
-    /// Waits for the moment. Returns the write, where it is one at which the controller dies.
-    pub(crate) async fn sprung(&self, cluster: &Cluster) -> Option<RequestFacts> {
+    /// Waits for the fault. Returns the write if the controller dies at it.
+    pub(crate) async fn triggered(&self, cluster: &Cluster) -> Option<RequestFacts> {
         let arrival = async {
             match self {
                 Self::Gates { at, .. } => at.arrived(1).await.into_iter().next(),
@@ -111,11 +111,11 @@ impl Trap {
         };
         timeout(ARRIVAL_MAX, arrival)
             .await
-            .expect("the moment comes")
+            .expect("the scenario reaches the write")
     }
 }
 
-/// What the controller writes. Its questions about rights and the like are none.
+/// Writes of the controller, without access reviews and the like.
 pub(crate) fn controller_writes() -> RequestMatcher {
     RequestMatcher::writes().user(USER)
 }

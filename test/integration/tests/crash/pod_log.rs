@@ -1,4 +1,4 @@
-//! All that becomes of the pods, as a watch shows it.
+//! Log of all pod states, recorded by a watch.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -13,9 +13,9 @@ use serde_json::Value;
 use statefulset_client::resource::PODS;
 use tokio::task::JoinSet;
 
-/// The states of the pods, in order.
+/// Pod states, in order.
 pub(crate) struct PodLog {
-    /// The pods as they were before.
+    /// Pods at the start.
     before: BTreeMap<String, Value>,
     events: Arc<Mutex<Vec<Event>>>,
     _watch: JoinSet<()>,
@@ -27,7 +27,7 @@ enum Event {
 }
 
 impl PodLog {
-    /// Watches from now on.
+    /// Starts watching.
     pub(crate) async fn begin(cluster: &Cluster) -> Self {
         let space = Space::new(cluster.plane().client(), "default");
         let list = space.list_object(&PODS, "").await;
@@ -58,7 +58,7 @@ impl PodLog {
         }
     }
 
-    /// How many pods had each name, and how many of them somebody has deleted.
+    /// Number of pods that each name has had, and how many of them were deleted on request.
     pub(crate) fn lives(&self) -> BTreeMap<String, (usize, usize)> {
         let mut lives: BTreeMap<String, (usize, usize)> = BTreeMap::new();
         self.for_each_change(|change, pod, _| {
@@ -71,10 +71,10 @@ impl PodLog {
         lives
     }
 
-    /// Checks that pods come after all those below them are ready, and that none is deleted while
-    /// another one is not.
+    /// Checks that a pod is created only after all lower ones are ready, and that none is deleted
+    /// while another is unready.
     ///
-    /// Invariants O-1, O-4 and B-1 of ordered sets whose pods never fail by themselves.
+    /// Invariants O-1, O-4 and B-1 of ordered sets whose pods don't fail on their own.
     pub(crate) fn assert_in_order(&self, what: &str) {
         self.for_each_change(|change, pod, others| {
             let mut unready = others.values().filter(|other| !is_ready(other));
@@ -83,18 +83,18 @@ impl PodLog {
                     for below in 0..ordinal(pod) {
                         let below = others.get(&format!("web-{below}"));
                         let is_ready = below.is_some_and(is_ready);
-                        assert!(is_ready, "{what}: {} comes too early", name(pod));
+                        assert!(is_ready, "{what}: {} is created too early", name(pod));
                     }
                 }
                 Change::Deleted => {
                     let unready = unready.next().map(name);
-                    assert_eq!(unready, None, "{what}: {} goes too early", name(pod));
+                    assert_eq!(unready, None, "{what}: {} is deleted too early", name(pod));
                 }
             }
         });
     }
 
-    /// Calls for each creation and each request for a deletion, with the other pods of that moment.
+    /// Calls `call` for each creation and each deletion request, with the other pods at that time.
     fn for_each_change(&self, mut call: impl FnMut(Change, &Value, &BTreeMap<String, Value>)) {
         let mut pods = self.before.clone();
         for event in &*self.events.lock().unwrap() {

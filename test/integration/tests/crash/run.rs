@@ -13,40 +13,40 @@ use crate::moment::{Moment, Trap, controller_writes};
 use crate::pod_log::PodLog;
 use crate::scenario::Scenario;
 
-/// What each stage of a pod's life takes.
+/// Duration of each pod stage.
 const STAGE: Duration = Duration::from_millis(700);
 /// Longer than the controller's retries after a few failures.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// What became of a scenario.
+/// Result of a scenario.
 pub(crate) struct Run {
-    /// The scenario and, of a run that was struck, the moment; for messages.
+    /// The scenario and the fault point, if any; for messages.
     pub(crate) what: String,
     pub(crate) scenario: Scenario,
-    /// The controller's writes that the server has carried out or refused.
+    /// The controller's writes that the server committed or rejected.
     pub(crate) writes: Vec<AuditEntry>,
     pub(crate) pods: PodLog,
-    /// What is left at the end.
+    /// End state.
     end: String,
-    /// The moment that struck the run.
+    /// The fault that occurred.
     struck: Option<Struck>,
 }
 
-/// A run at the moment that struck it.
+/// A run at its fault.
 struct Struck {
-    /// The writes that the server had carried out or refused until then.
+    /// The writes that the server had committed or rejected by then.
     committed: Vec<String>,
-    /// The write that was struck.
+    /// The write with the fault.
     write: String,
 }
 
 impl Run {
-    /// The scenario as it goes when nothing happens.
+    /// Runs the scenario without faults.
     pub(crate) async fn undisturbed(scenario: Scenario) -> Self {
         Self::new(scenario, None).await
     }
 
-    /// The scenario with a fault at one of its writes.
+    /// Runs the scenario with a fault at one of its writes.
     pub(crate) async fn struck(scenario: Scenario, moment: Moment) -> Self {
         Self::new(scenario, Some(moment)).await
     }
@@ -78,17 +78,17 @@ impl Run {
         }
     }
 
-    /// Checks that a moment has struck another run at the write of this one, after the same writes
-    /// as in this one and no other. No two moments have that in common.
+    /// Checks that the fault of another run occurred at the expected write, after the same writes
+    /// as in this run and no others. Each fault point is thus unique.
     pub(crate) fn assert_strikes(&self, moment: Moment, other: &Self) {
-        let struck = other.struck.as_ref().expect("the run was struck");
+        let struck = other.struck.as_ref().expect("the run had a fault");
         let committed = summaries(&self.writes[..moment.committed()]);
         assert_eq!(struck.committed, committed, "{}", other.what);
         let write = line(&self.writes[moment.write - 1].facts());
         assert_eq!(struck.write, write, "{}", other.what);
     }
 
-    /// Checks that a struck run ends where another one does, by the same steps.
+    /// Checks that a run with a fault ends in the same state as another run, by the same steps.
     pub(crate) fn assert_ends_as(&self, other: &Self) {
         assert_eq!(self.end, other.end, "{}: the end state", self.what);
         let lives = (self.pods.lives(), other.pods.lives());
@@ -99,29 +99,29 @@ impl Run {
         }
     }
 
-    /// The names of the objects that the controller has created, in order.
+    /// Names of the objects that the controller created, in order.
     fn created(&self, resource: &str) -> Vec<&str> {
         let created = self.writes.iter().filter(|entry| {
             entry.resource == resource && entry.verb.name() == "create" && entry.is_change()
         });
         let mut names: Vec<&str> = created.map(|entry| entry.name.as_str()).collect();
-        // In a batch they come in any order.
+        // Within a batch the order is arbitrary.
         names.sort_unstable();
         names
     }
 }
 
-/// Waits for the moment. Where the controller dies at it, a fresh one goes on.
+/// Waits for the fault. If the controller dies at it, starts a new one.
 async fn spring(cluster: &mut Cluster, trap: &Trap, mark: AuditMark) -> Struck {
-    let waiting = trap.sprung(cluster).await;
+    let waiting = trap.triggered(cluster).await;
     let dies = waiting.is_some();
     if dies {
         cluster.kill_controller().await;
     }
     let committed = answered(cluster, mark);
     let last = committed.last().map(AuditEntry::facts);
-    let write = waiting.or(last).expect("a write was struck");
-    // Nothing of the dead controller is on its way any more.
+    let write = waiting.or(last).expect("a write had the fault");
+    // No request of the dead controller remains in flight.
     cluster.plane().server().faults().clear();
     if dies {
         cluster.start_controller();
@@ -132,7 +132,7 @@ async fn spring(cluster: &mut Cluster, trap: &Trap, mark: AuditMark) -> Struck {
     }
 }
 
-/// The controller's writes after the mark, but for those that were never carried out.
+/// The controller's writes after the mark, without those that were never executed.
 fn answered(cluster: &Cluster, mark: AuditMark) -> Vec<AuditEntry> {
     let writes = controller_writes();
     let audit = cluster.plane().server().audit();
@@ -146,21 +146,21 @@ fn summaries(entries: &[AuditEntry]) -> Vec<String> {
     entries.iter().map(AuditEntry::summary).collect()
 }
 
-/// The request in one line, such as `create pods web-0`.
+/// Formats a request such as `create pods web-0`.
 fn line(facts: &RequestFacts) -> String {
     let verb = facts.verb.map_or("", Verb::name);
     let (resource, subresource) = (&facts.resource, &facts.subresource);
     format!("{verb} {resource}/{subresource} {}", facts.name)
 }
 
-/// Waits until nothing is written any more.
+/// Waits until writes have stopped.
 async fn settle(cluster: &Cluster) {
     let settle = Settle::quiet_for(QUIET);
     let settled = cluster.plane().server().audit().settle(&settle).await;
     settled.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Pods that take their time, so that the controller waits for them.
+/// Slow pods, so that the controller waits for them.
 fn pods() -> PodBehaviour {
     PodBehaviour {
         start_delay: STAGE.into(),

@@ -1,34 +1,34 @@
-//! Scenarios: what a user does, and what there was before.
+//! Scenarios: the initial state and the user's action.
 
 use integration::{Cluster, manifests};
 use serde_json::{Value, json};
 use statefulset_client::resource::STATEFUL_SETS;
 
-/// What a user does to the set `web`.
+/// Action of a user on the set `web`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// Creates the set.
     OrderedCreation,
-    /// Creates the set, whose pods come all at once.
+    /// Creates the set with parallel pod management.
     ParallelCreation,
-    /// Gives the pods another image.
+    /// Changes the image.
     Rollout,
-    /// Takes 2 of 4 pods away, whose claims go with them.
+    /// Removes 2 of 4 pods, with their claims.
     ScaleDown,
-    /// The same where pods go all at once.
+    /// The same with parallel pod management.
     ParallelScaleDown,
-    /// Creates the set anew over the orphans of an earlier one.
+    /// Recreates the set over the orphans of an earlier one.
     Adoption,
-    /// Goes back to the image before.
+    /// Goes back to the previous image.
     Rollback,
-    /// Gives the pods a third image where one old revision is kept.
+    /// Sets a third image with a history limit of one.
     Truncation,
-    /// Has the claims go with the set from now on.
+    /// Sets claims to be deleted with the set.
     RetentionPolicy,
 }
 
 impl Scenario {
-    /// The set as it is created.
+    /// Manifest of the set.
     fn set(self) -> Value {
         let replicas = match self {
             Self::ParallelCreation | Self::ScaleDown | Self::ParallelScaleDown => 4,
@@ -51,17 +51,17 @@ impl Scenario {
         set
     }
 
-    /// Whether pods come and go one by one.
+    /// Whether pods are created and deleted one by one.
     pub(crate) fn keeps_order(self) -> bool {
         !matches!(self, Self::ParallelCreation | Self::ParallelScaleDown)
     }
 
-    /// Whether the claims of pods that are scaled away go with them.
+    /// Whether scaling down deletes the claims too.
     pub(crate) fn takes_claims_along(self) -> bool {
         matches!(self, Self::ScaleDown | Self::ParallelScaleDown)
     }
 
-    /// Brings a cluster with a controller to where the scenario begins.
+    /// Brings a cluster with a controller to the initial state.
     pub(crate) async fn prepare(self, cluster: &Cluster) {
         if matches!(self, Self::OrderedCreation | Self::ParallelCreation) {
             return;
@@ -79,7 +79,7 @@ impl Scenario {
         }
     }
 
-    /// Does what the user does.
+    /// Performs the user's action.
     pub(crate) async fn act(self, cluster: &Cluster) {
         match self {
             Self::OrderedCreation | Self::ParallelCreation | Self::Adoption => {
@@ -101,7 +101,7 @@ impl Scenario {
     }
 }
 
-/// Gives the container the image of this number, and leaves its other members.
+/// Sets the container's image to this number, and keeps its other members.
 async fn set_image(cluster: &Cluster, number: u32) {
     let mut spec = manifests::web(0)["spec"]["template"]["spec"].clone();
     spec["containers"][0]["image"] = format!("registry.example/web:{number}").into();

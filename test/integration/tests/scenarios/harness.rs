@@ -1,4 +1,4 @@
-//! A cluster whose nodes run pods, the controller, and what users do with sets.
+//! Harness: a cluster whose nodes run pods, the controller, and user actions on sets.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ use statefulset_client::resource::{
 };
 use tracing::Level;
 
-/// How long a pod takes to start, again to become ready, and again to stop.
+/// Duration of each pod stage: start, readiness and stop.
 const STEP: Duration = Duration::from_secs(1);
-/// How long a set may take to be complete: longer than the queue's longest delays.
+/// Time limit for a set to complete: longer than the queue's longest delays.
 const PATIENCE: Duration = Duration::from_secs(2 * 3600);
-/// A cluster in which nothing was written for so long has settled.
+/// Time without writes after which a cluster counts as settled.
 const QUIET: Duration = Duration::from_secs(30);
 
 /// A cluster, the controller with its log, and a namespace.
@@ -35,19 +35,19 @@ pub(crate) struct Stage {
     log: CapturedLog,
 }
 
-/// What the controller asks.
+/// Matches requests of the controller.
 pub(crate) fn controller() -> RequestMatcher {
     RequestMatcher::any().user("system:serviceaccount:kube-system:statefulset-controller")
 }
 
-/// A set of this many pods with one claim each, of this image.
+/// A set with this many pods, one claim per pod, and this image.
 pub(crate) fn web(replicas: u32, image: &str) -> Value {
     let mut set = manifests::web(replicas);
     set["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
     set
 }
 
-/// The uid of the object's controller; empty if it has none.
+/// Uid of the object's controller; empty if it has none.
 pub(crate) fn owner(object: &Value) -> &str {
     let owners = object["metadata"]["ownerReferences"].as_array();
     let controller = owners
@@ -57,13 +57,13 @@ pub(crate) fn owner(object: &Value) -> &str {
     controller.map_or("", |owner| owner["uid"].as_str().unwrap_or_default())
 }
 
-/// Name and uid of each.
+/// Names and uids of objects.
 pub(crate) fn identities(objects: &[Value]) -> Vec<(String, String)> {
     let both = |object: &Value| (name(object).to_owned(), uid(object).to_owned());
     objects.iter().map(both).collect()
 }
 
-/// The names of all.
+/// Names of objects.
 pub(crate) fn names(objects: &[Value]) -> Vec<&str> {
     objects.iter().map(name).collect()
 }
@@ -73,7 +73,7 @@ impl Stage {
         Self::with_collector_after(Duration::ZERO).await
     }
 
-    /// The same with a garbage collector that takes so long.
+    /// Like [`Stage::start`], with a garbage collector that is delayed by `delay`.
     pub(crate) async fn with_collector_after(delay: Duration) -> Self {
         let log = CapturedLog::at(Level::WARN);
         let pods = PodBehaviour {
@@ -100,12 +100,12 @@ impl Stage {
         self.world.plane().server().audit()
     }
 
-    /// The moment now.
+    /// Marks the current position in the audit log.
     pub(crate) fn mark(&self) -> AuditMark {
         self.audit().mark()
     }
 
-    /// Waits until nothing is written but events.
+    /// Waits until nothing but events is written.
     pub(crate) async fn settle(&self) {
         let events = RequestMatcher::any().resource("events").include_actors();
         let settle = Settle::quiet_for(QUIET).ignore(events);
@@ -113,7 +113,7 @@ impl Stage {
         settled.unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Creates a set and waits until it is complete and nothing is written any more; its uid.
+    /// Creates a set, waits until it is complete and writes have stopped, and returns its uid.
     pub(crate) async fn bring_up(&self, set: &Value) -> String {
         let set = self.space.create(&STATEFUL_SETS, set).await;
         self.until_complete(name(&set)).await;
@@ -121,7 +121,7 @@ impl Stage {
         uid(&set).to_owned()
     }
 
-    /// Waits until all pods of a set are available, and of its newest revision.
+    /// Waits until all pods of a set are available and of its newest revision.
     pub(crate) async fn until_complete(&self, set: &str) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -141,7 +141,7 @@ impl Stage {
         }
     }
 
-    /// Deletes a set in this way, and doesn't wait for what comes of it.
+    /// Deletes a set with this propagation policy, without waiting for the effects.
     pub(crate) async fn delete_set(&self, set: &str, policy: &str) {
         let path = STATEFUL_SETS.object_path(self.space.name(), set);
         let options = json!({"propagationPolicy": policy});
@@ -167,7 +167,7 @@ impl Stage {
         self.list(&CONTROLLER_REVISIONS).await
     }
 
-    /// The messages of the warnings about a set.
+    /// Messages of the warning events about a set.
     pub(crate) async fn warnings(&self) -> Vec<String> {
         let events = self.list(&EVENTS).await.into_iter();
         let warnings = events.filter(|event| event["type"] == "Warning");
@@ -176,18 +176,18 @@ impl Stage {
         warnings.map(line).collect()
     }
 
-    /// What the controller warned of since the last call.
+    /// Warnings that the controller logged since the last call.
     pub(crate) fn take_log(&self) -> Vec<String> {
         self.log.take()
     }
 
-    /// What the controller asked to be written since a mark, whatever came of it.
+    /// The controller's write requests since a mark, whether successful or not.
     fn asked(&self, mark: AuditMark, matcher: &RequestMatcher) -> Vec<AuditEntry> {
         let writes = self.audit().writes_since(mark, matcher);
         writes.unwrap_or_else(|forgotten| panic!("{forgotten}"))
     }
 
-    /// What the controller did to pods since a mark, such as `delete web-1`.
+    /// The controller's pod writes since a mark, such as `delete web-1`.
     pub(crate) fn pod_writes(&self, mark: AuditMark) -> Vec<String> {
         let pods = controller().resource("pods").subresource("");
         let mut writes = self.asked(mark, &pods);
@@ -196,15 +196,14 @@ impl Stage {
         writes.iter().map(line).collect()
     }
 
-    /// What the controller asked of revisions since a mark, such as `409 delete`.
+    /// The controller's revision requests since a mark, such as `409 delete`.
     pub(crate) fn revision_requests(&self, mark: AuditMark) -> Vec<String> {
         let revisions = controller().resource("controllerrevisions");
         let line = |entry: &AuditEntry| format!("{} {}", entry.code, entry.verb.name());
         self.asked(mark, &revisions).iter().map(line).collect()
     }
 
-    /// Checks that the controller tries for an hour what can't succeed, but ever more rarely, and
-    /// changes nothing.
+    /// Checks that for an hour the controller retries with growing delays, and changes nothing.
     pub(crate) async fn tries_in_vain(&self) {
         let mark = self.mark();
         tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -216,20 +215,20 @@ impl Stage {
         assert!(failed, "{lines:#?}");
     }
 
-    /// Checks that the controller writes nothing from a mark on, for an hour.
+    /// Checks that the controller writes nothing for an hour after a mark.
     pub(crate) async fn rests_after(&self, mark: AuditMark) {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         let written = self.audit().expect_no_writes(mark, &controller());
         written.unwrap_or_else(|finding| panic!("{finding}"));
     }
 
-    /// Checks that no two pods of a name ran at a time.
+    /// Checks that two pods of the same name never ran at the same time.
     pub(crate) fn expect_no_violations(&self) {
         self.world.plane().invariants().expect_none();
     }
 }
 
-/// A controller's request to write this.
+/// Matches the controller's writes of this kind.
 pub(crate) fn write(verb: Verb, resource: &str) -> RequestMatcher {
     controller().verb(verb).resource(resource)
 }

@@ -1,4 +1,4 @@
-//! Revisions that the history limit takes away, and what may come in between.
+//! Tests of history truncation, and of changes that interfere with it.
 
 use integration::space::Patch;
 use integration::stateful_sets::{name, uid};
@@ -8,7 +8,7 @@ use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
 
 use crate::harness::{Stage, identities, owner, web, write};
 
-/// A set of one pod of this image, with a history of so many revisions that aren't in use.
+/// A set with one pod of this image, and a history limit of `limit` unused revisions.
 fn with_history(image: &str, limit: u32) -> Value {
     let mut set = web(1, image);
     set["spec"]["revisionHistoryLimit"] = limit.into();
@@ -25,7 +25,7 @@ async fn change_image(stage: &Stage, image: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revision_that_changes_before_its_deletion_is_looked_at_anew() {
+async fn revision_changed_before_its_deletion_is_reevaluated() {
     integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 0)).await;
@@ -53,7 +53,7 @@ async fn a_revision_that_changes_before_its_deletion_is_looked_at_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_revision_of_the_name_is_not_deleted() {
+async fn recreated_revision_of_the_name_is_not_deleted() {
     integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 0)).await;
@@ -68,7 +68,7 @@ async fn another_revision_of_the_name_is_not_deleted() {
         .space
         .delete(&CONTROLLER_REVISIONS, &revision, None)
         .await;
-    // Somebody else's, by name alone.
+    // A foreign revision that only shares the name.
     old["metadata"] = json!({"name": revision});
     let other = stage.space.create(&CONTROLLER_REVISIONS, &old).await;
     deletion.open();
@@ -79,7 +79,7 @@ async fn another_revision_of_the_name_is_not_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn adopted_revisions_past_the_limit_go_at_once() {
+async fn adopted_revisions_beyond_the_limit_are_deleted() {
     integration::embedded_only!("stops single requests of the controller");
     let stage = Stage::start().await;
     stage.bring_up(&with_history("web:1", 2)).await;
@@ -91,7 +91,7 @@ async fn adopted_revisions_past_the_limit_go_at_once() {
     let mark = stage.mark();
     let set = stage.bring_up(&with_history("web:2", 0)).await;
     let mut requests = stage.revision_requests(mark);
-    // The next sync may still see it in its cache.
+    // The next sync may still find it in its cache.
     requests.retain(|request| request != "404 delete");
     assert_eq!(requests, ["200 patch", "200 patch", "200 delete"]);
     let revisions = stage.revisions().await;

@@ -1,4 +1,4 @@
-//! What happens to sets when users, other controllers and the garbage collector act in between.
+//! Tests of sets while users, other controllers and the garbage collector interfere.
 
 mod harness;
 mod history;

@@ -1,4 +1,4 @@
-//! Names that decide whose a pod is, and names that are of no use.
+//! Tests of pod names that determine a pod's set, and of invalid names.
 
 use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
 use crate::harness::{Stage, identities, names, owner, web};
 
-/// The orphan of a name that the set would select.
+/// An orphan of this name with labels that the set selects.
 fn orphan(name: &str) -> Value {
     let template = &web(1, "web:1")["spec"]["template"];
     let mut pod = json!({
@@ -27,7 +27,7 @@ fn without_claims(set_name: &str, replicas: u32) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
+async fn orphan_selected_by_two_sets_goes_by_its_name() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let found = stage.space.create(&PODS, &orphan("web-1")).await;
@@ -38,10 +38,11 @@ async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
     assert_eq!(names(&pods), ["other-0", "other-1", "web-0", "web-1"]);
     let owners: Vec<&str> = pods.iter().map(owner).collect();
     assert_eq!(owners, [&*other, &other, &web, &web]);
-    // It has no revision that anybody knows, so it was replaced as an old one is.
+    // Its revision is unknown, so it was replaced like an outdated pod.
     assert_ne!(uid(&pods[3]), uid(&found));
 
-    // Both are there when the next ones come: one that is more than its set wants, and a stranger.
+    // Two more pods appear while both sets exist: one beyond its set's replicas, and one with a
+    // foreign name.
     let (before, mark) = (identities(&pods), stage.mark());
     stage.take_log();
     for name in ["web-2", "webless"] {
@@ -63,7 +64,7 @@ async fn an_orphan_that_two_sets_select_goes_to_the_one_whose_name_it_bears() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_whose_names_only_look_like_a_members_are_left_as_they_are() {
+async fn pods_with_malformed_member_names_stay_untouched() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let decoys = ["web-01", "web--1", "web-99999999999", "web-1-debug"];
@@ -99,7 +100,7 @@ async fn pods_whose_names_only_look_like_a_members_are_left_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_whose_name_is_too_long_for_the_labels_of_its_pods_says_so_and_keeps_one_revision() {
+async fn set_name_too_long_for_pod_labels_is_reported() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let long = "w".repeat(58);

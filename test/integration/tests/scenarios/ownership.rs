@@ -1,4 +1,4 @@
-//! Pods and revisions that lose their set, and sets that find orphans.
+//! Tests of pods and revisions that lose their set, and of sets that find orphans.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::sleep;
 
 use crate::harness::{Stage, controller, identities, names, owner, web, write};
 
-/// Longer than the garbage collector takes.
+/// Longer than the garbage collector's delay.
 const COLLECTED: Duration = Duration::from_secs(10);
 
-/// Brings a set up and deletes it, so that all that it had is there without it.
+/// Creates a set and deletes it, so that its dependents remain as orphans.
 async fn orphans(stage: &Stage, set: &Value) {
     stage.bring_up(set).await;
     stage.delete_set(name(set), "Orphan").await;
@@ -23,7 +23,7 @@ async fn orphans(stage: &Stage, set: &Value) {
     assert_unowned(stage).await;
 }
 
-/// Checks that pods and revisions are there, and belong to nobody.
+/// Checks that pods and revisions exist and have no owner.
 async fn assert_unowned(stage: &Stage) {
     let (pods, revisions) = (stage.pods().await, stage.revisions().await);
     assert!(!pods.is_empty() && !revisions.is_empty());
@@ -33,9 +33,9 @@ async fn assert_unowned(stage: &Stage) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
+async fn set_being_orphaned_adopts_nothing() {
     integration::embedded_only!("counts requests and delays collectors");
-    // The set is looked at before revisions are adopted, and again before pods are.
+    // The live set is read before revisions are adopted, and again before pods are.
     for looks in 0..2 {
         let stage = Stage::start().await;
         let set = web(2, "web:1");
@@ -62,7 +62,7 @@ async fn a_set_that_is_orphaned_before_it_adopts_adopts_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_survives() {
+async fn pod_adopted_during_orphaning_is_released_and_survives() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = web(1, "web:1");
@@ -74,7 +74,8 @@ async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_sur
     let second = stage.space.create(&STATEFUL_SETS, &set).await;
     adopted.arrived(1).await;
     assert_eq!(owner(&stage.pods().await[0]), uid(&second));
-    // The collector lets go what belongs to the set, before the controller learns of its adoption.
+    // The garbage collector orphans the set's dependents before the controller learns of its
+    // adoption.
     stage.delete_set("web", "Orphan").await;
     sleep(COLLECTED).await;
     assert_unowned(&stage).await;
@@ -85,12 +86,12 @@ async fn a_pod_that_is_adopted_while_its_set_is_orphaned_is_let_go_again_and_sur
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_are_adopted_by_a_set_with_another_template_and_replaced_one_by_one() {
+async fn orphans_with_another_template_are_adopted_and_replaced() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     orphans(&stage, &web(3, "web:1")).await;
     let (old_pods, claims) = (stage.pods().await, stage.claims().await);
-    // Somebody changes one of them meanwhile.
+    // Another client changes one of them meanwhile.
     let label = json!({"metadata": {"labels": {"apps.kubernetes.io/pod-index": "7"}}});
     let patched = stage.space.patch(&PODS, "web-1", "", Patch::Merge, &label);
     patched.await;
@@ -127,7 +128,7 @@ async fn orphans_are_adopted_by_a_set_with_another_template_and_replaced_one_by_
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_until_deleted() {
+async fn orphans_with_missing_claims_are_reported_and_kept() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let mut set = web(2, "web:1");
@@ -140,7 +141,7 @@ async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_u
     stage.take_log();
     stage.space.create(&STATEFUL_SETS, &set).await;
     stage.settle().await;
-    // A pod's volumes can't be changed.
+    // A pod's volumes are immutable.
     assert_eq!(identities(&stage.pods().await), before);
     let warnings = stage.warnings().await;
     let told = "FailedUpdate: Update Pod web-0 in StatefulSet web failed error: ";
@@ -166,7 +167,7 @@ async fn orphans_without_a_claim_that_their_new_set_wants_are_told_of_and_left_u
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_is_relabelled_is_let_go_and_its_place_is_told_of_while_it_is_taken() {
+async fn relabelled_pod_is_released_and_its_name_conflict_reported() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = stage.bring_up(&web(2, "web:1")).await;

@@ -1,5 +1,5 @@
-//! Sets that are deleted and at once created again, while what the earlier one had is still there,
-//! and sets whose history holds the same thing twice.
+//! Tests of sets that are deleted and immediately recreated while objects of the earlier one
+//! remain, and of histories with duplicate revisions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
 
 use crate::harness::{Stage, identities, owner, web};
 
-/// Checks that all revisions belong to the set, and that those which are named are there.
+/// Checks that all revisions belong to the set, and that the named ones exist.
 async fn assert_own_revisions(stage: &Stage, set: &str) {
     let revisions = stage.revisions().await;
     for revision in &revisions {
@@ -30,7 +30,7 @@ async fn assert_own_revisions(stage: &Stage, set: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_collected() {
+async fn recreated_set_waits_for_garbage_collection() {
     integration::embedded_only!("counts requests and delays collectors");
     for (retention, image) in [
         ("Retain", "web:1"),
@@ -54,7 +54,7 @@ async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_
             .await;
         let second = uid(&second);
         assert_ne!(first, second);
-        // The old pods are nobody's to take, and stand in the way.
+        // The old pods can't be adopted, and occupy the names.
         tokio::time::sleep(Duration::from_secs(15)).await;
         assert_eq!(identities(&stage.pods().await), identities(&pods));
 
@@ -79,7 +79,7 @@ async fn a_set_that_comes_back_at_once_waits_for_what_the_earlier_one_had_to_be_
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_revisions_with_the_same_data_the_newest_is_taken_for_good() {
+async fn newest_of_two_equal_revisions_stays_in_use() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let set = stage.bring_up(&web(2, "web:1")).await;
@@ -89,7 +89,7 @@ async fn of_two_revisions_with_the_same_data_the_newest_is_taken_for_good() {
     twin["metadata"]["name"] = json!("web-twin");
     stage.space.create(&CONTROLLER_REVISIONS, &twin).await;
     let mark = stage.mark();
-    // Revisions wake nobody up.
+    // Revision events trigger no sync.
     let note = json!({"metadata": {"annotations": {"note": "look"}}});
     let patched = stage
         .space

@@ -1,6 +1,6 @@
-//! Sets that this controller brings up and changes as the reference did carry the same names,
-//! labels, revisions and claims, at rest and with a rollout held in its middle: going back, the
-//! reference finds what it would have left itself.
+//! Tests that sets which this controller creates and changes like the reference have the same
+//! names, labels, revisions and claims, at rest and in the middle of a rollout. The reference can
+//! thus take them back without changes.
 
 use std::time::Duration;
 
@@ -19,16 +19,15 @@ use statefulset_client::resource::{
 
 const PATIENCE: Patience = Patience(Duration::from_secs(3600));
 
-/// What is compared, by the names of the recorded lists.
+/// Compared resources, by the names of the recorded lists.
 const COMPARED: [(&str, Resource); 3] = [
     ("controllerrevisions", CONTROLLER_REVISIONS),
     ("pods", PODS),
     ("persistentvolumeclaims", PERSISTENT_VOLUME_CLAIMS),
 ];
 
-/// An object without what differs from one server to another: what the server gives it, uids, and
-/// the node that a pod was put on. The order of a pod's volumes doesn't count: the reference draws
-/// that of the claims' volumes at random.
+/// Strips an object of server-specific members: server-assigned metadata, uids, and the pod's node.
+/// The order of a pod's volumes is ignored: the reference orders claim volumes at random.
 fn comparable(object: &Value) -> Value {
     let mut object = creatable(object);
     for member in ["apiVersion", "kind"] {
@@ -47,21 +46,21 @@ fn comparable(object: &Value) -> Value {
     object
 }
 
-/// The comparable objects of a list, by name.
+/// Comparable objects of a list, sorted by name.
 fn by_name(objects: &[Value]) -> Vec<Value> {
     let mut objects: Vec<Value> = objects.iter().map(comparable).collect();
     objects.sort_by(|a, b| name(a).cmp(name(b)));
     objects
 }
 
-/// The status, but for the generation, which counts how often the set was changed.
+/// The status without the generation, which counts the set's changes.
 fn status(set: &Value) -> Value {
     let mut status = set["status"].clone();
     status["observedGeneration"] = json!(null);
     status
 }
 
-/// Waits until the set is as the reference left it, and compares everything else.
+/// Waits until the set's status equals the reference's, and compares everything else.
 async fn becomes(space: &Space, recorded: &Recorded) {
     let wanted = status(recorded.set());
     let set = name(recorded.set());
@@ -85,7 +84,7 @@ async fn becomes(space: &Space, recorded: &Recorded) {
     }
 }
 
-/// Creates the set of the first of the clusters and changes it into those of the others.
+/// Creates the set of the first cluster and changes it into those of the others in turn.
 async fn goes_through(clusters: &[Recorded]) {
     let kubelet = KubeletConfig::new(PodBehaviour::default());
     let actors = ActorsConfig {
@@ -112,7 +111,7 @@ async fn goes_through(clusters: &[Recorded]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_are_brought_up_and_changed_as_the_reference_did() {
+async fn created_and_changed_sets_match_the_reference() {
     integration::embedded_only!("needs many clusters in paused time");
     let clusters = Recorded::all(Shape::AsRecorded);
     for app in clusters.chunks(3) {

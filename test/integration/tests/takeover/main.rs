@@ -1,5 +1,5 @@
-//! The reference hands its sets over, at rest or in the middle of a rollout, whatever its version
-//! was, and gets them back: nobody notices.
+//! Tests of takeovers from and to the reference, of any version, at rest or in the middle of a
+//! rollout, without visible effects.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,5 +1,5 @@
-//! Sets in the middle of a rollout: what the reference has begun is finished, and nothing is done
-//! twice.
+//! Takeover of sets in the middle of a rollout: the controller finishes what the reference began,
+//! and repeats nothing.
 
 use std::time::Duration;
 
@@ -17,15 +17,14 @@ use statefulset_client::rest::RestClient;
 
 const PATIENCE: Patience = Patience(Duration::from_secs(600));
 
-/// The recorded cluster of an id.
+/// The recorded cluster with this id.
 fn recorded(shape: Shape, id: &str) -> Recorded {
     let mut all = Recorded::all(shape).into_iter();
     all.find(|recorded| recorded.id == id)
         .unwrap_or_else(|| panic!("no cluster is called {id}"))
 }
 
-/// The cluster after its first pod was rolled and before any other was: pods that still wait are
-/// those of before.
+/// The cluster after its first pod was updated: the remaining pods are the old ones.
 fn half_rolled(shape: Shape, app: &str) -> Recorded {
     let before = recorded(shape, &format!("{app}/created"));
     let mut cluster = recorded(shape, &format!("{app}/rolled"));
@@ -47,8 +46,8 @@ fn half_rolled(shape: Shape, app: &str) -> Recorded {
     cluster
 }
 
-/// Takes a cluster over and plays kubelet until the set is complete; tells what the controller did
-/// to pods, in order.
+/// Takes a cluster over and acts as the kubelet until the set is complete. Returns the controller's
+/// pod writes, in order.
 async fn complete(world: &mut World, space: &Space, cluster: &Recorded) -> Vec<String> {
     let before = world.plane().server().audit().mark();
     world.start_controller(RestClient::new(world.controller_client()));
@@ -81,17 +80,17 @@ async fn complete(world: &mut World, space: &Space, cluster: &Recorded) -> Vec<S
         .collect()
 }
 
-/// Deletion and creation of each of these pods in turn.
+/// The deletion and creation of each of these pods in turn.
 fn replacing(pods: &[Value]) -> Vec<String> {
     let replace = |pod: &Value| ["delete", "create"].map(|verb| format!("{verb} {}", name(pod)));
     pods.iter().rev().flat_map(replace).collect()
 }
 
-/// The sets that roll by themselves and to the end.
+/// Sets that roll out completely without user action.
 const ROLLING: [&str; 4] = ["postgresql", "zookeeper", "kafka", "cassandra"];
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_is_finished_from_where_the_reference_left_it() {
+async fn rollout_continues_where_the_reference_stopped() {
     integration::embedded_only!("counts requests");
     for shape in [Shape::AsRecorded, Shape::V1_33, Shape::V1_33ThenNewer] {
         for app in ROLLING {
@@ -110,13 +109,13 @@ async fn a_rollout_is_finished_from_where_the_reference_left_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_the_reference_deleted_last_is_made_again() {
+async fn pod_deleted_by_the_reference_is_recreated() {
     integration::embedded_only!("counts requests");
     for app in ROLLING {
         let mut cluster = half_rolled(Shape::AsRecorded, app);
         let pods = cluster.cluster["pods"]["items"].as_array_mut().unwrap();
         let deleted = pods.remove(pods.len() - 2);
-        // Whoever deletes a pod for a rollout counts it out in the same sync.
+        // A rollout's deletion and the new counts are part of the same sync.
         let status = &mut cluster.list_mut("statefulsets")[0]["status"];
         let current = status["currentReplicas"].as_i64().unwrap();
         status["currentReplicas"] = (current - 1).into();
@@ -135,7 +134,7 @@ async fn a_pod_that_the_reference_deleted_last_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_that_a_partition_holds_goes_on_when_it_is_lifted() {
+async fn rollout_continues_when_the_partition_is_removed() {
     integration::embedded_only!("counts requests");
     for shape in Shape::ALL {
         for app in ["postgresql", "zookeeper", "kafka", "cassandra", "redis"] {

@@ -1,4 +1,4 @@
-//! Sets at rest: the controller that takes over writes nothing, and is at work all the same.
+//! Takeover of sets at rest: the controller writes nothing, but follows later changes.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
 
-/// Longer than the controller's retries after many failures, and than any delay of its own.
+/// Longer than the controller's retries after many failures, and than any other delay.
 const LONG: Duration = Duration::from_secs(3600);
 const PATIENCE: Patience = Patience(Duration::from_secs(60));
-/// A member that no type of this version knows.
+/// A member unknown to the types of this version.
 const UNKNOWN: &str = "madeUpIn2030";
 
-/// Lets the controller take these clusters over, and checks that it leaves them alone, and that it
-/// follows the user's next change.
+/// Lets the controller take these clusters over; checks that it writes nothing, and that it follows
+/// the user's next change.
 async fn leaves_alone(mut world: World, clusters: &[Recorded]) {
     let mut loaded: Vec<(&Recorded, Space)> = Vec::new();
     for cluster in clusters {
@@ -41,7 +41,7 @@ async fn leaves_alone(mut world: World, clusters: &[Recorded]) {
     }
 }
 
-/// Checks that a change of the template makes one revision more.
+/// Checks that a template change creates one more revision.
 async fn follows(cluster: &Recorded, space: &Space) {
     let set = cluster.set();
     let name = set["metadata"]["name"].as_str().unwrap();
@@ -61,40 +61,40 @@ async fn follows(cluster: &Recorded, space: &Space) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_of_the_same_version_are_left_alone() {
+async fn sets_of_the_same_version_stay_unchanged() {
     integration::embedded_only!("counts requests");
     leaves_alone(World::api_server().await, &Recorded::all(Shape::AsRecorded)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_of_v1_33_are_left_alone() {
+async fn sets_of_v1_33_stay_unchanged() {
     integration::embedded_only!("counts requests");
     leaves_alone(World::api_server().await, &Recorded::all(Shape::V1_33)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_that_were_changed_since_an_upgrade_from_v1_33_are_left_alone() {
+async fn sets_changed_after_upgrade_from_v1_33_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenNewer);
     leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_that_v1_34_recorded_once_more_are_left_alone() {
+async fn sets_rerecorded_by_v1_34_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenV1_34);
     leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_from_before_the_server_had_all_its_defaults_are_left_alone() {
+async fn sets_with_fewer_server_defaults_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::FewerDefaults);
     leaves_alone(World::api_server().await, &clusters).await;
 }
 
-/// Puts a new member where a newer server's defaults would: into templates and pods, but not into
-/// what is recorded.
+/// Adds a new member, as a newer server's defaulting would, to templates and pods, but not to
+/// recorded revisions.
 fn with_a_new_default(cluster: &mut Recorded) {
     let fill = |spec: &mut Value| {
         spec[UNKNOWN] = json!({"mode": "Auto"});
@@ -113,7 +113,7 @@ fn with_a_new_default(cluster: &mut Recorded) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn defaults_of_a_newer_server_make_no_revision() {
+async fn newer_server_defaults_create_no_revision() {
     integration::embedded_only!("counts requests");
     for shape in [Shape::AsRecorded, Shape::V1_33] {
         let mut clusters = Recorded::all(shape);

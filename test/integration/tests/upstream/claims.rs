@@ -1,4 +1,4 @@
-//! Who owns the claims, so that these go with their owner.
+//! Owners of claims, which determine when claims are deleted.
 
 use integration::World;
 use integration::space::Space;
@@ -6,13 +6,13 @@ use integration::stateful_sets::{PATIENCE, name, stateful_set, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 
-/// What keeps a condemned pod from going away.
+/// Finalizer that keeps a condemned pod terminating.
 const BLOCK: &str = "fake.example.com/blockDeletion";
 
 mod test_autodelete_owner_refs {
     use super::*;
 
-    /// The references of those that own a pod's claim.
+    /// Owner references of a pod's claim.
     async fn owners(space: &Space, ordinal: usize) -> Vec<Value> {
         let claim = format!("fake-pvc-name-sts-{ordinal}");
         let claim = space.get(&PERSISTENT_VOLUME_CLAIMS, &claim).await;
@@ -20,7 +20,7 @@ mod test_autodelete_owner_refs {
         owners.cloned().unwrap_or_default()
     }
 
-    /// The reference by which an object of the controller's own kinds owns a claim.
+    /// Owner reference of a claim to an object of the controller's kinds.
     fn reference(api_version: &str, kind: &str, owner: &Value) -> Value {
         json!({
             "apiVersion": api_version, "kind": kind, "name": name(owner), "uid": uid(owner),
@@ -28,9 +28,9 @@ mod test_autodelete_owner_refs {
         })
     }
 
-    /// Upstream scales its own copy of the set down, of which the server never hears, and so never
-    /// sees a pod own a claim. Here the server is told, and finalizers hold the condemned pods for
-    /// as long as it takes to look.
+    /// Upstream scales a local copy of the set down, so that the server never sees a pod own a
+    /// claim. This test scales the stored set, and finalizers keep the condemned pods while it
+    /// looks.
     async fn has_owners(namespace: &str, when_deleted: &str, when_scaled: &str) {
         let world = World::with_controller().await;
         let space = world.namespace(namespace).await;

@@ -1,5 +1,5 @@
 //! Upstream's integration tests, under upstream's names: the whole controller against an API
-//! server, with nothing that runs pods.
+//! server, without nodes.
 //!
 //! Upstream: `test/integration/statefulset/statefulset_test.go`.
 

@@ -1,4 +1,4 @@
-//! Where the ordinals begin.
+//! Start ordinals.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 mod test_stateful_set_start_ordinal {
     use super::*;
 
-    /// Creates a set of `replicas` with these ordinals in its spec, and takes it down to one.
+    /// Creates a set of `replicas` with these ordinals in its spec, and scales it down to one.
     async fn has_ordinals(namespace: &str, ordinals: Value, replicas: u32, first: u32) {
         let world = World::with_controller().await;
         let space = world.namespace(namespace).await;
@@ -51,7 +51,7 @@ mod test_stateful_set_start_ordinal {
         has_ordinals("start-ordinal-4", json!({"start": 4}), 4, 4).await;
     }
 
-    /// Upstream's name says 5 and its set 2.
+    /// Upstream's test has 5 in its name, but 2 in its set.
     #[tokio::test(start_paused = true)]
     async fn start_ordinal_5() {
         has_ordinals("start-ordinal-5", json!({"start": 2}), 7, 2).await;

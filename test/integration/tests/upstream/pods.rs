@@ -1,4 +1,4 @@
-//! Pods that go, pods that can't be made, and what pods are like.
+//! Deleted pods, rejected pods, and pod attributes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
 
-/// What keeps a deleted pod from going away.
+/// Finalizer that keeps a deleted pod terminating.
 const BLOCK: &str = "fake.example.com/blockDeletion";
 
 fn uids(pods: &[Value]) -> Vec<String> {
@@ -54,11 +54,11 @@ async fn test_deleting_and_terminating_pods() {
         .await;
 }
 
-/// A client through which the first `limit` pods can be created and no other. Upstream puts this
-/// into the API server's admission, where it fails with an error that is no status, which a server
-/// answers as its own failure; at the controller's end of the wire it is the same answer, and it can
-/// be given whatever the server is.
+/// A client that allows only the first `limit` pod creations. Upstream fails them in the API
+/// server's admission with an error that isn't a status, which the server reports as an internal
+/// error; the client returns the same response, and works with any server.
 ///
+/// Upstream: `fakePodFailAdmission`.
 /// Upstream: `fakePodFailAdmission`.
 fn with_limited_pods(client: kube::Client, limit: usize) -> (RestClient, Arc<AtomicUsize>) {
     let created = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! The status follows the spec.
+//! Status updates after spec changes.
 
 use integration::World;
 use integration::space::SERVICES;
@@ -6,7 +6,7 @@ use integration::stateful_sets::{PATIENCE, count, headless_service, stateful_set
 use serde_json::json;
 use statefulset_client::resource::STATEFUL_SETS;
 
-/// Nothing but the API server: what it fills in by itself is no change of the spec.
+/// Runs the API server alone: its defaulting must not count as a spec change.
 #[tokio::test(start_paused = true)]
 async fn test_volume_template_noop_update() {
     let world = World::api_server().await;

@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
-/// What keeps the deleted pod from going away.
+/// Finalizer that keeps the deleted pod terminating.
 const BLOCK: &str = "fake.example.com/blockDeletion";
 
-/// Makes all pods that wait for a kubelet run and be ready; returns how many these were.
+/// Makes all pending pods run and become ready; returns their number.
 async fn run_pending(space: &Space, since: Timestamp) -> usize {
     let mut pods = space.pods().await;
     pods.retain(|pod| phase(pod) == "Pending");
@@ -20,7 +20,7 @@ async fn run_pending(space: &Space, since: Timestamp) -> usize {
     pods.len()
 }
 
-/// A pod below the partition that is made anew is made from the revision that it had.
+/// A recreated pod below the partition keeps its revision.
 #[tokio::test(start_paused = true)]
 async fn test_deleting_pod_for_rolling_update_partition() {
     let world = World::with_controller().await;

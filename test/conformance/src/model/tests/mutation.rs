@@ -1,16 +1,16 @@
-//! Changes of recorded cases, drawn by lot from a seed.
+//! Random mutations of recorded cases, from a seed.
 
 use serde_json::{Value, json};
 
-/// Numbers by lot, the same for the same seed.
-pub(super) struct Dice(u64);
+/// Seeded random number generator.
+pub(super) struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number below `bound`. Splitmix64: short, and good enough to choose by.
+    /// A number below `bound`, by splitmix64.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -24,8 +24,8 @@ impl Dice {
     }
 }
 
-/// A change with its name.
-type Mutation = (&'static str, fn(&mut Value, &mut Dice));
+/// A mutation with its name.
+type Mutation = (&'static str, fn(&mut Value, &mut SeededRng));
 
 const MUTATIONS: [Mutation; 14] = [
     ("status", status),
@@ -44,20 +44,20 @@ const MUTATIONS: [Mutation; 14] = [
     ("claim template", claim_template),
 ];
 
-/// Makes one to four changes, and returns their names.
-pub(super) fn mutate(case: &mut Value, dice: &mut Dice) -> Vec<&'static str> {
-    let count = 1 + dice.below(4);
-    let changes: Vec<&Mutation> = (0..count).map(|_| dice.pick(&MUTATIONS)).collect();
+/// Applies one to four mutations, and returns their names.
+pub(super) fn mutate(case: &mut Value, rng: &mut SeededRng) -> Vec<&'static str> {
+    let count = 1 + rng.below(4);
+    let changes: Vec<&Mutation> = (0..count).map(|_| rng.pick(&MUTATIONS)).collect();
     for (_, change) in &changes {
-        change(case, dice);
+        change(case, rng);
     }
-    strike_all(case);
+    fail_all(case);
     changes.iter().map(|(name, _)| *name).collect()
 }
 
-/// Where calls run concurrently, and among adoptions and releases, it is open which come first: none
-/// of them goes free.
-fn strike_all(case: &mut Value) {
+/// Makes all concurrent calls, and all adoptions and releases, fail alike: the order among them is
+/// undefined.
+fn fail_all(case: &mut Value) {
     let is_parallel = set(case)["spec"]["podManagementPolicy"] == "Parallel";
     let faults = case.get_mut("faults").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten() {
@@ -72,30 +72,30 @@ fn set(case: &mut Value) -> &mut Value {
     &mut case["objects"][0]
 }
 
-/// One object of a kind.
-fn one<'a>(case: &'a mut Value, kind: &str, dice: &mut Dice) -> Option<&'a mut Value> {
+/// A random object of a kind.
+fn one<'a>(case: &'a mut Value, kind: &str, rng: &mut SeededRng) -> Option<&'a mut Value> {
     let objects = case["objects"].as_array_mut().unwrap();
     let mut of_kind: Vec<&mut Value> = objects
         .iter_mut()
         .filter(|object| object["kind"] == kind)
         .collect();
     let count = of_kind.len();
-    (count > 0).then(|| of_kind.swap_remove(dice.below(count)))
+    (count > 0).then(|| of_kind.swap_remove(rng.below(count)))
 }
 
-fn status(case: &mut Value, dice: &mut Dice) {
+fn status(case: &mut Value, rng: &mut SeededRng) {
     let status = &mut set(case)["status"];
-    match dice.below(3) {
+    match rng.below(3) {
         0 => status["conditions"] = json!([{"type": "Known", "status": "True", "reason": "x"}]),
         1 => status["futureMember"] = json!({"a": [1, "<"]}),
-        _ => status["currentReplicas"] = json!(dice.below(5)),
+        _ => status["currentReplicas"] = json!(rng.below(5)),
     }
 }
 
-/// Puts a member that no version knows into a template.
-fn add_unknown(template: &mut Value, dice: &mut Dice) {
-    let value = json!(*dice.pick(&["x", "y"]));
-    match dice.below(4) {
+/// Adds a member unknown to every version to a template.
+fn add_unknown(template: &mut Value, rng: &mut SeededRng) {
+    let value = json!(*rng.pick(&["x", "y"]));
+    match rng.below(4) {
         0 => template["spec"]["containers"][0]["futureMember"] = value,
         1 => template["spec"]["futureMember"] = json!({"inner": value}),
         2 => template["spec"]["securityContext"]["futureMember"] = value,
@@ -103,19 +103,19 @@ fn add_unknown(template: &mut Value, dice: &mut Dice) {
     }
 }
 
-fn unknown_in_template(case: &mut Value, dice: &mut Dice) {
-    add_unknown(&mut set(case)["spec"]["template"], dice);
+fn unknown_in_template(case: &mut Value, rng: &mut SeededRng) {
+    add_unknown(&mut set(case)["spec"]["template"], rng);
 }
 
-fn unknown_in_revision(case: &mut Value, dice: &mut Dice) {
-    if let Some(revision) = one(case, "ControllerRevision", dice) {
-        add_unknown(&mut revision["data"]["spec"]["template"], dice);
+fn unknown_in_revision(case: &mut Value, rng: &mut SeededRng) {
+    if let Some(revision) = one(case, "ControllerRevision", rng) {
+        add_unknown(&mut revision["data"]["spec"]["template"], rng);
     }
 }
 
-fn live_set(case: &mut Value, dice: &mut Dice) {
+fn live_set(case: &mut Value, rng: &mut SeededRng) {
     let mut live = set(case).clone();
-    match dice.below(4) {
+    match rng.below(4) {
         0 => live["metadata"]["uid"] = json!("another"),
         1 => live["metadata"]["generation"] = json!(77),
         2 => live["metadata"]["deletionTimestamp"] = json!("2026-03-01T11:00:00Z"),
@@ -127,7 +127,7 @@ fn live_set(case: &mut Value, dice: &mut Dice) {
     case["liveSet"] = live;
 }
 
-fn fault(case: &mut Value, dice: &mut Dice) {
+fn fault(case: &mut Value, rng: &mut SeededRng) {
     const CALLS: [(&str, &str, &str); 12] = [
         ("create", "pods", ""),
         ("delete", "pods", ""),
@@ -151,8 +151,8 @@ fn fault(case: &mut Value, dice: &mut Dice) {
         "AlreadyExists",
         "NotFound",
     ];
-    let (verb, resource, subresource) = *dice.pick(&CALLS);
-    // A name that is always taken would be probed for without end.
+    let (verb, resource, subresource) = *rng.pick(&CALLS);
+    // A name that is always taken would cause endless probing.
     let times = if (verb, resource) == ("create", "controllerrevisions") {
         2
     } else {
@@ -162,8 +162,8 @@ fn fault(case: &mut Value, dice: &mut Dice) {
         "verb": verb,
         "resource": resource,
         "subresource": subresource,
-        "times": *dice.pick(&[1, 2, 3, times]),
-        "error": *dice.pick(&ERRORS),
+        "times": *rng.pick(&[1, 2, 3, times]),
+        "error": *rng.pick(&ERRORS),
     });
     match case["faults"].as_array_mut() {
         Some(faults) => faults.push(fault),
@@ -171,55 +171,55 @@ fn fault(case: &mut Value, dice: &mut Dice) {
     }
 }
 
-fn retention(case: &mut Value, dice: &mut Dice) {
+fn retention(case: &mut Value, rng: &mut SeededRng) {
     let policies = ["Retain", "Delete", "Delete"];
-    let (deleted, scaled) = (*dice.pick(&policies), *dice.pick(&policies));
+    let (deleted, scaled) = (*rng.pick(&policies), *rng.pick(&policies));
     set(case)["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenDeleted": deleted, "whenScaled": scaled});
 }
 
-fn claim_owner(case: &mut Value, dice: &mut Dice) {
+fn claim_owner(case: &mut Value, rng: &mut SeededRng) {
     let set_name = set(case)["metadata"]["name"].clone();
-    let Some(pod) = one(case, "Pod", dice).map(|pod| pod["metadata"].clone()) else {
+    let Some(pod) = one(case, "Pod", rng).map(|pod| pod["metadata"].clone()) else {
         return;
     };
     let pod_uid = pod["uid"].clone();
-    let pod_name = json!(format!("{}-{}", set_name.as_str().unwrap(), dice.below(5)));
-    let Some(claim) = one(case, "PersistentVolumeClaim", dice) else {
+    let pod_name = json!(format!("{}-{}", set_name.as_str().unwrap(), rng.below(5)));
+    let Some(claim) = one(case, "PersistentVolumeClaim", rng) else {
         return;
     };
-    let mut owner = match dice.below(3) {
+    let mut owner = match rng.below(3) {
         0 => json!({"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "uid": pod_uid}),
         1 => json!({"apiVersion": "v1", "kind": "Pod", "name": pod_name, "uid": "earlier"}),
         _ => json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": set_name,
-            "uid": *dice.pick(&["set-uid", "earlier"])}),
+            "uid": *rng.pick(&["set-uid", "earlier"])}),
     };
-    if dice.below(2) == 0 {
+    if rng.below(2) == 0 {
         owner["controller"] = json!(true);
     }
     claim["metadata"]["ownerReferences"] = json!([owner]);
 }
 
-fn pod_name(case: &mut Value, dice: &mut Dice) {
+fn pod_name(case: &mut Value, rng: &mut SeededRng) {
     let set_name = set(case)["metadata"]["name"].as_str().unwrap().to_owned();
-    let ordinal = *dice.pick(&["00", "01", "003", "2147483648", "9"]);
+    let ordinal = *rng.pick(&["00", "01", "003", "2147483648", "9"]);
     let name = format!("{set_name}-{ordinal}");
     let is_taken = |object: &Value| object["metadata"]["name"] == name.as_str();
     if case["objects"].as_array().unwrap().iter().any(is_taken) {
         return;
     }
-    if let Some(pod) = one(case, "Pod", dice) {
+    if let Some(pod) = one(case, "Pod", rng) {
         pod["metadata"]["name"] = json!(name);
     }
 }
 
-fn pod_state(case: &mut Value, dice: &mut Dice) {
-    let Some(pod) = one(case, "Pod", dice) else {
+fn pod_state(case: &mut Value, rng: &mut SeededRng) {
+    let Some(pod) = one(case, "Pod", rng) else {
         return;
     };
-    match dice.below(4) {
+    match rng.below(4) {
         0 => pod["metadata"]["deletionTimestamp"] = json!("2026-03-01T11:59:00Z"),
-        1 => pod["status"]["phase"] = json!(*dice.pick(&["Pending", "Failed", "Running"])),
+        1 => pod["status"]["phase"] = json!(*rng.pick(&["Pending", "Failed", "Running"])),
         2 => {
             pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = json!("other");
         }
@@ -227,17 +227,17 @@ fn pod_state(case: &mut Value, dice: &mut Dice) {
     }
 }
 
-fn scale(case: &mut Value, dice: &mut Dice) {
+fn scale(case: &mut Value, rng: &mut SeededRng) {
     let spec = &mut set(case)["spec"];
-    match dice.below(4) {
-        0 => spec["ordinals"] = json!({"start": dice.below(4)}),
-        1 => spec["minReadySeconds"] = json!(dice.below(100)),
-        2 => spec["revisionHistoryLimit"] = json!(*dice.pick(&[-1, 0, 1])),
-        _ => spec["replicas"] = json!(dice.below(6)),
+    match rng.below(4) {
+        0 => spec["ordinals"] = json!({"start": rng.below(4)}),
+        1 => spec["minReadySeconds"] = json!(rng.below(100)),
+        2 => spec["revisionHistoryLimit"] = json!(*rng.pick(&[-1, 0, 1])),
+        _ => spec["replicas"] = json!(rng.below(6)),
     }
 }
 
-fn strategy(case: &mut Value, dice: &mut Dice) {
+fn strategy(case: &mut Value, rng: &mut SeededRng) {
     let choices = [
         json!({"type": "OnDelete"}),
         json!({"type": "RollingUpdate"}),
@@ -246,17 +246,17 @@ fn strategy(case: &mut Value, dice: &mut Dice) {
         json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 9}}),
         json!({"type": "OnDelete", "rollingUpdate": {"partition": 2}}),
     ];
-    let strategy = dice.pick(&choices).clone();
-    let policy = *dice.pick(&["OrderedReady", "Parallel"]);
+    let strategy = rng.pick(&choices).clone();
+    let policy = *rng.pick(&["OrderedReady", "Parallel"]);
     let spec = &mut set(case)["spec"];
     spec["updateStrategy"] = strategy;
     spec["podManagementPolicy"] = json!(policy);
-    case["featureGates"]["MaxUnavailableStatefulSet"] = json!(dice.below(2) == 0);
+    case["featureGates"]["MaxUnavailableStatefulSet"] = json!(rng.below(2) == 0);
 }
 
-fn template(case: &mut Value, dice: &mut Dice) {
+fn template(case: &mut Value, rng: &mut SeededRng) {
     let spec = &mut set(case)["spec"]["template"]["spec"];
-    match dice.below(3) {
+    match rng.below(3) {
         0 => spec["containers"][0]["image"] = json!("registry.example/app:<new>"),
         1 => spec["terminationGracePeriodSeconds"] = json!(9_007_199_254_740_993_i64),
         _ => {
@@ -268,13 +268,13 @@ fn template(case: &mut Value, dice: &mut Dice) {
     }
 }
 
-fn claim_template(case: &mut Value, dice: &mut Dice) {
+fn claim_template(case: &mut Value, rng: &mut SeededRng) {
     let mut template = json!({
         "metadata": {"name": "extra"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         "status": {},
     });
-    if dice.below(2) == 0 {
+    if rng.below(2) == 0 {
         template["spec"]["futureMember"] = json!("x");
     }
     match set(case)["spec"]["volumeClaimTemplates"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! What the controller left behind in a namespace.
+//! State that the controller left in a namespace.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use serde::Deserialize;
 use crate::odd::case::ControllerRecord;
 use crate::odd::stage::Stage;
 
-/// What is compared with a record.
+/// Properties that are compared with a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
-    /// Whether the generation of every set is observed; none if there is no set.
+    /// Whether the generation of every set is observed; `None` without sets.
     pub(super) observed: Option<bool>,
     pub(super) pods: BTreeSet<String>,
     pub(super) claims: BTreeSet<String>,
     pub(super) revisions: BTreeSet<String>,
-    /// `resource/name` of what has a deletion timestamp.
+    /// `resource/name` of objects with a deletion timestamp.
     pub(super) terminating: BTreeSet<String>,
     pub(super) event_reasons: BTreeSet<String>,
 }
@@ -54,7 +54,7 @@ struct Status {
 }
 
 impl Left {
-    /// Reads it from the API.
+    /// Reads the state from the API.
     pub(super) async fn read(stage: &Stage, namespace: &str) -> anyhow::Result<Self> {
         let mut left = Self::default();
         let sets = list(stage, namespace, "apis/apps/v1", "statefulsets").await?;
@@ -78,7 +78,7 @@ impl Left {
         Ok(left)
     }
 
-    /// What the reference left behind.
+    /// State that the reference left.
     pub(super) fn recorded(record: &ControllerRecord) -> Self {
         let set = |names: &[String]| names.iter().cloned().collect();
         Self {
@@ -99,7 +99,7 @@ impl Left {
             .extend(terminating.map(|object| format!("{resource}/{}", object.metadata.name)));
     }
 
-    /// What differs from an expectation.
+    /// Differences from an expectation.
     pub(super) fn differences(&self, expected: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         if self.observed != expected.observed {

@@ -1,6 +1,6 @@
-//! What is expected of the controller, and the named rules for where it may differ.
+//! Expectations of the controller, and named rules for permitted differences.
 //!
-//! Where the reference fails for ever, the product may end better, never worse. Everywhere else the
+//! If the reference fails permanently, the product may do better, never worse. Otherwise the
 //! outcome must be the recorded one.
 
 use std::collections::BTreeSet;
@@ -11,28 +11,28 @@ use serde_json::value::RawValue;
 use super::left::Left;
 use crate::odd::case::{Case, ControllerRecord, Step};
 
-/// A rule that lets an outcome differ from the record.
+/// A rule that permits a difference from the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The reference was still building pods in memory when its record was cut.
+    /// The reference was still building pods in memory when its recording ended.
     RecordCut,
-    /// The reference can't read, or write, a time that its server printed.
+    /// The reference can't parse, or write, a time that its server printed.
     YearsOutOfRange,
-    /// The reference can't apply a revision whose data isn't of the form of a set.
+    /// The reference can't apply revision data without the structure of a set.
     RevisionDataShape,
-    /// The reference takes a set's name and labels from a revision's data.
+    /// The reference takes a set's name and labels from revision data.
     RevisionDataBeyondTemplate,
-    /// The reference's revision numbers wrap at their end.
+    /// The reference's revision numbers overflow.
     RevisionNumberEnd,
-    /// The reference rounds an integer to one that doesn't fit.
+    /// The reference rounds an integer to one out of range.
     RoundedByDouble,
-    /// The reference takes a pod without a phase for one that isn't there.
+    /// The reference treats a pod without a phase as missing.
     EmptyPodPhase,
-    /// The reference renames pods whose ordinals don't fit 32 bits.
+    /// The reference renames pods with ordinals beyond 32 bits.
     OrdinalPastInt32,
-    /// The reference counts pods whose ordinals have leading zeros.
+    /// The reference counts pods with leading zeros in their ordinals.
     NonCanonicalName,
-    /// The reference sees white space in revision data, which no JSON answer shows.
+    /// The reference sees whitespace in revision data, which no JSON response shows.
     SpacingInRevisionData,
 }
 
@@ -52,7 +52,7 @@ impl Rule {
         }
     }
 
-    /// The rule for a case, where there is one.
+    /// Rule for a case, if any.
     fn of(case: &Case, record: &ControllerRecord) -> Option<Self> {
         let error = record.log_error.as_deref().unwrap_or("");
         let by_error = [
@@ -87,10 +87,10 @@ impl Rule {
     }
 }
 
-/// From so many replicas on the reference takes longer than its record lasts.
+/// Number of replicas from which the reference takes longer than its recording lasts.
 const REPLICAS_MANY: i64 = 100_000;
 
-/// Adds what differs from the record and isn't better; names the rule where one was needed.
+/// Adds differences from the record that are not improvements; names the rule if one was needed.
 pub(super) fn judge(
     case: &Case,
     record: &ControllerRecord,
@@ -114,9 +114,9 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an outcome is at least as good as one that fails for ever: nothing that was there is lost
-/// or on its way out, no less is done, and no failure is told beyond those of the record. Two
-/// rules have something done in vain: a revision that says nothing new, claims of a pod that can't be.
+/// Whether an outcome is at least as good as a permanent failure: nothing is lost or terminating
+/// that wasn't, no less is done, and no new failures are reported. Two rules permit useless work: a
+/// revision without new content, and claims of an impossible pod.
 fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
     let stored: BTreeSet<&str> = case
         .recorded()
@@ -144,7 +144,7 @@ fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
             .all(|reason| recorded.event_reasons.contains(reason))
 }
 
-/// The stored objects of a resource.
+/// Stored objects of a resource.
 fn stored(case: &Case, resource: &str) -> impl Iterator<Item = RawObject> {
     let resource = format!("/{resource}/");
     let bodies = case
@@ -157,13 +157,13 @@ fn sets(case: &Case) -> impl Iterator<Item = RawObject> {
     stored(case, "statefulsets")
 }
 
-/// The stored data of the case's revisions.
+/// Stored data of the case's revisions.
 fn revision_data(case: &Case) -> impl Iterator<Item = RawObject> {
     stored(case, "controllerrevisions")
         .filter_map(|revision| RawObject::parse(revision.get("data")?.get()).ok())
 }
 
-/// The data of the revisions that were sent, as text.
+/// Data of the revisions in requests, as text.
 fn sent_revision_data(case: &Case) -> impl Iterator<Item = String> {
     let requests = case.steps.iter().filter_map(|step| match step {
         Step::Request(request) => Some(request),
@@ -189,7 +189,7 @@ fn replicas(set: &RawObject) -> i64 {
     replicas.and_then(number).unwrap_or(0)
 }
 
-/// Whether revision data holds more than a pod template.
+/// Whether revision data contains more than a pod template.
 fn has_beyond_template(data: &RawObject) -> bool {
     let beyond = |object: &RawObject, name: &str| object.iter().any(|(other, _)| other != name);
     beyond(data, "spec") || member(data, "spec").is_some_and(|spec| beyond(&spec, "template"))
@@ -200,7 +200,7 @@ fn has_leading_zero(pod: &str) -> bool {
     ordinal.len() > 1 && ordinal.starts_with('0')
 }
 
-/// Whether JSON holds white space outside of its strings.
+/// Whether JSON contains whitespace outside of strings.
 fn has_spacing(json: &str) -> bool {
     let (mut in_string, mut escaped) = (false, false);
     json.bytes().any(|byte| {
@@ -219,13 +219,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spacing_is_found_outside_of_strings_alone() {
+    fn spacing_inside_strings_is_ignored() {
         assert!(has_spacing(r#"{"a": 1}"#));
         assert!(!has_spacing(r#"{"a b":"c \" d"}"#));
     }
 
     #[test]
-    fn data_beyond_a_template_is_found() {
+    fn data_beyond_the_template_is_detected() {
         for (data, beyond) in [
             (r#"{"spec":{"template":{}}}"#, false),
             (r#"{"spec":{"template":{},"replicas":3}}"#, true),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worse_outcome_is_not_better() {
+    fn worse_outcomes_are_not_accepted() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let case = Case::parse(
             r#"{"id": "001", "about": "", "steps": [], "stored": {"path": "/p/web-0", "status": 200}}"#,

@@ -1,14 +1,14 @@
-//! Random changes that leave JSON which Go's decoder still reads.
+//! Random mutations whose JSON Go's decoder still accepts.
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
 use super::tree::Tree;
 
-/// Go's decoder gives up beyond 10,000 levels; the rest is room for where the value stands.
+/// Go's decoder rejects more than 10,000 levels; the rest is room for the enclosing levels.
 const DEPTH_MAX: usize = 9_970;
 
-/// Texts of numbers that some decoder takes for something else.
+/// Numbers that some decoders misinterpret.
 const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -33,7 +33,7 @@ const NUMBERS: &[&str] = &[
     "123456789012345678901234567890123456789012345678901234567890",
 ];
 
-/// Bytes of strings, without their quotes.
+/// Contents of strings, without quotes.
 const STRINGS: &[&[u8]] = &[
     b"",
     b" ",
@@ -87,7 +87,7 @@ const STRINGS: &[&[u8]] = &[
     b"yesterday",
 ];
 
-/// Members that decoders look for, wherever they are put.
+/// Member names that decoders look for, at any position.
 const NAMES: &[&[u8]] = &[
     b"",
     b"unknown",
@@ -119,7 +119,7 @@ const NAMES: &[&[u8]] = &[
     b"a\\u0062",
 ];
 
-/// An object with one to four changes.
+/// Encodes an object with one to four mutations.
 pub(super) fn mutated(object: &Tree, rng: &mut StdRng) -> Vec<u8> {
     let mut object = object.clone();
     for _ in 0..rng.random_range(1..=4) {
@@ -147,7 +147,7 @@ fn change_members(members: &mut Vec<(Vec<u8>, Tree)>, rng: &mut StdRng) {
     let index = rng.random_range(0..members.len().max(1));
     match rng.random_range(0..5) {
         0 if !members.is_empty() => drop(members.remove(index)),
-        // The member stands twice, which decoders settle each in their own way.
+        // A repeated member, which decoders resolve differently.
         1 if !members.is_empty() => {
             let (name, old) = members[index].clone();
             let new = if rng.random() { old } else { value(rng) };
@@ -178,12 +178,12 @@ fn change_items(items: &mut Vec<Tree>, rng: &mut StdRng) {
 
 fn insert_in_string(text: &mut Vec<u8>, rng: &mut StdRng) {
     let odd: &[u8] = pick::<&[u8]>(STRINGS, rng);
-    // At one of the ends: anywhere else it could split an escape.
+    // Only at the ends: elsewhere it could split an escape.
     let at = if rng.random() { 1 } else { text.len() - 1 };
     text.splice(at..at, odd.iter().copied());
 }
 
-/// A value of any form.
+/// A random value of any type.
 fn value(rng: &mut StdRng) -> Tree {
     match rng.random_range(0..20) {
         0 | 1 => Tree::leaf("null"),
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::odd::fuzz::objects;
 
-    /// More levels than an object has around any of its values, with those of a list.
+    /// More levels than an object has around any of its values, plus those of a list.
     const WRAPPED_MAX: usize = 25;
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deepest_value_is_within_the_decoders_limit() {
+    async fn deepest_value_stays_within_the_decoder_limit() {
         let depth = DEPTH_MAX + WRAPPED_MAX;
         let deep = [b"[".repeat(depth), b"]".repeat(depth)].concat();
         let deep = Document::new(deep).into_text();

@@ -1,4 +1,4 @@
-//! The ordinary objects that odd ones are made from.
+//! Ordinary objects that the odd ones are derived from.
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
@@ -9,13 +9,13 @@ use super::tree::Tree;
 
 const SET_UID: &str = "00000000-0000-4000-8000-000000000001";
 
-/// A set, the first of its pods, one pod beyond its replicas, their claims and a revision.
+/// A set, its first pod, a pod beyond its replicas, their claims and a revision.
 pub(super) fn family() -> Vec<Tree> {
     let values = [set(), revision(), pod(0), pod(2), claim(0), claim(2)];
     values.map(Tree::from).into()
 }
 
-/// One of the objects, sets and revisions more often than others.
+/// A random object; sets and revisions are more frequent.
 pub(super) fn any(rng: &mut StdRng) -> Tree {
     let mut family = family();
     let index = rng.random_range(0..family.len() * 2) % (family.len() + 2);

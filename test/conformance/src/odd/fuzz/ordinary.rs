@@ -1,4 +1,4 @@
-//! An ordinary set, and whether it is served.
+//! Ordinary sets, and checks that they are served.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::odd::ordinary::ordinary_set;
 use crate::odd::stage::Stage;
 
-/// How long it may take until a new or scaled set has its pods.
+/// Time limit for a new or scaled set to get its pods.
 const SERVED_WITHIN: Duration = Duration::from_secs(1);
-/// How often the pods are looked for.
+/// Interval between checks of the pods.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A set with one claim for each pod.
+/// A set with one claim per pod.
 pub(super) struct Ordinary<'a> {
     stage: &'a Stage,
     namespace: &'a str,
@@ -29,7 +29,7 @@ impl fmt::Display for Ordinary<'_> {
 }
 
 impl<'a> Ordinary<'a> {
-    /// A set that is not there yet.
+    /// Describes a set that doesn't exist yet.
     pub(super) fn new(stage: &'a Stage, namespace: &'a str, name: &'a str) -> Self {
         Self {
             stage,
@@ -38,22 +38,22 @@ impl<'a> Ordinary<'a> {
         }
     }
 
-    /// Creates it and waits for its pods.
+    /// Creates the set and waits for its pods.
     ///
     /// # Errors
     ///
-    /// The pods don't come in time.
+    /// The pods aren't created in time.
     pub(super) async fn create(&self, replicas: usize) -> anyhow::Result<()> {
         let set = ordinary_set(self.name, replicas);
         self.stage.write("POST", &self.sets(), &set).await?;
         self.wait(replicas).await
     }
 
-    /// Scales it up and waits for its pods.
+    /// Scales the set up and waits for its pods.
     ///
     /// # Errors
     ///
-    /// The pods don't come in time.
+    /// The pods aren't created in time.
     pub(super) async fn scale(&self, replicas: usize) -> anyhow::Result<()> {
         let path = format!("{}/{}", self.sets(), self.name);
         let scale = json!({"spec": {"replicas": replicas}});
@@ -61,11 +61,11 @@ impl<'a> Ordinary<'a> {
         self.wait(replicas).await
     }
 
-    /// The stored bytes of its first pods and of their claims.
+    /// Stored bytes of the set's first pods and of their claims.
     ///
     /// # Errors
     ///
-    /// One is missing.
+    /// One of them is missing.
     pub(super) async fn read(&self, replicas: usize) -> anyhow::Result<Vec<Bytes>> {
         let mut objects = Vec::new();
         for ordinal in 0..replicas {

@@ -1,13 +1,13 @@
-//! Panics of the process, caught ones included.
+//! Recorder of the process's panics, including caught ones.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Notes every panic from now on.
+/// Records all further panics.
 #[derive(Clone, Debug, Default)]
 pub struct Panics(Arc<Mutex<Vec<String>>>);
 
 impl Panics {
-    /// Has the panic hook of the process note message and place first.
+    /// Installs a panic hook that records message and location.
     pub fn watch() -> Self {
         let panics = Self::default();
         let noted = Arc::clone(&panics.0);
@@ -21,12 +21,12 @@ impl Panics {
         panics
     }
 
-    /// How many there were.
+    /// Number of panics.
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The panics after the first so many.
+    /// Panics after the first `first` ones.
     pub(super) fn since(&self, first: usize) -> Vec<String> {
         let panics = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         panics.iter().skip(first).cloned().collect()

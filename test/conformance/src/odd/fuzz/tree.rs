@@ -1,25 +1,25 @@
-//! JSON that no JSON library would write.
+//! JSON values that no JSON library would write.
 
 use serde_json::Value;
 
-/// A JSON value whose strings, names and leaves are bytes; members may stand twice.
+/// A JSON value whose strings, names and leaves are bytes; members may repeat.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Tree {
-    /// A value as it is written.
+    /// A literal value.
     Leaf(Vec<u8>),
     /// An array.
     Array(Vec<Tree>),
-    /// An object; names are written without their quotes.
+    /// An object; names are stored without quotes.
     Object(Vec<(Vec<u8>, Tree)>),
 }
 
 impl Tree {
-    /// A leaf.
+    /// Creates a leaf.
     pub(super) fn leaf(text: impl Into<Vec<u8>>) -> Self {
         Self::Leaf(text.into())
     }
 
-    /// The bytes.
+    /// Encodes the value.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out);
@@ -55,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// How many values there are, this one included.
+    /// Number of values, including this one.
     pub(super) fn len(&self) -> usize {
         1 + match self {
             Self::Leaf(_) => 0,
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// The value at a place in the order of writing; this one is at 0.
+    /// Value at an index in encoding order; this one is at 0.
     pub(super) fn at(&mut self, place: usize) -> Option<&mut Self> {
         let Some(mut rest) = place.checked_sub(1) else {
             return Some(self);
@@ -99,7 +99,7 @@ impl From<Value> for Tree {
     }
 }
 
-/// Kind and name of an object, where both are ordinary.
+/// Kind and name of an object, if both are ordinary.
 pub(super) fn identity(object: &[u8]) -> Option<(String, String)> {
     #[derive(serde::Deserialize)]
     struct Object {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tree_writes_what_it_was_made_from() {
+    fn tree_encodes_its_source() {
         let value = json!({"a": [1, {"b": null}], "c": "x"});
         let tree = Tree::from(value.clone());
         let written: Value = serde_json::from_slice(&tree.encode()).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_holds_one_value() {
+    fn every_index_has_one_value() {
         let mut tree = Tree::from(json!({"a": [1, {"b": null}], "c": "x"}));
         let len = tree.len();
         let mut at = |place| tree.at(place).map(|value| value.encode());

@@ -1,4 +1,4 @@
-//! A client for tests that block: requests, and watches that report into one channel.
+//! Blocking API client: requests, and watches that report into one channel.
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -11,7 +11,7 @@ use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// The kinds that a StatefulSet is made of.
+/// Kinds of a StatefulSet and its dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Set,
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::Set, Self::Revision, Self::Claim, Self::Pod];
 
-    /// Where the objects of the default namespace are.
+    /// API path of the objects in the default namespace.
     fn path(self) -> &'static str {
         match self {
             Self::Set => "/apis/apps/v1/namespaces/default/statefulsets",
@@ -34,23 +34,23 @@ impl Kind {
     }
 }
 
-/// What a watch reports.
+/// Report of a watch.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// The object is new or different.
+    /// A new or changed object.
     Is(Value),
-    /// This was its last state.
+    /// The last state of a deleted object.
     Was(Value),
 }
 
-/// A client with threads of its own.
+/// A client with its own threads.
 pub(crate) struct Api {
     runtime: Runtime,
     client: Client,
 }
 
 impl Api {
-    /// Makes a client that asks once and never repeats a request by itself.
+    /// Creates a client that never retries a request.
     pub(crate) fn connect(kubeconfig: &Path) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -73,41 +73,41 @@ impl Api {
         self.post(kind.path(), object)
     }
 
-    /// Posts to any path.
+    /// Posts to a path.
     pub(crate) fn post(&self, path: &str, object: &Value) -> Value {
         let request = Request::post(path).header("content-type", "application/json");
         self.ask(request.body(object.to_string().into_bytes()).unwrap())
     }
 
-    /// Deletes what is at a path.
+    /// Deletes the object at a path.
     pub(crate) fn delete(&self, path: &str) {
         self.ask(Request::delete(path).body(Vec::new()).unwrap());
     }
 
-    /// The text at any path.
+    /// Reads a path as text.
     pub(crate) fn text(&self, path: &str) -> Result<String, kube::Error> {
         let request = Request::get(path).body(Vec::new()).unwrap();
         self.runtime.block_on(self.client.request_text(request))
     }
 
-    /// Reads any path.
+    /// Reads a path as JSON.
     pub(crate) fn get(&self, path: &str) -> Value {
         self.ask(Request::get(path).body(Vec::new()).unwrap())
     }
 
-    /// Does what the client is needed for and waits until it is done.
+    /// Runs an async function with the client to its end.
     pub(crate) fn with_client<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
         self.runtime.block_on(work(self.client.clone()))
     }
 
-    /// Changes an object by a merge patch.
+    /// Applies a merge patch to an object.
     pub(crate) fn merge(&self, kind: Kind, name: &str, patch: &Value) -> Value {
         let request = Request::patch(format!("{}/{name}", kind.path()))
             .header("content-type", "application/merge-patch+json");
         self.ask(request.body(patch.to_string().into_bytes()).unwrap())
     }
 
-    /// Every object of a kind, and the version of the list.
+    /// All objects of a kind, and the version of the list.
     pub(crate) fn list(&self, kind: Kind) -> (Vec<Value>, u64) {
         let mut list = self.ask(Request::get(kind.path()).body(Vec::new()).unwrap());
         let Value::Array(items) = list["items"].take() else {
@@ -122,7 +122,7 @@ impl Api {
         answer.unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// Reports every change of a kind after a version, until nobody listens or the server is gone.
+    /// Reports every change of a kind after a version, until the listener or the server is gone.
     pub(crate) fn watch(&self, kind: Kind, after: u64, listener: Sender<(Kind, Change)>) {
         let client = self.client.clone();
         self.runtime.spawn(follow(client, kind, after, listener));
@@ -130,7 +130,7 @@ impl Api {
 }
 
 async fn follow(client: Client, kind: Kind, mut after: u64, listener: Sender<(Kind, Change)>) {
-    // The server may end a watch at any time; the next one goes on where it stood.
+    // The server may close a watch at any time; the next one continues from its last version.
     loop {
         let path = format!("{}?watch=true&resourceVersion={after}", kind.path());
         let request = Request::get(path).body(Vec::new()).unwrap();
@@ -143,7 +143,7 @@ async fn follow(client: Client, kind: Kind, mut after: u64, listener: Sender<(Ki
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => Change::Is(object),
                 Ok(WatchEvent::Deleted(object)) => Change::Was(object),
                 Ok(WatchEvent::Bookmark(_)) => continue,
-                // The listener misses what comes then, and says so.
+                // The listener times out and reports the missing change.
                 Ok(WatchEvent::Error(_)) | Err(_) => return,
             };
             let (Change::Is(object) | Change::Was(object)) = &change;
@@ -155,7 +155,7 @@ async fn follow(client: Client, kind: Kind, mut after: u64, listener: Sender<(Ki
     }
 }
 
-/// The resource version of an object or a list.
+/// Resource version of an object or a list.
 pub(crate) fn version(object: &Value) -> u64 {
     let text = object["metadata"]["resourceVersion"].as_str();
     text.and_then(|text| text.parse().ok())

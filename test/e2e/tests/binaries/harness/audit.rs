@@ -1,27 +1,27 @@
-//! Who wrote what, and when, as the control plane's audit log tells it.
+//! Parsed audit log of the control plane, with checks of lease terms.
 
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-/// A write that went well.
+/// A successful write.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// When it came.
+    /// Time of the request.
     pub(crate) at: Timestamp,
-    /// Who sent it.
+    /// User of the request.
     pub(crate) user: String,
-    /// Whether it was about a lease.
+    /// Whether it wrote a lease.
     pub(crate) is_lease: bool,
-    /// Whether the client that keeps the lease has sent it: the lease itself, and events about it.
+    /// Whether the lease client sent it: lease writes, and events about the lease.
     pub(crate) is_election: bool,
-    /// Such as `delete pods web-0`.
+    /// Description such as `delete pods web-0`.
     pub(crate) what: String,
 }
 
 impl Entry {
-    /// Reads a line of the audit log; none if it is no write, or went wrong.
+    /// Parses a line of the audit log; `None` for reads and failed requests.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let event: Value = serde_json::from_str(line).ok()?;
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or("");
@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-/// Watches over the terms of the holders of a lease.
+/// Checks writes against the terms of a lease's holders.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     holder: Option<Entry>,
@@ -51,9 +51,9 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Takes in a write of one of the candidates. What is no business of the election may only be
-    /// written in one's own term: after one's own write of the lease, before anybody else's, and
-    /// less than the lease's duration after the last of one's own.
+    /// Adds a write of one of the candidates. Writes unrelated to the election are allowed only in
+    /// the writer's own term: after its write of the lease, before any other candidate's, and less
+    /// than the lease duration after its last renewal.
     pub(crate) fn take(&mut self, entry: Entry, lease_duration: Duration) {
         if entry.is_lease {
             self.holder = Some(entry);
@@ -76,17 +76,17 @@ impl Audit {
         self.writes.push(entry);
     }
 
-    /// Who wrote the lease last.
+    /// Last writer of the lease.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.holder.as_ref().map(|entry| entry.user.as_str())
     }
 
-    /// What was written, but for the sake of the election.
+    /// Writes unrelated to the election.
     pub(crate) fn writes(&self) -> &[Entry] {
         &self.writes
     }
 
-    /// What was written by who must not.
+    /// Writes outside of their writer's term.
     pub(crate) fn violations(&self) -> &[String] {
         &self.violations
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_belong_into_the_terms_of_their_writers() {
+    fn writes_outside_a_term_are_violations() {
         let lease = |second, user| line(second, user, "leases", "leader-election");
         let write = |second, user| line(second, user, "pods", "controller");
         let event = |second, user| line(second, user, "events", "leader-election");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_failures_are_no_writes() {
+    fn reads_and_failures_are_not_writes() {
         let read = line(0, "a", "pods", "c").replace("update", "list");
         let failure = line(0, "a", "pods", "c").replace("200", "409");
         assert!(Entry::parse(&read).is_none() && Entry::parse(&failure).is_none());

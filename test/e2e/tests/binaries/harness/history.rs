@@ -1,4 +1,4 @@
-//! Everything that happened to the objects of the default namespace, in order.
+//! History of the objects in the default namespace, in order.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, channel};
@@ -8,29 +8,29 @@ use serde_json::Value;
 use super::PATIENCE;
 use super::api::{Api, Change, Kind, version};
 
-/// What became of one name.
+/// All objects that have had one name.
 #[derive(Debug, Default)]
 struct Lives {
-    /// The uid of each object that ever had the name.
+    /// Uid of each object that has had the name.
     born: Vec<String>,
-    /// The uids of those that are gone.
+    /// Uids of the deleted ones.
     gone: Vec<String>,
-    /// The object as it is now.
+    /// Current object.
     now: Option<Value>,
 }
 
-/// What watches have reported since the history began.
+/// Changes reported by watches since the start.
 pub(crate) struct History {
     changes: Receiver<(Kind, Change)>,
     lives: BTreeMap<(Kind, String), Lives>,
-    /// Ordinals in the order in which somebody asked for the pod's deletion.
+    /// Ordinals in the order of the deletion requests.
     deletions: Vec<u32>,
-    /// Creations and deletions of pods while another pod, which comes first, was not ready.
+    /// Creations and deletions of pods while another pod, which must come first, was unready.
     out_of_turn: Vec<String>,
 }
 
 impl History {
-    /// Begins with what there is now.
+    /// Starts with the current objects.
     pub(crate) fn begin(api: &Api) -> Self {
         let (sender, changes) = channel();
         let mut history = Self::of(changes);
@@ -53,14 +53,14 @@ impl History {
         }
     }
 
-    /// Takes changes in until what they have led to is as wanted.
+    /// Processes changes until the condition holds.
     pub(crate) fn until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
         while !wanted(self) {
             self.next(what);
         }
     }
 
-    /// Takes changes in until one, later than `version`, is a write of the controller.
+    /// Processes changes until one after the version `after` is a write of the controller.
     pub(crate) fn until_controller_writes(&mut self, after: u64) {
         while self
             .next("a write of the controller")
@@ -68,7 +68,7 @@ impl History {
         {}
     }
 
-    /// Takes the next change in. Returns its version if it is a write of the controller.
+    /// Processes the next change. Returns its version if it is a write of the controller.
     fn next(&mut self, what: &str) -> Option<u64> {
         match self.changes.recv_timeout(PATIENCE) {
             Ok((kind, change)) => self.record(kind, change),
@@ -105,7 +105,8 @@ impl History {
         by_controller.then_some(at)
     }
 
-    /// Notes a pod's creation before a lower one is ready, and its deletion while any other isn't.
+    /// Records a pod's creation before a lower one is ready, and its deletion while another is
+    /// unready.
     fn check_turn(&mut self, name: &str, creation: bool) {
         let (set, ordinal) = split(name);
         let mut unready = Vec::new();
@@ -131,7 +132,7 @@ impl History {
         }
     }
 
-    /// The objects of a kind that there are, by name.
+    /// Existing objects of a kind, by name.
     pub(crate) fn now(&self, kind: Kind) -> impl Iterator<Item = (&str, &Value)> {
         self.lives
             .iter()
@@ -139,7 +140,7 @@ impl History {
             .filter_map(|((_, name), lives)| Some((name.as_str(), lives.now.as_ref()?)))
     }
 
-    /// The generation of a set; 0 if there is none.
+    /// Generation of a set; 0 if it doesn't exist.
     pub(crate) fn generation(&self, set: &str) -> i64 {
         let mut sets = self.now(Kind::Set);
         let found = sets.find(|(name, _)| *name == set);
@@ -148,7 +149,7 @@ impl History {
         })
     }
 
-    /// Whether the set has done all that its spec asks for, and says so.
+    /// Whether the set's status reports that its spec is fulfilled.
     pub(crate) fn is_complete(&self, set: &str) -> bool {
         let key = (Kind::Set, set.to_owned());
         let Some(object) = self.lives.get(&key).and_then(|lives| lives.now.as_ref()) else {
@@ -167,7 +168,8 @@ impl History {
             && Some(ready.count() as u64) == replicas.as_u64()
     }
 
-    /// How many objects of a kind ever had each name that begins so, and how many of them are gone.
+    /// For each name with this prefix: the number of objects of a kind that have had it, and the
+    /// number of deleted ones.
     pub(crate) fn counts(&self, kind: Kind, prefix: &str) -> BTreeMap<&str, (usize, usize)> {
         self.lives
             .iter()
@@ -176,17 +178,17 @@ impl History {
             .collect()
     }
 
-    /// Ordinals in the order in which somebody asked for the pod's deletion.
+    /// Ordinals in the order of the deletion requests.
     pub(crate) fn deletions(&self) -> &[u32] {
         &self.deletions
     }
 
-    /// Creations and deletions of pods that should have waited.
+    /// Creations and deletions of pods out of order.
     pub(crate) fn out_of_turn(&self) -> &[String] {
         &self.out_of_turn
     }
 
-    /// For messages: every name with its counts, and the states of the sets.
+    /// Every name with its counts, and the states of the sets; for messages.
     fn summary(&self) -> Vec<String> {
         let names = self.lives.iter().map(|((kind, name), lives)| {
             let (born, gone) = (lives.born.len(), lives.gone.len());
@@ -199,8 +201,8 @@ impl History {
     }
 }
 
-/// Whether the controller made the change, judged by what nobody else does here: it creates pods,
-/// claims and revisions, asks for the deletion of pods, and writes the status of sets.
+/// Whether the controller made the change, judging by what no other component does here: it creates
+/// pods, claims and revisions, requests the deletion of pods, and writes the status of sets.
 fn is_controller_write(kind: Kind, before: Option<&Value>, now: &Value) -> bool {
     match (kind, before) {
         (Kind::Revision, _) | (Kind::Claim | Kind::Pod, None) => true,
@@ -223,7 +225,7 @@ fn is_ready(pod: &Value) -> bool {
     ready && !is_stopping(pod)
 }
 
-/// Set and ordinal of a pod's name.
+/// Set name and ordinal of a pod's name.
 fn split(pod: &str) -> (&str, u32) {
     let (set, ordinal) = pod.rsplit_once('-').unwrap();
     (set, ordinal.parse().unwrap())
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_comes_again_is_counted_twice() {
+    fn recreated_pod_is_counted_twice() {
         let (history, writes) = history(vec![
             Change::Is(pod("web-0", "a", "False")),
             Change::Is(pod("web-0", "a", "True")),
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_should_have_waited_is_noted() {
+    fn pod_changes_out_of_order_are_recorded() {
         let (history, _) = history(vec![
             Change::Is(pod("web-0", "a", "False")),
             Change::Is(pod("other-0", "b", "False")),

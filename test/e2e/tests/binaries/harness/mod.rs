@@ -1,4 +1,4 @@
-//! What the tests share: the programs, processes that never outlive a test, and a view of the API.
+//! Shared harness: the programs, child processes that never outlive a test, and API clients.
 
 mod api;
 mod audit;
@@ -20,7 +20,7 @@ pub(crate) use proxy::{Proxy, Way};
 pub(crate) use session::Session;
 pub(crate) use sets::{set, set_with_claims};
 
-/// Builds the programs as the test itself is built.
+/// Builds the programs with the test's own profile.
 pub(crate) fn programs() -> Programs {
     conformance::programs::build().unwrap_or_else(|error| panic!("{error:#}"))
 }

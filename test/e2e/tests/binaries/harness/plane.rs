@@ -1,4 +1,4 @@
-//! The control plane, on a port of its own, and controllers that run against it.
+//! The control plane on its own port, with controllers that use it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use super::{Api, Process, Programs};
 
-/// Where service accounts are whom every API server gives a role of their own.
+/// Namespace of the service accounts with stock roles.
 const SYSTEM: &str = "kube-system";
-/// The account with the stock role.
+/// Service account with the controller's stock role.
 const ACCOUNT: &str = "statefulset-controller";
 
 /// A control plane that serves until dropped.
@@ -68,12 +68,12 @@ impl Plane {
         self.named_controller("controller", flags)
     }
 
-    /// Starts a controller with these flags, called so in messages.
+    /// Starts a controller with these flags, under a name for messages.
     pub(crate) fn named_controller(&self, name: &str, flags: &[String]) -> Process {
         Process::start(name, Command::new(&self.controller).args(flags))
     }
 
-    /// The next line that the control plane writes to its standard output, unless it takes longer.
+    /// Next line on the control plane's standard output; `None` on timeout.
     pub(crate) fn next_line(&mut self, patience: Duration) -> Option<String> {
         self.process.next_line(patience)
     }
@@ -85,7 +85,7 @@ impl Plane {
         self.api.post(&path, &account);
     }
 
-    /// A token of a service account.
+    /// Token of a service account.
     pub(crate) fn token(&self, namespace: &str, name: &str) -> String {
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
         let answer = self.api.post(&path, &json!({"spec": {}}));
@@ -97,7 +97,7 @@ impl Plane {
         self.kubeconfig_of(&json!({"token": self.token(namespace, name)}))
     }
 
-    /// Starts a controller with a kubeconfig and further flags.
+    /// Starts a controller with a kubeconfig and additional flags.
     pub(crate) fn controller_of(&self, kubeconfig: &Path, further: &[&str]) -> Process {
         let further = further.iter().copied().map(str::to_owned);
         let flags: Vec<_> = controller_arguments(kubeconfig)
@@ -107,7 +107,7 @@ impl Plane {
         self.controller_with(&flags)
     }
 
-    /// The file of a kubeconfig with the rights of the stock role alone.
+    /// Path of a kubeconfig with the rights of the stock role alone.
     pub(crate) fn controller_kubeconfig(&self) -> &Path {
         &self.controller_kubeconfig
     }
@@ -117,7 +117,7 @@ impl Plane {
         &self.kubeconfig
     }
 
-    /// Writes a kubeconfig with the rights of the stock role alone, after a change to it.
+    /// Writes a changed copy of the kubeconfig with the rights of the stock role alone.
     pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
         let text = std::fs::read_to_string(&self.controller_kubeconfig).unwrap();
         let mut kubeconfig = serde_json::from_str(&text).unwrap();
@@ -131,7 +131,7 @@ impl Plane {
         file.into_temp_path().keep().unwrap()
     }
 
-    /// Writes a kubeconfig with other credentials.
+    /// Writes a kubeconfig with these credentials.
     pub(crate) fn kubeconfig_of(&self, user: &Value) -> PathBuf {
         let mut kubeconfig = self.kubeconfig.clone();
         kubeconfig["users"][0]["user"] = user.clone();
@@ -139,7 +139,7 @@ impl Plane {
     }
 }
 
-/// How a controller is started.
+/// Arguments of a controller.
 pub(crate) fn controller_arguments(kubeconfig: &Path) -> [String; 3] {
     [
         format!("--kubeconfig={}", kubeconfig.display()),

@@ -8,22 +8,21 @@ use std::time::Duration;
 use rustix::process::Pid;
 pub(crate) use rustix::process::Signal;
 
-/// How long anything may take before a test gives up.
+/// Time limit for any wait.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a process may take to end its own children when its test is over.
+/// Time limit for a process to end its own children after its test.
 const ORDERLY_END_MAX: Duration = Duration::from_secs(10);
 
-/// How a process ended, and all that it said.
+/// Exit code and output of a process.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// None if a signal ended it.
+    /// `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<String>,
     pub(crate) stderr: Vec<String>,
 }
 
-/// A running process. When dropped it is ended and reaped; what it said is printed if the test
-/// fails.
+/// A running process, killed and reaped on drop. Its output is printed if the test fails.
 pub(crate) struct Process {
     name: String,
     child: Child,
@@ -50,13 +49,13 @@ impl Process {
         }
     }
 
-    /// At the end it is asked first, for it has children that only it can end.
+    /// Asks the process to end before it is killed on drop, because only it can end its children.
     pub(crate) fn with_children(mut self) -> Self {
         self.has_children = true;
         self
     }
 
-    /// Waits for a line of standard output that begins so, and returns what follows.
+    /// Waits for a line of standard output with this prefix, and returns the rest.
     pub(crate) fn said(&mut self, prefix: &str) -> String {
         loop {
             let Ok(line) = self.stdout.next(PATIENCE) else {
@@ -68,7 +67,7 @@ impl Process {
         }
     }
 
-    /// Waits for a line of its log that holds this, and returns it.
+    /// Waits for a log line that contains this text, and returns it.
     pub(crate) fn logged(&mut self, text: &str) -> String {
         loop {
             let Ok(line) = self.stderr.next(PATIENCE) else {
@@ -80,12 +79,12 @@ impl Process {
         }
     }
 
-    /// The next line of standard output, unless it takes longer. It is not kept.
+    /// Next line of standard output; `None` on timeout. The line is not kept.
     pub(crate) fn next_line(&mut self, patience: Duration) -> Option<String> {
         self.stdout.incoming.recv_timeout(patience).ok()
     }
 
-    /// Whether it has ended.
+    /// Whether the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -95,16 +94,16 @@ impl Process {
         rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Ends it as a crash does, and waits until it is gone.
+    /// Kills the process, and waits for its end.
     pub(crate) fn crash(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) fn wait(mut self) -> Finished {
         for lines in [&mut self.stdout, &mut self.stderr] {
-            // The streams end with the process.
+            // The streams close with the process.
             while match lines.next(PATIENCE) {
                 Ok(_) => true,
                 Err(RecvTimeoutError::Disconnected) => false,
@@ -127,7 +126,7 @@ impl Drop for Process {
             let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
             while self.stdout.next(ORDERLY_END_MAX).is_ok() {}
         }
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
@@ -141,15 +140,12 @@ impl Drop for Process {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "it is for whoever looks for the reason of a failure"
-)]
+#[expect(clippy::print_stderr, reason = "the output helps to debug a failure")]
 fn show(process: &str, line: &str) {
     eprintln!("{process}: {line}");
 }
 
-/// What a process writes to a stream, read as it comes so that the process never waits for it.
+/// Output stream of a process, read continuously so that the process never blocks on it.
 struct Lines {
     incoming: Receiver<String>,
     seen: Vec<String>,

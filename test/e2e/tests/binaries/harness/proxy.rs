@@ -1,5 +1,5 @@
-//! A way to the API server that can be barred: connections that are dropped, and a server whose
-//! certificate has expired.
+//! Proxy in front of the API server with failure modes: dropped connections, and an expired server
+//! certificate.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,18 +12,18 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 
-/// Where connections lead.
+/// Target of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To the API server.
+    /// The API server.
     Open,
-    /// Nowhere: they are closed at once.
+    /// None: connections are closed immediately.
     Closed,
-    /// To a server whose certificate expired long ago.
+    /// A server with a certificate that expired long ago.
     Expired,
 }
 
-/// A loopback port through which clients go to the API server, for as long as the test runs.
+/// A loopback port that forwards clients to the API server, for the rest of the test.
 pub(crate) struct Proxy {
     address: SocketAddr,
     authority_pem: String,
@@ -32,12 +32,12 @@ pub(crate) struct Proxy {
 
 struct State {
     way: Way,
-    /// Both ends of what is open.
+    /// Both ends of the open connections.
     open: Vec<TcpStream>,
 }
 
 impl Proxy {
-    /// Opens the port before the server of a kubeconfig.
+    /// Opens the port in front of a kubeconfig's server.
     pub(crate) fn before(kubeconfig: &Value) -> Self {
         let server = kubeconfig["clusters"][0]["cluster"]["server"].as_str();
         let backend = server.unwrap().strip_prefix("https://").unwrap();
@@ -52,7 +52,7 @@ impl Proxy {
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // A client or a server that goes away ends the connection and no more.
+                // Connections end when either end closes.
                 drop(lead(client, backend, &expired, &shared));
             }
         });
@@ -63,7 +63,7 @@ impl Proxy {
         }
     }
 
-    /// Lets a kubeconfig lead through the port, and trust the authority of both servers.
+    /// Changes a kubeconfig to use the port, and to trust the authorities of both servers.
     pub(crate) fn stand_before(&self, kubeconfig: &mut Value) {
         let cluster = &mut kubeconfig["clusters"][0]["cluster"];
         cluster["server"] = json!(format!("https://{}", self.address));
@@ -73,12 +73,12 @@ impl Proxy {
         cluster["certificate-authority-data"] = json!(STANDARD.encode(authorities));
     }
 
-    /// Breaks what is open, and leads connections there from now on.
+    /// Breaks open connections, and sets the target of new ones.
     pub(crate) fn lead_to(&self, way: Way) {
         let mut state = locked(&self.state);
         state.way = way;
         for stream in state.open.drain(..) {
-            // It may have ended by itself.
+            // The connection may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -101,7 +101,7 @@ fn lead(
             let expired = Arc::clone(expired);
             std::thread::spawn(move || {
                 let connection = rustls::ServerConnection::new(expired);
-                // The client ends it when it sees the certificate.
+                // The client closes the connection after it has seen the certificate.
                 connection.map(|mut connection| connection.complete_io(&mut client))
             });
         }
@@ -117,7 +117,7 @@ fn lead(
     Ok(())
 }
 
-/// Copies one direction of a connection, and ends the other one with it.
+/// Copies one direction of a connection; closes the other direction at its end.
 fn copy(mut from: TcpStream, mut to: TcpStream) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut from, &mut to);
@@ -126,7 +126,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
     });
 }
 
-/// An authority, and a server with a certificate of it that is no longer good.
+/// An authority, and a server with an expired certificate of it.
 fn expired_server() -> (String, Arc<ServerConfig>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

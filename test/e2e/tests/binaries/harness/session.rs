@@ -1,4 +1,4 @@
-//! A session of the program behind `make run`.
+//! Sessions of the program behind `make run`.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use super::{Api, Finished, Process, Programs, Signal};
 
-/// The program while it runs, away from a terminal.
+/// The running program, without a terminal.
 pub(crate) struct Session {
     process: Process,
     folder: TempDir,
 }
 
 impl Session {
-    /// Starts it with `--once`, further flags, and manifests.
+    /// Starts it with `--once`, additional flags, and manifests.
     pub(crate) fn start(programs: &Programs, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(&programs.run);
@@ -33,7 +33,8 @@ impl Session {
         }
     }
 
-    /// A process that it started, such as the `controller`. To be asked in the printed order.
+    /// Pid of a process that it started, such as the `controller`. Must be called in the printed
+    /// order.
     pub(crate) fn pid_of(&mut self, name: &str) -> Pid {
         let text = self.process.said(&format!("{name:<14} pid "));
         let (pid, log) = text.split_once(", log ").unwrap();
@@ -41,19 +42,19 @@ impl Session {
         Pid::from_raw(pid.parse().unwrap()).unwrap()
     }
 
-    /// A client with the kubeconfig that it names.
+    /// Client with the printed kubeconfig.
     pub(crate) fn api(&mut self) -> Api {
         let kubeconfig = self.process.said("kubeconfig     ");
         assert!(Path::new(&kubeconfig).starts_with(self.folder.path()));
         Api::connect(Path::new(&kubeconfig))
     }
 
-    /// The command that starts the controller again.
+    /// Command that restarts the controller.
     pub(crate) fn restart_command(&mut self) -> String {
         self.process.said("restart with   ")
     }
 
-    /// Kills the controller that it started, and waits until it has noticed.
+    /// Kills the session's controller, and waits until the session reports it.
     pub(crate) fn crash_controller(&mut self, pid: Pid) {
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
         let pid = pid.as_raw_nonzero();
@@ -63,17 +64,17 @@ impl Session {
         assert!(noticed.starts_with("signal: 9"), "{noticed}");
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line with this prefix.
     pub(crate) fn said(&mut self, prefix: &str) -> String {
         self.process.said(prefix)
     }
 
-    /// Asks it to end.
+    /// Interrupts the session.
     pub(crate) fn interrupt(&self) {
         self.process.signal(Signal::INT);
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the session.
     pub(crate) fn wait(self) -> Finished {
         let finished = self.process.wait();
         drop(self.folder);

@@ -1,8 +1,8 @@
-//! The sets that the tests have rolled out.
+//! Manifests of test sets.
 
 use serde_json::{Value, json};
 
-/// A set whose service and label are called as itself, with one container of `busybox:1`.
+/// A set whose service and label have its name, with one container of `busybox:1`.
 pub(crate) fn set(name: &str, replicas: usize) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
@@ -18,7 +18,7 @@ pub(crate) fn set(name: &str, replicas: usize) -> Value {
     })
 }
 
-/// The same with a claim `www` of 1 GiB for each pod.
+/// The same with a claim `www` of 1 GiB per pod.
 pub(crate) fn set_with_claims(name: &str, replicas: usize) -> Value {
     let mut set = set(name, replicas);
     set["spec"]["volumeClaimTemplates"] = json!([{
