@@ -10,7 +10,7 @@ mod tests;
 
 use crate::model::{Rules, run};
 use crate::outcome::Outcome;
-use crate::sync::Case;
+use crate::sync_case::Case;
 
 /// A deviation: its name, and how to switch it.
 type Rule = (&'static str, fn(&mut Rules, bool));

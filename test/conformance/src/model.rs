@@ -38,7 +38,7 @@ use self::failure::Failure;
 use self::set::Set;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
-use crate::sync::Case;
+use crate::sync_case::Case;
 
 /// The deliberate deviations, each on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use conformance::files::lines;
 use conformance::outcome::Outcome;
-use conformance::sync::{Case, judge, outcome};
+use conformance::sync::{judge, outcome};
+use conformance::sync_case::Case;
 use serde_json::{Value, json};
 
 /// Every so many cases one is altered. A prime, so that no pattern of the recordings is missed.

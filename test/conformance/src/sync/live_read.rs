@@ -7,11 +7,11 @@
 use statefulset_client::fake::FaultError;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
-use super::case::Case;
 use super::cluster;
 use crate::diff::diff;
 use crate::model::{Rules, run};
 use crate::outcome::Outcome;
+use crate::sync_case::{Case, LiveReadFault};
 
 /// How the reads fail.
 pub const FAILURES: [FaultError; 4] = [
@@ -23,15 +23,6 @@ pub const FAILURES: [FaultError; 4] = [
 
 /// What the product reads live where the reference doesn't.
 pub const RESOURCES: [Resource; 3] = [STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS];
-
-/// The failure of every live read of a resource that the reference doesn't make.
-#[derive(Clone, Copy, Debug)]
-pub struct LiveReadFault {
-    /// The resource's plural name.
-    pub resource: &'static str,
-    /// How the reads fail.
-    pub error: FaultError,
-}
 
 /// What differs from the model in runs of the case with failing reads. A set that retains every
 /// claim isn't looked at; where nothing depends on a read, one run is enough.

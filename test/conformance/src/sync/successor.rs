@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use statefulset_client::fake::Verb;
 use statefulset_client::resource::PODS;
 
-use super::case::Case;
 use super::{cluster, judge};
+use crate::sync_case::Case;
 
 /// What differs from the altered expectation where every pod that the reference deletes, and asks
 /// nothing else about, is another owner's by now; nothing where there is no such pod.
