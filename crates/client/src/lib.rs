@@ -21,6 +21,7 @@
 // From here on, each module uses only those above it.
 pub mod backoff;
 pub mod clock;
+pub mod fault_log;
 pub mod feature_gates;
 pub mod resource;
 pub mod token_bucket;

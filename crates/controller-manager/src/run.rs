@@ -175,7 +175,8 @@ async fn work(
     let controller = StatefulSetController::with_metrics(config, metrics);
     let synced = controller.has_synced();
     port.controller_runs(move || synced.get());
-    let result = run_controller(controller, &mut events, stop, options.shutdown_timeout).await;
+    let running = run_controller(controller, &mut events, stop, options.shutdown_timeout);
+    let result = Box::pin(running).await;
     // The controller held the only recorder: without it the sink ends when nothing waits.
     if timeout(EVENT_FLUSH_MAX, events.join_next()).await.is_err() {
         tracing::warn!("some events could not be sent in time");

@@ -2,14 +2,14 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use statefulset_client::backoff::{Backoff, Jitter};
 use statefulset_client::error::Error;
+use statefulset_client::fault_log::FaultLog;
 use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use tokio::time::{sleep, timeout};
@@ -32,8 +32,8 @@ const RETRY: Backoff = Backoff {
 pub(crate) struct Reviewer {
     client: RestClient,
     jitter: Arc<dyn Jitter>,
-    /// Whether a line has told that there are no answers.
-    is_told: Arc<AtomicBool>,
+    /// The log of questions without an answer.
+    failure: Arc<Mutex<FaultLog>>,
 }
 
 impl Reviewer {
@@ -42,7 +42,7 @@ impl Reviewer {
         Self {
             client,
             jitter,
-            is_told: Arc::default(),
+            failure: Arc::default(),
         }
     }
 
@@ -84,22 +84,26 @@ impl Reviewer {
                 action: action(),
                 after: REVIEW_MAX,
             };
-            self.tell(&error);
+            self.log(&error);
             return Err(error);
         };
         match &answer {
-            Ok(_) if self.is_told.swap(false, Ordering::Relaxed) => {
+            Ok(_) if self.failure().end().is_some() => {
                 tracing::info!("the API server answers about users again");
             }
-            // The rest is told by the state of the API server.
-            Err(error) if !error.is_server_wide() => self.tell(error),
+            // The API health log reports the rest.
+            Err(error) if !error.is_server_wide() => self.log(error),
             _ => {}
         }
         answer
     }
 
-    fn tell(&self, error: &Error) {
-        if !self.is_told.swap(true, Ordering::Relaxed) {
+    fn failure(&self) -> MutexGuard<'_, FaultLog> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self, error: &Error) {
+        if self.failure().begin(()) {
             tracing::warn!(%error, "cannot ask the API server about users, asking again for each request");
         }
     }

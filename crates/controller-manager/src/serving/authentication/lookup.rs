@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustls::crypto::CryptoProvider;
 use statefulset_client::error::Error;
+use statefulset_client::fault_log::FaultLog;
 use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use tokio::time::sleep;
@@ -71,8 +72,8 @@ pub(crate) struct Lookup {
     client_ca: Option<Arc<ClientCa>>,
     /// To be filled with the proxies.
     request_header: Option<Arc<RequestHeader>>,
-    /// The failure that was logged last, until its end is.
-    told: Option<String>,
+    /// The log of looks that failed.
+    failure: FaultLog<String>,
 }
 
 impl Lookup {
@@ -92,7 +93,7 @@ impl Lookup {
             provider,
             client_ca: wants_client_ca.then(empty),
             request_header: wants_request_header.then(proxies),
-            told: None,
+            failure: FaultLog::default(),
         }
     }
 
@@ -111,7 +112,7 @@ impl Lookup {
     pub(crate) async fn look_or_log(&mut self) -> bool {
         match self.look().await {
             Ok(()) => {
-                if self.told.take().is_some() {
+                if self.failure.end().is_some() {
                     tracing::info!("the cluster's authentication settings are known");
                 }
                 true
@@ -125,7 +126,7 @@ impl Lookup {
 
     fn log(&mut self, error: &LookupError) {
         let text = error.to_string();
-        if error.is_told() || self.told.as_ref() == Some(&text) {
+        if error.is_told() || !self.failure.begin(text) {
             return;
         }
         let advice = if error.is_forbidden() {
@@ -137,7 +138,6 @@ impl Lookup {
             %error,
             "cannot read the cluster's authentication settings, trying again{advice}"
         );
-        self.told = Some(text);
     }
 
     /// The authorities of client certificates, if they are looked up.
