@@ -42,8 +42,6 @@ pub mod recorder;
 
 pub mod leaderelection;
 
-pub mod lru;
-
 #[cfg(feature = "prometheus")]
 pub mod metrics;
 

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use kube_apimachinery::json::Document;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
+use lru::LruCache;
 use serde_json::json;
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::lru::LruCache;
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_client::rest::{PatchType, RestClient};
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
@@ -248,7 +248,7 @@ impl History for RealHistory {
             )
             .await?;
         let adopted = self.written(set, answer)?;
-        self.adopted().insert(adopted.uid, adopted.resource_version);
+        self.adopted().put(adopted.uid, adopted.resource_version);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32};
-use statefulset_client::lru::LruCache;
+use lru::LruCache;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::{
@@ -67,7 +67,7 @@ impl SemanticMatches {
         let matches =
             data.equals(&revision.data.to_str()) || matches_semantically(set, data, revision);
         if matches {
-            self.lock().insert(key, ());
+            self.lock().put(key, ());
         }
         matches
     }
