@@ -17,7 +17,7 @@ pub(crate) mod secure_serving;
 pub(crate) mod statefulset_controller;
 
 mod argv;
-mod elsewhere;
+mod foreign_flags;
 mod generate;
 mod global;
 mod help;

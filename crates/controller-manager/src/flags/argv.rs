@@ -7,7 +7,7 @@
 use anyhow::{anyhow, bail};
 use clap::{Arg, Command};
 
-use super::{elsewhere, values};
+use super::{foreign_flags, values};
 
 /// What to do about a flag that isn't understood.
 const SEE_HELP: &str = "see --help";
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         };
         let name = name.replace('_', "-");
         let Some(arg) = self.find(|arg| arg.get_long() == Some(name.as_str())) else {
-            if let Some(reason) = elsewhere::why_not(&name) {
+            if let Some(reason) = foreign_flags::why_not(&name) {
                 bail!("--{name} {reason}");
             }
             bail!("unknown flag: --{name}; {SEE_HELP}");

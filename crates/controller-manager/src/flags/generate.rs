@@ -8,7 +8,7 @@ use clap::ValueEnum as _;
 use clap_complete::Shell;
 
 use super::help::{sections, shown_default};
-use super::{argv, command, elsewhere, values};
+use super::{argv, command, foreign_flags, values};
 use crate::PROGRAM;
 
 /// A text that can be generated.
@@ -102,7 +102,7 @@ fn markdown() -> String {
          These flags of kube-controller-manager are not there; each is refused with one line that \
          says why. A `*` stands for anything.\n\n",
     );
-    for (whose, flags) in elsewhere::all() {
+    for (whose, flags) in foreign_flags::all() {
         let flags: Vec<_> = flags.iter().map(|flag| format!("`--{flag}`")).collect();
         let _ = writeln!(page, "- {whose}: {}", flags.join(", "));
     }

@@ -1,5 +1,5 @@
-//! Flags of kube-controller-manager that this program doesn't have, so that whoever brings a
-//! manifest along is told why.
+//! Flags of kube-controller-manager that this program doesn't have, with the reason that its error
+//! gives.
 
 /// Flags by the controller that they belong to. A `*` at the end stands for anything.
 const OF_CONTROLLERS: [(&str, &[&str]); 28] = [
