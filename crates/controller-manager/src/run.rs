@@ -1,4 +1,4 @@
-//! From options to a running controller.
+//! The running program: clients, election, port, controller.
 
 use std::sync::Arc;
 use std::time::Duration;

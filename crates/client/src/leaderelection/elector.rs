@@ -1,4 +1,4 @@
-//! One try to get or to keep the lease.
+//! A single attempt to acquire or renew the lease.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

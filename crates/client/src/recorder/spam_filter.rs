@@ -1,4 +1,4 @@
-//! Keeps one noisy object from filling the API with events.
+//! Rate limits for the events of each object.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One clear line when the API server can't be used, and one when it can again.
+//! The log of the API server's health: one line when it can't be used, and one when it can again.
 //!
 //! Callers retry silently, with back-off. Faults of the server, the credentials and the rights are
 //! logged here, once for all the clients of a process.
@@ -26,10 +26,10 @@ const LINES_PER_SECOND: f64 = 1.0 / 30.0;
 /// The most missing rights that are remembered; each namespace has its own.
 const MISSING_RIGHTS_MAX: usize = 1000;
 
-/// What is known of the API server from how requests end.
+/// The log of faults that concern more than one request, found by how requests end.
 ///
-/// Every change is logged once: that the server can't be reached or accepts no credentials, that
-/// lists and watches fail, that a right is missing, and the end of each.
+/// Logs the begin and the end of each: the server can't be reached, it accepts no credentials, its
+/// lists and watches fail, a right is missing.
 #[derive(Debug, Default)]
 pub struct ApiHealthLog {
     state: Arc<Mutex<State>>,

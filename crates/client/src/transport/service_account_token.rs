@@ -66,7 +66,7 @@ impl fmt::Display for ServiceAccountName {
 /// it doesn't exist, and so is its namespace.
 ///
 /// Where it can't be renewed the one before goes on to be used until the server refuses it. What is
-/// wrong is told once, when it begins and when it ends.
+/// wrong is logged when it begins and when it ends.
 ///
 /// Upstream: `tokenSourceImpl` of `controller-manager/pkg/clientbuilder`, `cachingTokenSource`.
 pub struct ServiceAccountToken {

@@ -1,4 +1,4 @@
-//! How the values of flags are read. Whatever is refused comes back as what must be.
+//! Parsers of flag values. An error says what the value must be.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! From flags to a port that is served.
+//! The setup of the secure port from flags.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

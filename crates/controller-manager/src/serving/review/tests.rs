@@ -1,4 +1,4 @@
-//! What is asked again, and for how long.
+//! Tests of the retries of reviews.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
