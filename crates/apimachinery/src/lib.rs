@@ -17,6 +17,7 @@
 )]
 
 pub mod defaults;
+pub mod go_duration;
 pub mod hash;
 pub mod image;
 pub mod int_or_string;

@@ -1,4 +1,4 @@
-//! How long to wait between the tries of an operation that met a conflict.
+//! Delays between the tries of an operation that met a conflict.
 //!
 //! The loops stand at the call sites; this gives them their delays.
 

@@ -1,4 +1,4 @@
-//! From flags to a client: where the API server is, who we are, how often we may ask.
+//! Clients made from flags: the API server's address, the credentials, the request rate.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub struct ClientOptions {
     pub metrics: Arc<dyn ClientMetrics>,
     /// What keeps writes from being sent by a process that doesn't lead; none lets all pass.
     pub fence: Option<Fence>,
-    /// Who tells when the server can't be reached; one for all clients of a process, so that it is
-    /// told once.
+    /// The log of the server's health; clients of one process share it, so that each fault is
+    /// logged once.
     pub api_health: Arc<ApiHealthLog>,
 }
 
@@ -315,7 +315,7 @@ where
         .with_fence(options.fence.clone())
 }
 
-/// Asks the server for its version, to tell a wrong address or credentials at the start.
+/// Asks the server for its version, which finds a wrong address or credentials at the start.
 pub async fn check(client: &RestClient, server: &Uri) -> Result<String, ConfigError> {
     client.get_path("/version").await.map_err(|source| {
         let (server, source) = (server.clone(), Box::new(source));

@@ -1,4 +1,4 @@
-//! What can go wrong between this process and the API server.
+//! Errors of requests to the API server.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -141,10 +141,10 @@ impl Error {
         self.is_too_many_requests() || self.status().is_some_and(is_failure)
     }
 
-    /// True if this is no matter of the one request, so that
-    /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or who gets the credentials, tells of it
-    /// and nobody else needs to: the server can't be reached, doesn't accept the credentials, or has
-    /// not granted the right.
+    /// True if the cause is not the one request: the server can't be reached, doesn't accept the
+    /// credentials, or has not granted the right. The
+    /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or the source of the credentials,
+    /// logs such errors; callers don't.
     pub fn is_server_wide(&self) -> bool {
         self.is_transport()
             || self.is_unauthorized()

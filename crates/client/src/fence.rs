@@ -11,7 +11,7 @@ use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::clock::MonotonicClock;
 
-/// How long the kernel tries to deliver bytes of a fence that wasn't told otherwise: what the
+/// How long the kernel tries to deliver bytes, unless the fence has another limit: what the
 /// reference's times leave between the renew deadline and the end of the lease.
 const TRANSIT_MAX_DEFAULT: Duration = Duration::from_secs(5);
 

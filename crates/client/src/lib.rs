@@ -21,6 +21,7 @@
 // From here on, each module uses only those above it.
 pub mod backoff;
 pub mod clock;
+pub mod fault_log;
 pub mod feature_gates;
 pub mod resource;
 pub mod token_bucket;
@@ -40,8 +41,6 @@ pub mod workqueue;
 pub mod recorder;
 
 pub mod leaderelection;
-
-pub mod lru;
 
 #[cfg(feature = "prometheus")]
 pub mod metrics;

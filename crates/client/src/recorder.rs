@@ -10,10 +10,10 @@ mod broadcast;
 mod correlator;
 mod delivery_log;
 mod event;
+mod event_log;
 #[cfg(any(test, feature = "testing"))]
 mod fake;
 mod spam_filter;
-mod story;
 
 /// The object that an event is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -347,8 +347,8 @@ impl RestClient {
     }
 }
 
-/// For so long a request may be on its way, sent again as often as the server asks for it, until it
-/// is told that it is: longer than the server has for each answer.
+/// How long a request may go on, with all its retries, before it is recorded as unanswered. Longer
+/// than the limit of each answer.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
 /// A kube client as a service whose errors are those of its own service.

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use crate::error::causes;
+use crate::fault_log::FaultLog;
 use crate::fence::Fence;
 use connect::connect;
 use exec_plugin::ExecPlugin;
@@ -61,8 +62,8 @@ struct State {
     client: Option<kube::Client>,
     /// What the files held when the client was made.
     contents: Contents,
-    /// What the files held when they could not be used, so that this is told once.
-    unusable: Option<Contents>,
+    /// What the files held when they could not be used.
+    unusable: FaultLog<Contents>,
     checked: Instant,
     /// Whether a request has failed since the files were looked at.
     in_doubt: bool,
@@ -128,7 +129,7 @@ impl Transport {
         let state = State {
             client: plugin.is_none().then_some(connected),
             contents,
-            unusable: None,
+            unusable: FaultLog::default(),
             checked: Instant::now(),
             in_doubt: false,
             checking: false,
@@ -237,14 +238,15 @@ impl Shared {
             None => {}
             Some(Ok(())) => {
                 tracing::info!("certificates of the kubeconfig have changed, connecting anew");
-                (state.contents, state.unusable) = (contents, None);
+                state.contents = contents;
+                state.unusable.end();
             }
             Some(Err(error)) => {
                 // Files that change one after the other don't fit for a moment.
-                if state.unusable.as_ref() != Some(&contents) {
+                let is_new = state.unusable.begin(contents);
+                if is_new {
                     tracing::warn!(%error, "cannot use the changed certificates of the kubeconfig, keeping those before");
                 }
-                state.unusable = Some(contents);
             }
         }
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::go_duration;
 use crate::options::Options;
+use kube_apimachinery::go_duration;
 
 /// API group of the configuration. Upstream: `ConfigzName`.
 const GROUP: &str = "kubecontrollermanager.config.k8s.io";

@@ -27,7 +27,6 @@ mod configz;
 mod controllers;
 mod error_line;
 mod flags;
-mod go_duration;
 mod leader_election;
 mod logging;
 mod metrics;

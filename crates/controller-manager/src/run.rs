@@ -161,7 +161,7 @@ async fn work(
         .build()?;
     let synced = controller.has_synced();
     port.controller_runs(move || synced.get());
-    Ok(controller.run(stop.cancelled_owned()).await?)
+    Ok(Box::pin(controller.run(stop.cancelled_owned())).await?)
 }
 
 /// Multiplies a duration by a random factor from 1 to 2.

@@ -3,24 +3,10 @@
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::IndexKey;
 
-use crate::pod::split_name;
-
 /// Index key of the orphaned pods whose names a set could have given them. A sync looks at these
 /// orphans only, so its cost doesn't grow with other orphans.
 pub fn orphan_pods_index_key(namespace: &str, set: &str) -> IndexKey {
     IndexKey::orphans(&format!("{namespace}/{set}"))
-}
-
-/// Index key of a pod: its controller, or else the name of the set that could adopt it.
-pub(crate) fn pod_index_key(
-    namespace: &str,
-    name: &str,
-    controller: Option<&OwnerReference>,
-) -> Option<IndexKey> {
-    match controller {
-        Some(_) => Some(controller_index_key(namespace, controller)),
-        None => split_name(name).map(|(set, _)| orphan_pods_index_key(namespace, set)),
-    }
 }
 
 /// Index key of objects by controller; orphans have the key of their namespace's orphans.

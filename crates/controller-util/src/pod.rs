@@ -9,7 +9,7 @@ use serde::Deserialize;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
 use crate::decode::{RawMeta, or_default, time};
-use crate::index::pod_index_key;
+use crate::index::{controller_index_key, orphan_pods_index_key};
 
 /// Label with a pod's own name, set by StatefulSets.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
@@ -217,11 +217,19 @@ impl CachedObject for Pod {
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {
-        out.extend(pod_index_key(
+        out.extend(index_key(
             &self.namespace,
             &self.name,
             self.controller.as_deref(),
         ));
+    }
+}
+
+/// The key of a pod: by who controls it, or else by the name of the set that could adopt it.
+fn index_key(namespace: &str, name: &str, controller: Option<&OwnerReference>) -> Option<IndexKey> {
+    match controller {
+        Some(_) => Some(controller_index_key(namespace, controller)),
+        None => split_name(name).map(|(set, _)| orphan_pods_index_key(namespace, set)),
     }
 }
 

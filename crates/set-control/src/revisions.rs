@@ -67,7 +67,7 @@ impl SemanticMatches {
         let matches =
             data.equals(&revision.data.to_str()) || matches_semantically(set, data, revision);
         if matches {
-            self.lock().insert(key, ());
+            self.lock().put(key, ());
         }
         matches
     }

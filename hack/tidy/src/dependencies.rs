@@ -84,7 +84,7 @@ mod tests {
             .map(|(name, kind)| Dependency {
                 name: (*name).to_owned(),
                 kind: kind.map(str::to_owned),
-                features: Vec::new(),
+                ..Dependency::default()
             })
             .collect();
         Package {

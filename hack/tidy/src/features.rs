@@ -125,6 +125,7 @@ mod tests {
                         .iter()
                         .map(|feature| (*feature).to_owned())
                         .collect(),
+                    ..Dependency::default()
                 })
                 .collect(),
             ..Package::default()

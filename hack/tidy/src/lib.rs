@@ -27,6 +27,7 @@ pub mod source;
 pub mod status;
 pub mod symbols;
 pub mod test_functions;
+pub mod unused_dependencies;
 pub mod upstream_map;
 pub mod upstream_rows;
 

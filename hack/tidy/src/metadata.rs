@@ -67,6 +67,9 @@ impl Package {
 pub struct Dependency {
     /// The package's name.
     pub name: String,
+    /// What the manifest calls it, where that is something else.
+    #[serde(default)]
+    pub rename: Option<String>,
     /// `None` for `[dependencies]`, else `dev` or `build`.
     #[serde(default)]
     pub kind: Option<String>,

@@ -138,12 +138,13 @@ fn included(text: &str) -> impl Iterator<Item = &str> {
         .filter_map(|rest| rest.split('"').next())
 }
 
-fn folder(path: &str) -> &str {
+/// The folder of a path.
+pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// Joins and resolves `..`.
-fn join(folder: &str, name: &str) -> String {
+pub fn join(folder: &str, name: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in name.split('/') {
         match part {

@@ -7,7 +7,7 @@ use tidy::{
     metadata::{self, Metadata},
     module_cycles, mutants, panics, parity, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
-    source, status, symbols, upstream_map, upstream_rows,
+    source, status, symbols, unused_dependencies, upstream_map, upstream_rows,
 };
 
 fn repository() -> Repository {
@@ -40,6 +40,15 @@ fn folders_match_the_fixed_layout() {
 #[test]
 fn dependencies_point_one_way() {
     assert_clean(&dependencies::check(&metadata(&repository())));
+}
+
+#[test]
+fn declared_dependencies_are_used() {
+    let repository = repository();
+    assert_clean(&unused_dependencies::check(
+        &metadata(&repository),
+        &repository,
+    ));
 }
 
 #[test]

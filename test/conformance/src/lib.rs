@@ -21,5 +21,6 @@ pub mod requests;
 pub mod revisions;
 pub mod settled;
 pub mod sync;
+pub mod sync_case;
 
 mod exchange;

@@ -1,6 +1,5 @@
 //! Cases of one sync on a frozen cluster.
 
-mod case;
 mod cluster;
 pub mod live_read;
 pub mod successor;
@@ -11,9 +10,7 @@ use crate::deviations;
 use crate::diff::diff;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
-
-pub use case::Case;
-pub(crate) use cluster::another_uid;
+use crate::sync_case::Case;
 
 /// Runs one case, and the cases derived from it.
 ///

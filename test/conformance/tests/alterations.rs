@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use conformance::files::lines;
 use conformance::outcome::Outcome;
-use conformance::sync::{Case, judge, outcome};
+use conformance::sync::{judge, outcome};
+use conformance::sync_case::Case;
 use serde_json::{Value, json};
 
 /// One in this many cases is altered. A prime, to avoid patterns in the recordings.

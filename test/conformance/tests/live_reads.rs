@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use conformance::files::lines;
 use conformance::model::{Rules, run};
 use conformance::outcome::Outcome;
-use conformance::sync::live_read::{self, LiveReadFault};
-use conformance::sync::{Case, outcome};
+use conformance::sync::{live_read, outcome};
+use conformance::sync_case::{Case, LiveReadFault};
 use serde_json::Value;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use conformance::files::lines;
 use conformance::model::{Rules, run};
-use conformance::sync::{Case, outcome, successor};
+use conformance::sync::{outcome, successor};
+use conformance::sync_case::Case;
 use serde_json::Value;
 
 /// One in this many cases is run. A prime, to avoid patterns in the recordings.

@@ -4,8 +4,7 @@ use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 
-use crate::cluster::SET_PATIENCE;
-use crate::stateful_set::StatefulSet;
+use crate::cluster::{SET_PATIENCE, StatefulSet};
 
 impl StatefulSet<'_> {
     /// Name of a pod's claim.

@@ -13,7 +13,10 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
 use crate::manifests::headless_service;
-use crate::stateful_set::{StatefulSet, is_ready};
+
+pub use stateful_set::{Revisions, StatefulSet, is_ready, replicas, revision};
+
+mod stateful_set;
 
 /// Time limit for a whole set.
 pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));

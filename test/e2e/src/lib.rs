@@ -13,7 +13,7 @@ mod claims;
 mod cluster;
 pub mod deploy;
 pub mod manifests;
-mod stateful_set;
 
-pub use cluster::{Cluster, POD_PATIENCE, SET_PATIENCE};
-pub use stateful_set::{Revisions, StatefulSet, is_ready, replicas, revision};
+pub use cluster::{
+    Cluster, POD_PATIENCE, Revisions, SET_PATIENCE, StatefulSet, is_ready, replicas, revision,
+};

@@ -1,4 +1,4 @@
-//! Keeps a cache in step with the API server: list, then watch, for as long as it runs.
+//! Informers: a list and then a watch keep a cache in step with the API server.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::indexer::{CachedObject, Indexer, SetAside, TextPool};
+use crate::cache::indexer::{CachedObject, Indexer, TextPool};
 use crate::error::Error;
 use crate::resource::Resource;
-use crate::rest::{RestClient, WatchEvent, WatchObject, WatchOptions, WatchStream};
+use crate::rest::{RestClient, WatchOptions, WatchStream};
 
 pub use metrics::{
     InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
@@ -26,6 +26,7 @@ use list::list_all;
 use relist::Lists;
 use report::Reporter;
 
+mod apply;
 mod backoff;
 mod list;
 mod metrics;
@@ -59,7 +60,7 @@ pub trait EventHandler<K>: Send + Sync {
     fn on_delete(&self, object: &Arc<K>, final_state_unknown: bool);
 }
 
-/// What an informer can be told.
+/// Settings of an informer.
 #[derive(Debug, Clone)]
 pub struct InformerConfig {
     /// The namespace of the objects; empty for all namespaces.
@@ -237,14 +238,14 @@ impl<K: CachedObject> Informer<K> {
             .set_aside_in_list(&self.indexer.all_set_aside());
         self.count_set_aside();
         for (index, (old, new)) in replaced.present.iter().enumerate() {
-            self.tell(|handler| match old {
+            self.notify(|handler| match old {
                 Some(old) => handler.on_update(old, new),
                 None => handler.on_add(new, initial),
             });
             yield_sometimes(index).await;
         }
         for gone in &replaced.gone {
-            self.tell(|handler| handler.on_delete(gone, true));
+            self.notify(|handler| handler.on_delete(gone, true));
         }
         self.processed(start, &list.resource_version);
         if initial {
@@ -314,7 +315,7 @@ impl<K: CachedObject> Informer<K> {
         }
     }
 
-    /// Takes in what a watch says.
+    /// Applies the events of a watch until it ends.
     async fn follow(&mut self, mut stream: WatchStream, resource_version: &mut String) -> Ended {
         let mut events = 0;
         loop {
@@ -334,133 +335,12 @@ impl<K: CachedObject> Informer<K> {
                 Some(Err(err)) => return Ended::Broken(err),
                 Some(Ok(event)) => event,
             };
-            match self.take_in(event, resource_version) {
+            match self.apply_event(event, resource_version) {
                 ControlFlow::Continue(()) => events += 1,
                 ControlFlow::Break(ended) => return ended,
             }
             self.reporter.recovered();
         }
-    }
-
-    /// Brings one event into the cache and to the handlers, and moves the version to it.
-    fn take_in(&mut self, event: WatchEvent, resource_version: &mut String) -> ControlFlow<Ended> {
-        let start = Instant::now();
-        let version = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                let object = self.read(&object);
-                object.map_or_else(String::new, |object| self.stored(object))
-            }
-            WatchEvent::Deleted(object) => {
-                let object = self.read(&object);
-                object.map_or_else(String::new, |object| self.deleted(object))
-            }
-            WatchEvent::Bookmark(object) => {
-                let version = list::bookmark_version(object.json()).map_or_else(
-                    |source| ControlFlow::Break(self.undecodable(source)),
-                    ControlFlow::Continue,
-                )?;
-                self.indexer.bookmark(&version);
-                version
-            }
-            WatchEvent::Error(status) => {
-                let err = Error::Api(Box::new(status));
-                let stays_good = err.is_too_many_requests();
-                return ControlFlow::Break(if stays_good {
-                    Ended::Broken(err)
-                } else {
-                    Ended::Lost(err)
-                });
-            }
-        };
-        self.processed(start, &version);
-        if !version.is_empty() {
-            *resource_version = version;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// The object of an event; none if not even its name can be read.
-    fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
-        let source = match K::decode_part(json.document(), json.json()) {
-            Ok(mut object) => {
-                object.share_texts(&self.texts);
-                return Some(Ok(object));
-            }
-            Err(source) => source,
-        };
-        let object = SetAside::read(json.json(), &source);
-        if object.is_none() {
-            tracing::warn!(
-                resource = %self.resource.group_resource(),
-                error = SetAside::reason(&source),
-                "dropped a watch event without a readable name"
-            );
-        }
-        object.map(Err)
-    }
-
-    /// Takes in the new state of an object. Returns its version, empty where that can't be read.
-    fn stored(&mut self, new: Result<K, SetAside>) -> String {
-        match new {
-            Ok(new) => {
-                let version = new.resource_version().to_owned();
-                self.decoded(&Arc::new(new));
-                version
-            }
-            Err(object) => {
-                let version = object.resource_version.clone();
-                self.reporter.set_aside(&object);
-                self.indexer.set_aside(object);
-                self.count_set_aside();
-                version
-            }
-        }
-    }
-
-    fn decoded(&mut self, new: &Arc<K>) {
-        match self.indexer.add(Arc::clone(new)) {
-            Some(old) => self.tell(|handler| handler.on_update(&old, new)),
-            None => self.tell(|handler| handler.on_add(new, false)),
-        }
-        self.not_set_aside(new.namespace(), new.name());
-    }
-
-    /// Takes in that an object is gone; of its last state the name is enough. Returns the version of
-    /// the deletion, empty where that can't be read.
-    fn deleted(&mut self, last: Result<K, SetAside>) -> String {
-        let last = match last {
-            Ok(last) => Arc::new(last),
-            Err(last) => {
-                let SetAside {
-                    namespace,
-                    name,
-                    resource_version,
-                    ..
-                } = last;
-                let cached = self
-                    .indexer
-                    .delete_named(&namespace, &name, &resource_version);
-                if let Some(cached) = cached {
-                    self.tell(|handler| handler.on_delete(&cached, true));
-                }
-                self.not_set_aside(&namespace, &name);
-                return resource_version;
-            }
-        };
-        if self.indexer.is_set_aside(last.namespace(), last.name()) {
-            // The handlers know an older state, which may have had another owner.
-            self.decoded(&last);
-        }
-        if self.indexer.delete(&last).is_some() {
-            self.tell(|handler| handler.on_delete(&last, false));
-        }
-        last.resource_version().to_owned()
-    }
-
-    /// Counts and logs that an object is no longer set aside, if it was.
-    fn not_set_aside(&mut self, namespace: &str, name: &str) {
-        self.reporter.not_set_aside(namespace, name);
-        self.count_set_aside();
     }
 
     fn count_set_aside(&self) {
@@ -473,23 +353,18 @@ impl<K: CachedObject> Informer<K> {
         self.metrics.store_version(version);
     }
 
-    fn undecodable(&self, source: serde_json::Error) -> Ended {
-        let action = format!("watch {}", self.resource.group_resource());
-        Ended::Lost(Error::Decode { action, source })
-    }
-
     /// Shows every object to the handlers as an update to itself.
     async fn show_all_again(&mut self) {
         if let Some(resync) = &mut self.resync {
             resync.next = Instant::now() + resync.period;
         }
         for (index, object) in self.indexer.list().into_iter().enumerate() {
-            self.tell(|handler| handler.on_update(&object, &object));
+            self.notify(|handler| handler.on_update(&object, &object));
             yield_sometimes(index).await;
         }
     }
 
-    fn tell(&self, call: impl Fn(&dyn EventHandler<K>)) {
+    fn notify(&self, call: impl Fn(&dyn EventHandler<K>)) {
         for handler in &self.handlers {
             call(&**handler);
         }

@@ -1,4 +1,4 @@
-//! What the current context of a kubeconfig says.
+//! The current context of a kubeconfig.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! One try to get or to keep the lease.
+//! A single attempt to acquire or renew the lease.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use super::record::{LeaderElectionRecord, whole_micros};
 use crate::backoff::Jitter;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::Error;
+use crate::fault_log::FaultLog;
 use crate::fence::Fence;
 
 /// What an elector is given.
@@ -39,7 +40,7 @@ pub struct LeaderElector {
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     /// The latest failure, as long as it lasts: each is logged once.
-    failure: Option<String>,
+    failure: FaultLog<String>,
 }
 
 /// What the elector and its [`LeaderHealth`] both look at.
@@ -114,7 +115,7 @@ impl LeaderElector {
             fence: Fence::new(monotonic).with_transit_max(config.transit_max()),
             clock,
             shared: Arc::new(shared),
-            failure: None,
+            failure: FaultLog::default(),
         })
     }
 
@@ -180,7 +181,7 @@ impl LeaderElector {
                 return Try::Taken { holder };
             }
             if !found.holder_identity.is_empty() && self.is_valid(&observed) {
-                self.failure = None;
+                self.failure.end();
                 tracing::debug!(lock = %self.lock.at(), holder = found.holder_identity,
                     "lease is held and has not yet expired");
                 return Try::Failed;
@@ -221,7 +222,7 @@ impl LeaderElector {
     fn hold(&mut self, record: &LeaderElectionRecord, begin: Duration) {
         self.observe(record.clone());
         self.fence.open_until(begin + self.config.write_window());
-        if self.failure.take().is_some() {
+        if self.failure.end().is_some() {
             tracing::info!(lock = %self.lock.at(), "the lease can be written again");
         }
     }
@@ -262,12 +263,11 @@ impl LeaderElector {
         // The limit of a call is the election's own.
         let is_told = error.is_server_wide() && !matches!(error, Error::Timeout { .. });
         // Conflicts are how rivals notice each other.
-        if error.is_conflict() || is_told || self.failure.as_ref() == Some(&text) {
+        if error.is_conflict() || is_told || !self.failure.begin(text.clone()) {
             tracing::debug!(lock = %self.lock.at(), "{text}");
             return;
         }
         tracing::warn!(lock = %self.lock.at(), "{text}");
-        self.failure = Some(text);
     }
 
     /// Gives the lease up, so that others need not wait for its end.

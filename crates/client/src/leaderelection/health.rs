@@ -1,4 +1,4 @@
-//! Whether a leader still renews its lease.
+//! The health of a leader: it fails once the lease is not renewed in time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can be counted about an election.
+//! Measurements of an election.
 
 /// Takes the measurements of an election. Every method does nothing unless implemented.
 ///

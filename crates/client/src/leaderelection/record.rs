@@ -1,4 +1,4 @@
-//! What a lease says.
+//! The election record in a lease.
 
 use jiff::Timestamp;
 use kube_apimachinery::time;

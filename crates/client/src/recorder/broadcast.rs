@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::correlator::Correlator;
 use super::delivery_log::DeliveryLog;
 use super::event::{Event, event_name, is_dns_subdomain};
-use super::story::Story;
+use super::event_log::EventLog;
 use super::{EventRecorder, EventType, ObjectReference};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub struct BroadcastRecorder {
     clock: Arc<dyn Clock>,
     queue: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
-    story: Arc<Story>,
+    log: Arc<EventLog>,
     /// The moment that the last event is called after, in nanoseconds.
     named: Arc<Mutex<i128>>,
 }
@@ -63,7 +63,7 @@ impl BroadcastRecorder {
                 clock,
                 queue: sender,
                 dropped,
-                story: Arc::default(),
+                log: Arc::default(),
                 named: Arc::default(),
             },
             sink,
@@ -92,7 +92,7 @@ impl EventRecorder for BroadcastRecorder {
         reason: &str,
         message: &str,
     ) {
-        self.story.tell(regarding, event_type, reason, message);
+        self.log.log(regarding, event_type, reason, message);
         let now = self.clock.now();
         let event = Event {
             name: event_name(&regarding.name, self.moment_for_a_name(now)),

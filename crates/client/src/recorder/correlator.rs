@@ -1,13 +1,13 @@
-//! What becomes of an event in the light of the earlier ones: sent, counted, combined or dropped.
+//! The correlation of events: whether one is sent, counted, combined or dropped.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use lru::LruCache;
 
 use super::{EventType, ObjectReference, event::Event, spam_filter::SpamFilter};
-use crate::lru::LruCache;
 
 /// How many entries each memory of the correlator holds.
 const CACHE_ENTRIES_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("4096 is not 0");
@@ -19,7 +19,7 @@ const GROUP_WINDOW: SignedDuration = SignedDuration::from_secs(600);
 const COMBINED_PREFIX: &str = "(combined from similar events): ";
 
 /// Events that differ in nothing but their messages.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct GroupKey {
     component: Arc<str>,
     /// Without its resource version.
@@ -29,7 +29,7 @@ struct GroupKey {
 }
 
 /// Events that are counted as one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct DedupKey {
     group: GroupKey,
     /// None: the combined events of the group.
@@ -84,7 +84,7 @@ impl Correlator {
             first_timestamp: event.first_timestamp,
             name: event.name.clone(),
         };
-        self.sent.insert(same_key(event), sent);
+        self.sent.put(same_key(event), sent);
     }
 
     /// Combines an event with its group if that has too many messages.
@@ -92,7 +92,7 @@ impl Correlator {
     fn aggregate(&mut self, event: Event, now: Timestamp) -> (Event, DedupKey) {
         let key = group_key(&event);
         let lives = |group: &&mut Group| now.duration_since(group.last) <= GROUP_WINDOW;
-        let combine = if let Some(group) = self.groups.get(&key).filter(lives) {
+        let combine = if let Some(group) = self.groups.get_mut(&key).filter(lives) {
             group.last = now;
             group.messages.insert(event.message.clone());
             let combine = group.messages.len() >= MESSAGES_MAX;
@@ -102,7 +102,7 @@ impl Correlator {
             combine
         } else {
             let messages = BTreeSet::from([event.message.clone()]);
-            self.groups.insert(
+            self.groups.put(
                 key.clone(),
                 Group {
                     messages,
@@ -145,7 +145,7 @@ impl Correlator {
             first_timestamp: event.first_timestamp,
             name: event.name.clone(),
         };
-        self.sent.insert(key, sent);
+        self.sent.put(key, sent);
         event
     }
 }

@@ -1,16 +1,17 @@
-//! Says once that events get lost, and once that they don't any more.
+//! The log of the delivery of events: one line when they get lost, and one when they don't any more.
 
 use super::event::Event;
 use crate::error::Error;
+use crate::fault_log::FaultLog;
 
-/// What was said about the delivery of events.
+/// What was logged about the delivery of events.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryLog {
     /// How many were dropped before the present burst, if there is one, and how many before now.
     burst_from: Option<u64>,
     dropped: u64,
-    /// Why the last event was refused.
-    refusal: Option<(u16, String)>,
+    /// The code and the reason of the server's last refusal.
+    refusal: FaultLog<(u16, String)>,
     /// How many events in a row were given up.
     given_up: u64,
 }
@@ -31,7 +32,7 @@ impl DeliveryLog {
 
     /// The server took an event.
     pub(super) fn delivered(&mut self) {
-        if self.refusal.take().is_some() || self.given_up > 0 {
+        if self.refusal.end().is_some() || self.given_up > 0 {
             let lost = std::mem::take(&mut self.given_up);
             tracing::info!(lost, "events can be sent again");
         }
@@ -44,12 +45,19 @@ impl DeliveryLog {
             || status.is_some_and(|status| status.has_cause("NamespaceTerminating"))
             || err.is_server_wide();
         let refusal = status.map(|status| (status.code, status.reason.clone()));
-        if expected || (refusal.is_some() && self.refusal == refusal) {
+        let is_new = match refusal {
+            _ if expected => false,
+            Some(refusal) => self.refusal.begin(refusal),
+            None => {
+                self.refusal.end();
+                true
+            }
+        };
+        if is_new {
+            tracing::warn!(event = %event.name, error = %err, "the server refused an event");
+        } else {
             tracing::debug!(event = %event.name, error = %err, "the server refused an event");
-            return;
         }
-        self.refusal = refusal;
-        tracing::warn!(event = %event.name, error = %err, "the server refused an event");
     }
 
     /// An event was tried as often as may be, and no answer came.

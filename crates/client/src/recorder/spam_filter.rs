@@ -1,13 +1,13 @@
-//! Keeps one noisy object from filling the API with events.
+//! Rate limits for the events of each object.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lru::LruCache;
 
 use super::{EventType, ObjectReference, event::Event};
-use crate::lru::LruCache;
 use crate::token_bucket::TokenBucket;
 
 /// Events about one object that pass at once.
@@ -46,12 +46,12 @@ impl SpamFilter {
             event.severity,
         );
         let now = Duration::from_nanos(u64::try_from(now.as_nanosecond()).unwrap_or(0));
-        if let Some(bucket) = self.budgets.get(&key) {
+        if let Some(bucket) = self.budgets.get_mut(&key) {
             return bucket.try_accept(now);
         }
         let mut bucket = TokenBucket::new(1.0 / SECONDS_PER_EVENT, BURST);
         let accepted = bucket.try_accept(now);
-        self.budgets.insert(key, bucket);
+        self.budgets.put(key, bucket);
         accepted
     }
 }

@@ -1,4 +1,4 @@
-//! One clear line when the API server can't be used, and one when it can again.
+//! The log of the API server's health: one line when it can't be used, and one when it can again.
 //!
 //! Callers retry silently, with back-off. Faults of the server, the credentials and the rights are
 //! logged here, once for all the clients of a process.
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::error::Error;
+use crate::fault_log::FaultLog;
 use crate::resource::GroupResource;
 use crate::token_bucket::TokenBucket;
 
@@ -25,10 +26,10 @@ const LINES_PER_SECOND: f64 = 1.0 / 30.0;
 /// The most missing rights that are remembered; each namespace has its own.
 const MISSING_RIGHTS_MAX: usize = 1000;
 
-/// What is known of the API server from how requests end.
+/// The log of faults that concern more than one request, found by how requests end.
 ///
-/// Every change is logged once: that the server can't be reached or accepts no credentials, that
-/// lists and watches fail, that a right is missing, and the end of each.
+/// Logs the begin and the end of each: the server can't be reached, it accepts no credentials, its
+/// lists and watches fail, a right is missing.
 #[derive(Debug, Default)]
 pub struct ApiHealthLog {
     state: Arc<Mutex<State>>,
@@ -38,18 +39,12 @@ pub struct ApiHealthLog {
 #[derive(Debug, Default)]
 struct State {
     /// The fault that keeps every request from being answered.
-    trouble: Option<Trouble>,
-    /// The collections that the server fails to list or watch, since when the first does.
+    trouble: FaultLog<TroubleKind>,
+    /// The collections that the server fails to list or watch.
     failing: BTreeSet<GroupResource>,
-    failing_since: Option<Instant>,
-    missing: BTreeMap<Right, Instant>,
+    failure: FaultLog,
+    missing: BTreeMap<Right, FaultLog>,
     lines: Option<Lines>,
-}
-
-#[derive(Debug)]
-struct Trouble {
-    kind: TroubleKind,
-    since: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,12 +148,9 @@ impl TroubleKind {
 
 impl State {
     fn troubled(&mut self, kind: TroubleKind, error: &Error) {
-        let since = match &self.trouble {
-            Some(trouble) if trouble.kind == kind => return,
-            Some(trouble) => trouble.since,
-            None => Instant::now(),
-        };
-        self.trouble = Some(Trouble { kind, since });
+        if !self.trouble.begin(kind) {
+            return;
+        }
         self.tell(|withheld| match kind {
             TroubleKind::Unreachable => tracing::warn!(
                 parent: None,
@@ -181,10 +173,9 @@ impl State {
     }
 
     fn reached(&mut self) {
-        let Some(Trouble { kind, since }) = self.trouble.take() else {
+        let Some((kind, after)) = self.trouble.end() else {
             return;
         };
-        let after = seconds(since);
         self.tell(|withheld| match kind {
             TroubleKind::Unauthorized => {
                 tracing::info!(parent: None, %after, withheld, "API server accepts the credentials again");
@@ -199,7 +190,7 @@ impl State {
         if self.missing.contains_key(right) || self.missing.len() >= MISSING_RIGHTS_MAX {
             return;
         }
-        self.missing.insert(right.clone(), Instant::now());
+        self.missing.entry(right.clone()).or_default().begin(());
         self.tell(|withheld| {
             tracing::warn!(
                 parent: None,
@@ -211,18 +202,17 @@ impl State {
     }
 
     fn granted(&mut self, right: &Right) {
-        if let Some(since) = self.missing.remove(right) {
-            let after = seconds(since);
+        let fault = self.missing.remove(right);
+        if let Some(((), after)) = fault.and_then(|mut fault| fault.end()) {
             self.tell(|withheld| tracing::info!(parent: None, %right, %after, withheld, "right is granted"));
         }
     }
 
     fn failed_to_read(&mut self, right: &Right, error: &dyn Display) {
         self.failing.insert(right.resource);
-        if self.failing_since.is_some() {
+        if !self.failure.begin(()) {
             return;
         }
-        self.failing_since = Some(Instant::now());
         self.tell(|withheld| {
             tracing::warn!(
                 parent: None,
@@ -235,9 +225,8 @@ impl State {
     fn read(&mut self, resource: GroupResource) {
         self.failing.remove(&resource);
         if self.failing.is_empty()
-            && let Some(since) = self.failing_since.take()
+            && let Some(((), after)) = self.failure.end()
         {
-            let after = seconds(since);
             self.tell(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
         }
     }
@@ -257,12 +246,6 @@ impl State {
             lines.withheld += 1;
         }
     }
-}
-
-/// The time since this moment, in seconds.
-fn seconds(since: Instant) -> String {
-    let elapsed: Duration = since.elapsed();
-    format!("{} s", elapsed.as_secs())
 }
 
 #[cfg(test)]

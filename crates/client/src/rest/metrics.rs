@@ -14,7 +14,7 @@ mod layer;
 /// Upstream: `rest_client_*` in `component-base/metrics/prometheus/restclient`.
 pub trait ClientMetrics: Send + Sync {
     /// A request was sent, once, and answered with this code, or failed without an answer (no
-    /// code). Of watches this alone is told.
+    /// code). The only call that is made for watches.
     fn requested(&self, method: &Method, code: Option<u16>) {
         let _ = (method, code);
     }

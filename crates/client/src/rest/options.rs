@@ -1,4 +1,4 @@
-//! What a list, a watch or a patch asks for.
+//! Options of lists, watches and patches.
 
 use crate::resource::Resource;
 

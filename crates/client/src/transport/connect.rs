@@ -1,4 +1,4 @@
-//! Makes a client for the server of a configuration: proxy, TLS, HTTP/2 with pings, credentials.
+//! Connections to the server of a configuration: proxy, TLS, HTTP/2 with pings, credentials.
 
 use std::io;
 use std::time::Duration;

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::backoff::{Backoff, NoJitter};
 use crate::clock::Clock;
 use crate::error::{Error, NoToken};
+use crate::fault_log::FaultLog;
 use crate::fence::NotLeading;
 use crate::rest::RestClient;
 use request::{Token, request_token};
@@ -65,7 +66,7 @@ impl fmt::Display for ServiceAccountName {
 /// it doesn't exist, and so is its namespace.
 ///
 /// Where it can't be renewed the one before goes on to be used until the server refuses it. What is
-/// wrong is told once, when it begins and when it ends.
+/// wrong is logged when it begins and when it ends.
 ///
 /// Upstream: `tokenSourceImpl` of `controller-manager/pkg/clientbuilder`, `cachingTokenSource`.
 pub struct ServiceAccountToken {
@@ -83,8 +84,8 @@ struct State {
     /// How often asking has failed so far, and how it did last.
     failures: u64,
     failure: Option<NoToken>,
-    /// Whether a line has told that there is no new token.
-    is_told: bool,
+    /// The log of tokens that could not be had.
+    missing: FaultLog,
 }
 
 #[derive(Clone)]
@@ -135,7 +136,7 @@ impl ServiceAccountToken {
             return self.take(asked);
         }
         let late = format!("no answer within {} s", RENEWAL_MAX.as_secs());
-        self.tell(&mut self.state(), &late);
+        self.log(&mut self.state(), &late);
         Ok(kept.header)
     }
 
@@ -198,16 +199,16 @@ impl ServiceAccountToken {
                     header: token.header.clone(),
                     due: Instant::now() + lifetime.mul_f64(1.0 - LEEWAY),
                 });
-                if std::mem::take(&mut state.is_told) {
+                if state.missing.end().is_some() {
                     tracing::info!(parent: None, account = %self.account, "the service account has a new token");
                 }
                 return Ok(token.header);
             }
             Err(error) => error,
         };
-        // The rest is told elsewhere.
+        // The API health log and the elector report the rest.
         if !error.is_server_wide() && !matches!(error, Error::NotLeading { .. }) {
-            self.tell(&mut state, &error);
+            self.log(&mut state, &error);
         }
         if let Some(kept) = &mut state.kept {
             kept.due = Instant::now() + RENEWAL_PAUSE;
@@ -225,9 +226,9 @@ impl ServiceAccountToken {
         Err(failure)
     }
 
-    /// Tells once why there is no new token.
-    fn tell(&self, state: &mut State, error: &dyn fmt::Display) {
-        if std::mem::replace(&mut state.is_told, true) {
+    /// Logs once why there is no new token.
+    fn log(&self, state: &mut State, error: &dyn fmt::Display) {
+        if !state.missing.begin(()) {
             return;
         }
         let account = &self.account;

@@ -9,6 +9,8 @@ use http::HeaderValue;
 use http::header::InvalidHeaderValue;
 use tokio::time::Instant;
 
+use crate::fault_log::FaultLog;
+
 /// How long a token is used before its file is read again. Upstream: `cachedFileTokenSource`.
 const REREAD_INTERVAL: Duration = Duration::from_secs(50);
 
@@ -26,7 +28,7 @@ struct State {
     header: HeaderValue,
     read_at: Instant,
     expired: bool,
-    failing: bool,
+    failure: FaultLog,
 }
 
 /// Why a file gives no token.
@@ -56,7 +58,7 @@ impl TokenFile {
             header: read(&path)?,
             read_at: Instant::now(),
             expired: false,
-            failing: false,
+            failure: FaultLog::default(),
         };
         Ok(Self {
             path,
@@ -72,15 +74,15 @@ impl TokenFile {
             match read(&self.path) {
                 Ok(header) => {
                     state.header = header;
-                    if std::mem::take(&mut state.failing) {
+                    if state.failure.end().is_some() {
                         tracing::info!(path = %self.path.display(), "token can be read again");
                     }
                 }
-                Err(error) if !state.failing => {
-                    state.failing = true;
-                    tracing::warn!(%error, "keeping the token that was read before");
+                Err(error) => {
+                    if state.failure.begin(()) {
+                        tracing::warn!(%error, "keeping the token that was read before");
+                    }
                 }
-                Err(_) => {}
             }
         }
         state.header.clone()

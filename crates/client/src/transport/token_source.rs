@@ -1,4 +1,4 @@
-//! Where the token of a request comes from, other than from the kubeconfig itself.
+//! Sources of bearer tokens that change.
 
 use http::HeaderValue;
 

@@ -1,4 +1,4 @@
-//! What a process can count about its queue.
+//! Measurements of a work queue.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::go_duration;
+use kube_apimachinery::go_duration;
 
 /// Type name of boolean flags.
 pub(super) const BOOL: &str = "bool";

@@ -82,11 +82,11 @@ impl<V: Clone + HeapSize> ExpiringCache<V> {
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(before) = state.entries.remove(&key) {
+        if let Some(before) = state.entries.pop(&key) {
             state.bytes -= before.bytes;
         }
         while state.entries.len() >= state.capacity || state.bytes > self.bytes_max - bytes {
-            let Some((_, oldest)) = state.entries.pop_oldest() else {
+            let Some((_, oldest)) = state.entries.pop_lru() else {
                 break;
             };
             state.bytes -= oldest.bytes;
@@ -97,7 +97,7 @@ impl<V: Clone + HeapSize> ExpiringCache<V> {
             value,
             bytes,
         };
-        state.entries.insert(key, entry);
+        state.entries.put(key, entry);
     }
 }
 

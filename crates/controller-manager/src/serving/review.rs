@@ -2,14 +2,14 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use statefulset_client::backoff::{Backoff, Jitter};
 use statefulset_client::error::Error;
+use statefulset_client::fault_log::FaultLog;
 use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use tokio::time::{sleep, timeout};
@@ -32,8 +32,8 @@ const RETRY: Backoff = Backoff {
 pub(crate) struct Reviewer {
     client: RestClient,
     jitter: Arc<dyn Jitter>,
-    /// Whether the failure of reviews has been logged.
-    is_logged: Arc<AtomicBool>,
+    /// The log of failed reviews.
+    failure: Arc<Mutex<FaultLog>>,
 }
 
 impl Reviewer {
@@ -42,7 +42,7 @@ impl Reviewer {
         Self {
             client,
             jitter,
-            is_logged: Arc::default(),
+            failure: Arc::default(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Reviewer {
             return Err(error);
         };
         match &answer {
-            Ok(_) if self.is_logged.swap(false, Ordering::Relaxed) => {
+            Ok(_) if self.failure().end().is_some() => {
                 tracing::info!("the API server answers about users again");
             }
             // `ApiHealthLog` logs the other failures.
@@ -97,8 +97,12 @@ impl Reviewer {
         answer
     }
 
+    fn failure(&self) -> MutexGuard<'_, FaultLog> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn log_once(&self, error: &Error) {
-        if !self.is_logged.swap(true, Ordering::Relaxed) {
+        if self.failure().begin(()) {
             tracing::warn!(%error, "cannot ask the API server about users, retrying for each request");
         }
     }

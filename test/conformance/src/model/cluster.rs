@@ -12,8 +12,7 @@ use statefulset_client::fake::{FaultError, FaultRule, Verb};
 use super::Rules;
 use super::failure::Failure;
 use super::object::{name, owners, set_owners, text, uid};
-use crate::sync::live_read::LiveReadFault;
-use crate::sync::{Case, another_uid};
+use crate::sync_case::{Case, LiveReadFault, another_uid};
 
 /// Kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

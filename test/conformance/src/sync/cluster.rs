@@ -20,9 +20,9 @@ use statefulset_client::resource::{
 use statefulset_controller::{SetSyncer, SyncerParts};
 use statefulset_controller_util::consistency::Caches;
 
-use super::case::Case;
 use crate::outcome::{Outcome, comparable};
 use crate::requests::{self, RequestLog, Source};
+use crate::sync_case::{Case, another_uid};
 
 const RESOURCES: [Resource; 4] = [
     STATEFUL_SETS,
@@ -146,14 +146,6 @@ fn refuse_deletions(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
         })
     });
     Ok(())
-}
-
-/// An API server's message for a deletion with another uid.
-pub(crate) fn another_uid(resource: &str, name: &str, wanted: &str, live: &str) -> String {
-    format!(
-        "Operation cannot be fulfilled on {resource} \"{name}\": Precondition failed: UID in \
-         precondition: {wanted}, UID in object meta: {live}"
-    )
 }
 
 /// Fills caches and API.

@@ -7,11 +7,11 @@
 use statefulset_client::fake::FaultError;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
-use super::case::Case;
 use super::cluster;
 use crate::diff::diff;
 use crate::model::{Rules, run};
 use crate::outcome::Outcome;
+use crate::sync_case::{Case, LiveReadFault};
 
 /// Errors of the failing reads.
 pub const FAILURES: [FaultError; 4] = [
@@ -23,15 +23,6 @@ pub const FAILURES: [FaultError; 4] = [
 
 /// Resources that the product reads live and the reference doesn't.
 pub const RESOURCES: [Resource; 3] = [STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS];
-
-/// Failure of all live reads of a resource that the reference doesn't make.
-#[derive(Clone, Copy, Debug)]
-pub struct LiveReadFault {
-    /// Plural name of the resource.
-    pub resource: &'static str,
-    /// Error of the reads.
-    pub error: FaultError,
-}
 
 /// Differences from the model in runs of the case with failing reads. Skips reads of a set that
 /// retains all claims; if nothing depends on a read, one run suffices.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use statefulset_client::fake::Verb;
 use statefulset_client::resource::PODS;
 
-use super::case::Case;
 use super::{cluster, judge};
+use crate::sync_case::Case;
 
 /// Differences from the altered expectation if every pod that the reference deletes without any
 /// other request about it has been replaced with a foreign pod; empty without such a pod.

@@ -1,4 +1,4 @@
-//! How long an informer waits after a failure.
+//! Delays of an informer after a failure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a process can count about its caches.
+//! Measurements of an informer and its cache.
 
 use std::sync::Arc;
 use std::time::Duration;

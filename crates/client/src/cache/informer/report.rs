@@ -1,6 +1,6 @@
-//! One clear line when a cache cannot be kept, and one when it can again.
+//! The log of an informer: one line when its cache cannot be kept, and one when it can again.
 //!
-//! What is wrong with the server or the rights is told by
+//! Faults of the server and missing rights are logged by
 //! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), once for all caches.
 
 use std::collections::BTreeSet;
@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use crate::cache::indexer::SetAside;
 use crate::error::Error;
+use crate::fault_log::FaultLog;
 use crate::resource::GroupResource;
 
-/// So many objects that can't be decoded are logged by name at a time.
+/// The most objects that are logged as undecodable at a time.
 const SET_ASIDE_LOGGED_MAX: usize = 20;
 
 /// Logs the failures of one informer, each once until it changes.
@@ -19,7 +20,7 @@ pub(super) struct Reporter {
     resource: GroupResource,
     /// The informer's namespace, in words.
     scope: String,
-    last: Option<String>,
+    failure: FaultLog<String>,
     /// The objects that were logged as set aside, as `namespace/name`.
     set_aside: BTreeSet<String>,
 }
@@ -34,7 +35,7 @@ impl Reporter {
         Self {
             resource,
             scope,
-            last: None,
+            failure: FaultLog::default(),
             set_aside: BTreeSet::new(),
         }
     }
@@ -46,12 +47,11 @@ impl Reporter {
             return;
         }
         let line = line(verb, self.resource, &self.scope, err);
-        if self.last.as_ref() == Some(&line) {
+        if self.failure.begin(line.clone()) {
+            tracing::warn!(resource = %self.resource, "{line}");
+        } else {
             tracing::debug!(resource = %self.resource, "{line}");
-            return;
         }
-        tracing::warn!(resource = %self.resource, "{line}");
-        self.last = Some(line);
     }
 
     /// Logs that an object was set aside, once.
@@ -107,7 +107,7 @@ impl Reporter {
 
     /// Logs that things work again, if a failure was logged.
     pub(super) fn recovered(&mut self) {
-        if self.last.take().is_some() {
+        if self.failure.end().is_some() {
             tracing::info!(resource = %self.resource, "list and watch work again");
         }
     }

@@ -1,4 +1,4 @@
-//! How a candidate gets the lease.
+//! Tests of acquiring the lease.
 
 use std::sync::Arc;
 use std::time::Duration;

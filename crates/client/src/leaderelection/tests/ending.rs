@@ -1,4 +1,4 @@
-//! What happens when the work ends, or the lease is lost.
+//! Tests of the end of the work and the loss of the lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

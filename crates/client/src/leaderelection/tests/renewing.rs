@@ -1,4 +1,4 @@
-//! How a leader keeps the lease, and how it loses it.
+//! Tests of renewing and losing the lease.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a request needs to be allowed.
+//! The RBAC right that a request needs.
 
 use std::fmt;
 

@@ -21,7 +21,7 @@ pub struct RequestMetricsLayer {
 }
 
 impl RequestMetricsLayer {
-    /// A layer that tells `metrics`.
+    /// A layer that reports to `metrics`.
     pub fn new(metrics: Arc<dyn ClientMetrics>) -> Self {
         Self { metrics }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustls::crypto::CryptoProvider;
 use statefulset_client::error::Error;
+use statefulset_client::fault_log::FaultLog;
 use statefulset_client::resource::Resource;
 use statefulset_client::rest::RestClient;
 use tokio::time::sleep;
@@ -71,8 +72,8 @@ pub(crate) struct Lookup {
     client_ca: Option<Arc<ClientCa>>,
     /// Receives the trusted proxies.
     request_header: Option<Arc<RequestHeader>>,
-    /// Last failure that was logged, until recovery is logged.
-    logged: Option<String>,
+    /// The log of failed lookups.
+    failure: FaultLog<String>,
 }
 
 impl Lookup {
@@ -93,7 +94,7 @@ impl Lookup {
             provider,
             client_ca: wants_client_ca.then(empty),
             request_header: wants_request_header.then(proxies),
-            logged: None,
+            failure: FaultLog::default(),
         }
     }
 
@@ -112,7 +113,7 @@ impl Lookup {
     pub(crate) async fn read_or_log(&mut self) -> bool {
         match self.look().await {
             Ok(()) => {
-                if self.logged.take().is_some() {
+                if self.failure.end().is_some() {
                     tracing::info!("the cluster's authentication settings are known");
                 }
                 true
@@ -126,7 +127,7 @@ impl Lookup {
 
     fn log(&mut self, error: &LookupError) {
         let text = error.to_string();
-        if error.is_logged() || self.logged.as_ref() == Some(&text) {
+        if error.is_logged() || !self.failure.begin(text) {
             return;
         }
         let advice = if error.is_forbidden() {
@@ -138,7 +139,6 @@ impl Lookup {
             %error,
             "cannot read the cluster's authentication settings, trying again{advice}"
         );
-        self.logged = Some(text);
     }
 
     /// Authorities of client certificates, if the lookup provides them.

@@ -1,6 +1,6 @@
 //! Tests of retries and time limits of reviews.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use k8s_openapi::api::authentication::v1::TokenReview;
 use statefulset_client::fake::CapturedLog;

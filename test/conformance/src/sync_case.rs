@@ -7,12 +7,20 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::fake::FaultRule;
+use statefulset_client::fake::{FaultError, FaultRule};
 use statefulset_client::feature_gates::FeatureGates;
 
-use super::live_read::LiveReadFault;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
+
+/// The failure of every live read of a resource that the reference doesn't make.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveReadFault {
+    /// The resource's plural name.
+    pub resource: &'static str,
+    /// How the reads fail.
+    pub error: FaultError,
+}
 
 /// A recorded sync.
 #[derive(Deserialize)]
@@ -197,4 +205,12 @@ impl Case {
             objects: objects.collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// An API server's answer to a deletion that means an object of another uid.
+pub(crate) fn another_uid(resource: &str, name: &str, wanted: &str, live: &str) -> String {
+    format!(
+        "Operation cannot be fulfilled on {resource} \"{name}\": Precondition failed: UID in \
+         precondition: {wanted}, UID in object meta: {live}"
+    )
 }

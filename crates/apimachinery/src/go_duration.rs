@@ -21,7 +21,7 @@ const FRACTION_DIGITS_MAX: usize = 18;
 /// Parses a non-negative duration.
 ///
 /// Upstream: `time.ParseDuration`.
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+pub fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if rest == "0" {
         return Some(Duration::ZERO);
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 /// Formats a duration in hours, minutes and seconds; below one second, in a smaller unit.
 ///
 /// Upstream: `time.Duration.String`.
-pub(crate) fn format(duration: Duration) -> String {
+pub fn format(duration: Duration) -> String {
     let with_unit = |whole: u128, of: u128, unit: &str| {
         let digits = of.ilog10() as usize;
         let text = format!("{}.{:0digits$}", whole / of, whole % of);

@@ -7,7 +7,7 @@ use integration::stateful_sets::{count, name, phase, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
-use crate::cluster::{Cluster, POD_PATIENCE, SET_PATIENCE};
+use super::{Cluster, POD_PATIENCE, SET_PATIENCE};
 
 /// A set in the namespace of its test.
 pub struct StatefulSet<'a> {

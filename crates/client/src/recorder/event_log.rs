@@ -1,34 +1,36 @@
-//! Events as log lines: what the controller does, as it does it.
+//! The log of recorded events.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
-use super::{EventType, ObjectReference};
-use crate::lru::LruCache;
+use lru::LruCache;
 
-/// Of so many objects the last warning is remembered.
+use super::{EventType, ObjectReference};
+use crate::fault_log::FaultLog;
+
+/// The most objects whose last warning is remembered.
 const OBJECTS_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not 0");
 
-/// The log of what happens to objects. A warning that an object repeats is told once, until
-/// something else happens to the object.
+/// Logs every event. A warning that an object repeats is logged once, until the object has another
+/// event.
 ///
 /// Upstream: `EventBroadcaster.StartStructuredLogging`.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct EventLog {
     /// By uid.
-    last_warnings: Mutex<LruCache<String, String>>,
+    warnings: Mutex<LruCache<String, FaultLog<String>>>,
 }
 
-impl Default for Story {
+impl Default for EventLog {
     fn default() -> Self {
         Self {
-            last_warnings: Mutex::new(LruCache::new(OBJECTS_MAX)),
+            warnings: Mutex::new(LruCache::new(OBJECTS_MAX)),
         }
     }
 }
 
-impl Story {
-    pub(super) fn tell(
+impl EventLog {
+    pub(super) fn log(
         &self,
         regarding: &ObjectReference,
         event_type: EventType,
@@ -42,22 +44,25 @@ impl Story {
             uid,
             ..
         } = regarding;
-        let mut last = self
-            .last_warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let text = match event_type {
-            EventType::Normal => String::new(),
-            EventType::Warning => format!("{reason}: {note}"),
-        };
-        let is_new = text.is_empty() || last.get(uid).is_none_or(|before| *before != text);
-        last.insert(uid.clone(), text);
-        drop(last);
-        // Who failed returns the error as well, which is logged then.
+        let is_new = self.is_new(uid, event_type, reason, note);
+        // The caller logs the error of a `Failed…` event.
         if is_new && !reason.starts_with("Failed") {
             tracing::info!(object = %format_args!("{namespace}/{name}"), kind, r#type = %event_type, reason, note, "Event occurred");
         } else {
             tracing::debug!(object = %format_args!("{namespace}/{name}"), kind, r#type = %event_type, reason, note, "Event occurred");
+        }
+    }
+
+    fn is_new(&self, uid: &str, event_type: EventType, reason: &str, note: &str) -> bool {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        match event_type {
+            EventType::Normal => {
+                warnings.pop(uid);
+                true
+            }
+            EventType::Warning => warnings
+                .get_or_insert_mut(uid.to_owned(), FaultLog::default)
+                .begin(format!("{reason}: {note}")),
         }
     }
 }
@@ -70,9 +75,9 @@ mod tests {
     use crate::fake::CapturedLog;
 
     #[test]
-    fn what_happens_is_told_and_what_goes_on_failing_is_not() {
+    fn a_repeated_warning_is_logged_once() {
         let log = CapturedLog::at(Level::INFO);
-        let story = Story::default();
+        let events = EventLog::default();
         let web = ObjectReference {
             kind: "StatefulSet".to_owned(),
             namespace: "ns".to_owned(),
@@ -81,14 +86,14 @@ mod tests {
             ..ObjectReference::default()
         };
         for _ in 0..2 {
-            story.tell(
+            events.log(
                 &web,
                 EventType::Normal,
                 "SuccessfulCreate",
                 "Create Pod web-0",
             );
             for _ in 0..3 {
-                story.tell(
+                events.log(
                     &web,
                     EventType::Warning,
                     "FailedCreate",
@@ -96,7 +101,7 @@ mod tests {
                 );
             }
             for _ in 0..3 {
-                story.tell(
+                events.log(
                     &web,
                     EventType::Warning,
                     "RecreatingFailedPod",

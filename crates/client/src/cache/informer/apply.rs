@@ -1,0 +1,143 @@
+//! The events of a watch, applied to the cache and passed on to the handlers.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::{Ended, Informer, list};
+use crate::cache::indexer::{CachedObject, SetAside};
+use crate::error::Error;
+use crate::rest::{WatchEvent, WatchObject};
+
+impl<K: CachedObject> Informer<K> {
+    /// Applies one event to the cache, calls the handlers, and moves the version to it.
+    pub(super) fn apply_event(
+        &mut self,
+        event: WatchEvent,
+        resource_version: &mut String,
+    ) -> ControlFlow<Ended> {
+        let start = Instant::now();
+        let version = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                let object = self.read(&object);
+                object.map_or_else(String::new, |object| self.stored(object))
+            }
+            WatchEvent::Deleted(object) => {
+                let object = self.read(&object);
+                object.map_or_else(String::new, |object| self.deleted(object))
+            }
+            WatchEvent::Bookmark(object) => {
+                let version = list::bookmark_version(object.json()).map_or_else(
+                    |source| ControlFlow::Break(self.undecodable(source)),
+                    ControlFlow::Continue,
+                )?;
+                self.indexer.bookmark(&version);
+                version
+            }
+            WatchEvent::Error(status) => {
+                let err = Error::Api(Box::new(status));
+                let stays_good = err.is_too_many_requests();
+                return ControlFlow::Break(if stays_good {
+                    Ended::Broken(err)
+                } else {
+                    Ended::Lost(err)
+                });
+            }
+        };
+        self.processed(start, &version);
+        if !version.is_empty() {
+            *resource_version = version;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The object of an event; none if not even its name can be read.
+    fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
+        let source = match K::decode_part(json.document(), json.json()) {
+            Ok(mut object) => {
+                object.share_texts(&self.texts);
+                return Some(Ok(object));
+            }
+            Err(source) => source,
+        };
+        let object = SetAside::read(json.json(), &source);
+        if object.is_none() {
+            tracing::warn!(
+                resource = %self.resource.group_resource(),
+                error = SetAside::reason(&source),
+                "dropped a watch event without a readable name"
+            );
+        }
+        object.map(Err)
+    }
+
+    /// Stores the new state of an object. Returns its version, empty where that can't be read.
+    fn stored(&mut self, new: Result<K, SetAside>) -> String {
+        match new {
+            Ok(new) => {
+                let version = new.resource_version().to_owned();
+                self.decoded(&Arc::new(new));
+                version
+            }
+            Err(object) => {
+                let version = object.resource_version.clone();
+                self.reporter.set_aside(&object);
+                self.indexer.set_aside(object);
+                self.count_set_aside();
+                version
+            }
+        }
+    }
+
+    fn decoded(&mut self, new: &Arc<K>) {
+        match self.indexer.add(Arc::clone(new)) {
+            Some(old) => self.notify(|handler| handler.on_update(&old, new)),
+            None => self.notify(|handler| handler.on_add(new, false)),
+        }
+        self.not_set_aside(new.namespace(), new.name());
+    }
+
+    /// Deletes an object; of its last state the name is enough. Returns the version of the deletion,
+    /// empty where that can't be read.
+    fn deleted(&mut self, last: Result<K, SetAside>) -> String {
+        let last = match last {
+            Ok(last) => Arc::new(last),
+            Err(last) => {
+                let SetAside {
+                    namespace,
+                    name,
+                    resource_version,
+                    ..
+                } = last;
+                let cached = self
+                    .indexer
+                    .delete_named(&namespace, &name, &resource_version);
+                if let Some(cached) = cached {
+                    self.notify(|handler| handler.on_delete(&cached, true));
+                }
+                self.not_set_aside(&namespace, &name);
+                return resource_version;
+            }
+        };
+        if self.indexer.is_set_aside(last.namespace(), last.name()) {
+            // The handlers know an older state, which may have had another owner.
+            self.decoded(&last);
+        }
+        if self.indexer.delete(&last).is_some() {
+            self.notify(|handler| handler.on_delete(&last, false));
+        }
+        last.resource_version().to_owned()
+    }
+
+    /// Counts and logs that an object is no longer set aside, if it was.
+    fn not_set_aside(&mut self, namespace: &str, name: &str) {
+        self.reporter.not_set_aside(namespace, name);
+        self.count_set_aside();
+    }
+
+    fn undecodable(&self, source: serde_json::Error) -> Ended {
+        let action = format!("watch {}", self.resource.group_resource());
+        Ended::Lost(Error::Decode { action, source })
+    }
+}
