@@ -67,7 +67,7 @@ impl Package {
 pub struct Dependency {
     /// The package's name.
     pub name: String,
-    /// What the manifest calls it, where that is something else.
+    /// Name in the manifest, if it differs.
     #[serde(default)]
     pub rename: Option<String>,
     /// `None` for `[dependencies]`, else `dev` or `build`.

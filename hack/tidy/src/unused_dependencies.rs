@@ -36,7 +36,7 @@ pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
     findings
 }
 
-/// What the package's sources call a dependency.
+/// Name of a dependency in the package's sources.
 fn crate_name(dependency: &Dependency) -> String {
     let name = dependency.rename.as_ref().unwrap_or(&dependency.name);
     name.replace('-', "_")
@@ -62,7 +62,7 @@ fn texts_of<'a>(package: &Package, root: &Path, files: &'a [SourceFile]) -> Vec<
     texts
 }
 
-/// Whether a text names a crate: in a path, or in a `use` of the whole.
+/// True if a text names a crate: in a path, or in a `use` of the crate.
 fn names(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_table_that_nobody_declares_is_found() {
+    fn undeclared_table_entry_is_found() {
         let files = [
             (
                 "Cargo.toml",
