@@ -18,7 +18,7 @@ page=docs/embedding.md
 # Prints the code blocks of a language; each Rust block becomes a module, without hidden lines.
 blocks() {
     awk -v language="$1" '
-        $0 == "```" language { inside = 1; if (language == "rust") print "mod block" ++count " {"; next }
+        $0 == "```" language || $0 == "```" language ",no_run" { inside = 1; if (language == "rust") print "mod block" ++count " {"; next }
         inside && $0 == "```" { inside = 0; if (language == "rust") print "}"; next }
         inside && !/^# / { print }
     ' "$page"

@@ -188,7 +188,7 @@ impl StatefulSetController {
                 () = too_late => Err(RunError::ShutdownTimeout),
             }
         };
-        let result = unless_panicked(&mut sinks, work).await.flatten();
+        let result = unless_panicked(&mut sinks, Box::pin(work)).await.flatten();
         // The syncer held the recorder, so the sink ends when its queue is empty.
         if timeout(EVENT_FLUSH_MAX, sinks.join_next()).await.is_err() {
             tracing::warn!("some events could not be sent in time");
@@ -237,7 +237,7 @@ impl StatefulSetController {
                 result = ended, if is_shared => result,
             }
         };
-        let worked = unless_panicked(&mut informers, work).await.flatten();
+        let worked = unless_panicked(&mut informers, Box::pin(work)).await.flatten();
         stop.cancel();
         self.queue.shut_down();
         let workers_ended = join_all(&mut workers).await;

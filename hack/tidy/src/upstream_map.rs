@@ -49,7 +49,7 @@ pub fn check(files: &[SourceFile]) -> Findings {
     let is_ported = |file: &&SourceFile| {
         let prefixes = ["history", "pod-control", "set-control", "controller"];
         let in_crate = |name: &&str| file.path.starts_with(&format!("crates/{name}/src/"));
-        prefixes.iter().any(|name| in_crate(name)) && !is_for_tests(&file.path)
+        prefixes.iter().any(in_crate) && !is_for_tests(&file.path)
     };
     files
         .iter()

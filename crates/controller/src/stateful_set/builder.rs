@@ -264,17 +264,16 @@ impl Builder {
             }
             Connection::Rest { writes, .. } => writes.clone(),
         };
-        let (recorder, events) = match self.recorder {
-            Some(recorder) => (recorder, None),
-            None => {
-                let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
-                let events = Events {
-                    sink,
-                    client: client.clone(),
-                    seed: self.seed.wrapping_add(5),
-                };
-                (Arc::new(recorder) as Arc<dyn EventRecorder>, Some(events))
-            }
+        let (recorder, events) = if let Some(recorder) = self.recorder {
+            (recorder, None)
+        } else {
+            let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
+            let events = Events {
+                sink,
+                client: client.clone(),
+                seed: self.seed.wrapping_add(5),
+            };
+            (Arc::new(recorder) as Arc<dyn EventRecorder>, Some(events))
         };
         let mut parts = SyncerParts::new(
             informers.caches(),
