@@ -14,6 +14,7 @@ pub mod layout;
 pub mod left_out;
 pub mod licenses;
 pub mod metadata;
+pub mod module_loops;
 pub mod mutants;
 pub mod panics;
 pub mod parity;

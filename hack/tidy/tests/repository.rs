@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    mutants, panics, parity, paths, reachable,
+    module_loops, mutants, panics, parity, paths, reachable,
     repository::{Repository, SourceFile},
     source, status, symbols, upstream_map, upstream_rows,
 };
@@ -92,6 +92,11 @@ fn files_stay_small() {
 #[test]
 fn sources_keep_the_rules() {
     assert_clean(&source::check(&rust_files()));
+}
+
+#[test]
+fn control_plane_modules_form_no_loops() {
+    assert_clean(&module_loops::check(&rust_files()));
 }
 
 #[test]
