@@ -8,8 +8,8 @@ use crate::go_json::held::has_huge_number;
 use crate::go_json::read::Expect;
 use crate::kinds::{Kind, type_of};
 
-/// Whether raw text in an object, its own field sets aside, holds a number that no double holds: see
-/// [`has_huge_number`].
+/// Whether raw text in an object, its own field sets aside, holds a number that no double holds.
+/// The reference keeps it, but breaks off when it looks for the owners of the object's fields.
 pub fn has_huge_numbers(kind: &Kind, draft: &Draft) -> bool {
     let is_huge = |value: &Value| value.as_str().is_some_and(has_huge_number);
     draft.data.as_deref().is_some_and(has_huge_number) || any_raw(kind, draft, &is_huge)
