@@ -15,7 +15,7 @@ export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 DENY_VERSION := 0.20.2
 CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
-CRATES := $(wildcard crates/*)
+CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
 # Fails a target that is not implemented yet.
 empty = echo 'make $@: $(1)' >&2; exit 1

@@ -237,7 +237,9 @@ impl StatefulSetController {
                 result = ended, if is_shared => result,
             }
         };
-        let worked = unless_panicked(&mut informers, Box::pin(work)).await.flatten();
+        let worked = unless_panicked(&mut informers, Box::pin(work))
+            .await
+            .flatten();
         stop.cancel();
         self.queue.shut_down();
         let workers_ended = join_all(&mut workers).await;

@@ -20,7 +20,17 @@ pub const ARROW: [&str; 8] = [
     "statefulset-controller-manager",
 ];
 
-/// Contains no StatefulSet logic; allowed only in `[dev-dependencies]`.
+/// The crates of the test control plane from left to right. They contain no StatefulSet logic.
+const CONTROL_PLANE: [&str; 6] = [
+    "kube-test-control-plane-api",
+    "kube-test-control-plane-store",
+    "kube-test-control-plane-server",
+    "kube-test-control-plane-actors",
+    "kube-test-control-plane-cluster",
+    TEST_CONTROL_PLANE,
+];
+
+/// The facade, allowed only in `[dev-dependencies]`.
 const TEST_CONTROL_PLANE: &str = "kube-test-control-plane";
 
 /// The public registry's name in lock files.
@@ -54,7 +64,8 @@ pub fn check(metadata: &Metadata) -> Findings {
 /// Findings of one package of the workspace.
 fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>) -> Findings {
     let position = ARROW.iter().position(|known| *known == name);
-    if position.is_none() && name != TEST_CONTROL_PLANE {
+    let plane = CONTROL_PLANE.iter().position(|known| *known == name);
+    if position.is_none() && plane.is_none() {
         return Findings::new();
     }
     let own = package
@@ -63,10 +74,13 @@ fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>)
         .filter(|found| members.contains_key(found.name.as_str()));
     own.filter_map(|dependency| {
         let target = dependency.name.as_str();
-        let allowed = match position {
-            None => target == "kube-apimachinery",
-            Some(_) if target == TEST_CONTROL_PLANE => dependency.is_dev(),
-            Some(position) => ARROW[..position].contains(&target) || target == name,
+        let allowed = match (position, plane) {
+            (_, Some(plane)) => {
+                target == "kube-apimachinery" || CONTROL_PLANE[..plane].contains(&target)
+            }
+            _ if target == TEST_CONTROL_PLANE => dependency.is_dev(),
+            (Some(position), _) => ARROW[..position].contains(&target) || target == name,
+            (None, None) => true,
         };
         (!allowed).then(|| format!("{name}: must not depend on {target}"))
     })
@@ -166,6 +180,33 @@ mod tests {
         assert_eq!(
             check(&workspace(plane)),
             ["kube-test-control-plane: must not depend on statefulset-client"]
+        );
+    }
+
+    #[test]
+    fn control_plane_crate_uses_only_crates_to_its_left() {
+        let server = package(
+            "kube-test-control-plane-server",
+            &[
+                ("kube-test-control-plane-store", None),
+                ("kube-test-control-plane-actors", Some("dev")),
+            ],
+        );
+        assert_eq!(
+            check(&workspace(server)),
+            ["kube-test-control-plane-server: must not depend on kube-test-control-plane-actors"]
+        );
+    }
+
+    #[test]
+    fn shipped_crate_must_not_use_the_control_plane() {
+        let history = package(
+            "statefulset-history",
+            &[("kube-test-control-plane-api", Some("dev"))],
+        );
+        assert_eq!(
+            check(&workspace(history)),
+            ["statefulset-history: must not depend on kube-test-control-plane-api"]
         );
     }
 

@@ -28,7 +28,7 @@ const TOP_LEVEL: [&str; 18] = [
 ];
 
 /// Every crate folder with its package's name.
-pub const CRATES: [(&str, &str); 9] = [
+pub const CRATES: [(&str, &str); 14] = [
     ("apimachinery", "kube-apimachinery"),
     ("client", "statefulset-client"),
     ("controller-util", "statefulset-controller-util"),
@@ -37,8 +37,28 @@ pub const CRATES: [(&str, &str); 9] = [
     ("set-control", "statefulset-set-control"),
     ("controller", "statefulset-controller"),
     ("controller-manager", "statefulset-controller-manager"),
+    ("test-control-plane/api", "kube-test-control-plane-api"),
+    ("test-control-plane/store", "kube-test-control-plane-store"),
+    (
+        "test-control-plane/server",
+        "kube-test-control-plane-server",
+    ),
+    (
+        "test-control-plane/actors",
+        "kube-test-control-plane-actors",
+    ),
+    (
+        "test-control-plane/cluster",
+        "kube-test-control-plane-cluster",
+    ),
     ("test-control-plane", "kube-test-control-plane"),
 ];
+
+/// The folder of the test control plane: a facade, and the crates beneath it.
+const CONTROL_PLANE: &str = "crates/test-control-plane/";
+
+/// Files and folders of the facade itself.
+const FACADE: [&str; 5] = ["Cargo.toml", "README.md", "examples", "src", "tests"];
 
 /// The folders of `test/`; `vectors` contains data, the others are packages.
 const TEST_FOLDERS: [&str; 5] = ["conformance", "e2e", "integration", "simulation", "vectors"];
@@ -52,8 +72,21 @@ pub fn check(paths: &[String]) -> Findings {
         &set(&TOP_LEVEL),
         &mut findings,
     );
-    let crates: BTreeSet<&str> = CRATES.iter().map(|(folder, _)| *folder).collect();
+    let folders: Vec<String> = CRATES
+        .iter()
+        .map(|(folder, _)| format!("crates/{folder}/"))
+        .collect();
+    let crates = parts(&folders, "crates/");
     compare("crates", &parts(paths, "crates/"), &crates, &mut findings);
+    let mut planes = parts(&folders, CONTROL_PLANE);
+    planes.retain(|folder| !folder.is_empty());
+    planes.extend(FACADE);
+    compare(
+        CONTROL_PLANE.trim_end_matches('/'),
+        &parts(paths, CONTROL_PLANE),
+        &planes,
+        &mut findings,
+    );
     compare(
         "test",
         &parts(paths, "test/"),
@@ -120,6 +153,7 @@ mod tests {
             ["docs/x.md", "hack/x/x.rs", ".cargo/x", ".ci/x", ".config/x"].map(str::to_owned),
         );
         paths.extend(CRATES.map(|(folder, _)| format!("crates/{folder}/src/lib.rs")));
+        paths.extend(FACADE.map(|name| format!("{CONTROL_PLANE}{name}")));
         paths.extend(TEST_FOLDERS.map(|folder| format!("test/{folder}/src/lib.rs")));
         paths
     }
@@ -138,6 +172,7 @@ mod tests {
                 "notes.txt",
                 "crates/client/src/queue/mod.rs",
                 "crates/client/src/lib.rs.orig",
+                "crates/test-control-plane/other/src/lib.rs",
             ]
             .map(str::to_owned),
         );
@@ -146,6 +181,7 @@ mod tests {
             [
                 "the top level: notes.txt does not belong here",
                 "crates: history is missing",
+                "crates/test-control-plane: other does not belong here",
                 "crates/client/src/lib.rs.orig: delete this leftover of a patch",
                 "crates/client/src/queue/mod.rs: name the file after its module and drop mod.rs",
             ]

@@ -1,6 +1,6 @@
 //! Rust names in the documents: the tests and rules of the deviations.
 
-use crate::{Findings, repository::SourceFile};
+use crate::{Findings, layout::CRATES, repository::SourceFile};
 
 /// Keywords before a symbol's name.
 const ITEMS: [&str; 9] = [
@@ -71,11 +71,9 @@ fn exists(symbol: &str, files: &[SourceFile]) -> bool {
 /// Returns true for a path in the crate of that library name; any other first word matches every
 /// crate.
 fn in_crate(path: &str, first: &str) -> bool {
-    let folder = first
-        .strip_prefix("statefulset_")
-        .or_else(|| first.strip_prefix("kube_"))
-        .map(|rest| rest.replace('_', "-"));
-    folder.is_none_or(|folder| path.starts_with(&format!("crates/{folder}/")))
+    let named = |name: &str| name.replace('-', "_") == first;
+    let found = CRATES.iter().find(|(_, name)| named(name));
+    found.is_none_or(|(folder, _)| path.starts_with(&format!("crates/{folder}/")))
 }
 
 fn defines(text: &str, name: &str) -> bool {

@@ -1,0 +1,112 @@
+//! How actors read and write: through the same requests as any client.
+
+use std::sync::Arc;
+
+use http::Method;
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
+use serde_json::{Value, json};
+
+use super::no_answer::NoAnswer;
+use super::server::ActorServer;
+
+/// Sends an actor's requests.
+#[derive(Clone, Debug)]
+pub(super) struct ActorClient {
+    pub(super) server: ActorServer,
+    agent: Arc<str>,
+}
+
+impl ActorClient {
+    pub(super) fn new(server: &ActorServer, name: &str) -> Self {
+        Self {
+            server: server.clone(),
+            agent: format!("{ACTOR_AGENT_PREFIX}{name}").into(),
+        }
+    }
+
+    /// The newest version of an object.
+    pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.server.get(key)
+    }
+
+    /// The newest version of an object, of which it matters that there is none: see
+    /// [`ActorServer::look_up`].
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+        self.server.look_up(key).await
+    }
+
+    /// The newest versions of a kind's objects, of one namespace or of all (an empty one).
+    pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+        self.server.list(storage, namespace)
+    }
+
+    /// Sends a request; the code of the answer and its body.
+    pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let (code, answer) = self
+            .server
+            .call_json(method.clone(), path, &self.agent, body)
+            .await;
+        if !(200..300).contains(&code) {
+            let message = answer
+                .get("message")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            tracing::debug!(actor = %self.agent, %method, path, code, message, "request failed");
+        }
+        (code, answer)
+    }
+
+    /// Creates an object in a collection; whether it did.
+    pub(super) async fn create(&self, collection: &str, body: &Value) -> bool {
+        let (code, _) = self.ask(Method::POST, collection, body).await;
+        (200..300).contains(&code)
+    }
+
+    /// Sends a request about an object, or about one of its subresources (`/status`); whether it
+    /// did what was wanted, or the object isn't there any more.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        (key, uid): (&Key, &str),
+        subresource: &str,
+        body: &Value,
+    ) -> bool {
+        let path = format!("{}{subresource}", path(key));
+        let (code, _) = self.ask(method, &path, body).await;
+        // Another answer than that of the store was made up by a fault.
+        let is_gone = || self.get(key).is_none_or(|object| *object.uid != *uid);
+        (200..300).contains(&code) || code == 404 && is_gone()
+    }
+
+    /// Deletes an object; whether it did, or the object isn't there any more.
+    pub(super) async fn delete(&self, object: (&Key, &str), options: &Value) -> bool {
+        self.send(Method::DELETE, object, "", options).await
+    }
+
+    /// Patches an object strategically, as long as it is the one with this uid.
+    pub(super) async fn patch(&self, key: &Key, uid: &str, patch: Value) -> bool {
+        let patch = with_uid(patch, uid);
+        self.send(Method::PATCH, (key, uid), "", &patch).await
+    }
+
+    /// Patches the status of an object strategically, as long as it is the one with this uid.
+    pub(super) async fn patch_status(&self, key: &Key, uid: &str, status: &Value) -> bool {
+        let patch = with_uid(json!({"status": status}), uid);
+        self.send(Method::PATCH, (key, uid), "/status", &patch)
+            .await
+    }
+}
+
+fn with_uid(mut patch: Value, uid: &str) -> Value {
+    patch["metadata"]["uid"] = json!(uid);
+    patch
+}
+
+/// The URL of an object; empty if its kind is unknown.
+pub(super) fn path(key: &Key) -> String {
+    kinds::by_storage(key.storage)
+        .map(|kind| kind.object_path(&key.namespace, &key.name))
+        .unwrap_or_default()
+}

@@ -1,0 +1,275 @@
+//! What a test does to the pods and nodes of a running control plane.
+
+mod leases;
+mod nodes;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::Method;
+use kube_test_control_plane_api::object::Key;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::client::{ActorClient, path};
+use super::invariants::Invariants;
+use super::kubelet::{
+    Cause, Crash, Ending, KubeletOrder, PodBehaviour, PodRule, PodRuleId, RunningPod,
+};
+use super::node_controller::NodeOrder;
+use super::runner::Orders;
+use super::scheduler::SchedulerOrder;
+use super::server::ActorServer;
+pub use leases::Leases;
+pub use nodes::Nodes;
+
+/// How often a change of an object is tried while others change it.
+const TRIES: u32 = 5;
+
+/// The ways to the actors that run.
+#[derive(Debug, Default)]
+pub struct Handles {
+    pub(super) kubelet: Option<Orders<KubeletOrder>>,
+    pub(super) node_controller: Option<Orders<NodeOrder>>,
+    pub(super) scheduler: Option<Orders<SchedulerOrder>>,
+    /// What has happened that must not.
+    pub invariants: Invariants,
+    /// How many rules have been added.
+    rules: AtomicU64,
+}
+
+impl Handles {
+    async fn tell_kubelet(&self, order: KubeletOrder) {
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.give(order).await;
+        }
+    }
+
+    async fn tell_scheduler(&self, order: SchedulerOrder) {
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.give(order).await;
+        }
+    }
+
+    async fn tell_node_controller(&self, order: NodeOrder) {
+        if let Some(node_controller) = &self.node_controller {
+            node_controller.give(order).await;
+        }
+    }
+}
+
+/// A request that the API server refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{action}: {code} {message}")]
+pub struct ActionError {
+    /// What was being done, to which object.
+    pub action: String,
+    /// The HTTP status code.
+    pub code: u16,
+    /// What the server said.
+    pub message: String,
+}
+
+/// Acts on the pods of a control plane.
+///
+/// What only their node can do needs the kubelet, what only the scheduler can do needs that, and
+/// does nothing without them. The rest are requests like those of any client.
+#[derive(Debug)]
+pub struct Pods<'a> {
+    client: ActorClient,
+    handles: &'a Handles,
+}
+
+impl<'a> Pods<'a> {
+    /// Acts on the pods of a server.
+    pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
+        let client = ActorClient::new(server, "test");
+        Self { client, handles }
+    }
+
+    /// Makes the pods of this name behave so from now on, whatever configuration and annotations
+    /// say.
+    pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
+        let order = KubeletOrder::Behave {
+            pod: pod_key(namespace, name),
+            behaviour: Some(Box::new(behaviour)),
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the pods of this name behave as configuration and annotations say again.
+    pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
+        let order = KubeletOrder::Behave {
+            pod: pod_key(namespace, name),
+            behaviour: None,
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Asks the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules again how
+    /// each pod is to behave. They are asked whenever a pod is written; this is for a closure that
+    /// has changed its mind since.
+    pub async fn refresh(&self) {
+        self.handles.tell_kubelet(KubeletOrder::Refresh).await;
+    }
+
+    /// Adds a rule, which wins over all that there are, for the pods that run as well.
+    pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
+        let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
+        let rule = Box::new(rule);
+        let order = KubeletOrder::AddRule { id, rule };
+        self.handles.tell_kubelet(order).await;
+        id
+    }
+
+    /// Takes a rule away that was added; the pods behave as what is left says.
+    pub async fn remove_rule(&self, id: PodRuleId) {
+        let order = KubeletOrder::RemoveRule { id };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Crashes a container now, if it runs. Of the crash, time and number don't count.
+    pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
+        let pod = pod_key(namespace, name);
+        let order = KubeletOrder::Crash { pod, crash };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the containers that run ready, or not, until something else changes that.
+    pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
+        let pod = pod_key(namespace, name);
+        let order = KubeletOrder::SetReady { pod, ready };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Ends a pod in the phase Failed.
+    pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
+        self.end(namespace, name, true, cause).await;
+    }
+
+    /// Ends a pod in the phase Succeeded.
+    pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
+        self.end(namespace, name, false, cause).await;
+    }
+
+    async fn end(&self, namespace: &str, name: &str, failed: bool, cause: Cause) {
+        let order = KubeletOrder::End {
+            pod: pod_key(namespace, name),
+            ending: Ending { failed, cause },
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
+    /// Makes the pods of this name fit on no node until they are released.
+    pub async fn hold(&self, namespace: &str, name: &str) {
+        let pod = pod_key(namespace, name);
+        self.handles
+            .tell_scheduler(SchedulerOrder::Hold { pod })
+            .await;
+    }
+
+    /// Holds the pods of this name back no longer, whatever configuration and annotations say.
+    pub async fn release(&self, namespace: &str, name: &str) {
+        let pod = pod_key(namespace, name);
+        self.handles
+            .tell_scheduler(SchedulerOrder::Release { pod })
+            .await;
+    }
+
+    /// Every pod whose containers run on some node, in the order of their names. It counts those
+    /// that the API server no longer knows of, because they were deleted by force while their
+    /// node was cut off.
+    pub async fn running(&self) -> Vec<RunningPod> {
+        let (sender, answer) = oneshot::channel();
+        let order = KubeletOrder::Running(sender);
+        self.handles.tell_kubelet(order).await;
+        answer.await.unwrap_or_default()
+    }
+
+    /// Asks for a pod's eviction.
+    ///
+    /// # Errors
+    ///
+    /// A disruption budget forbids it, or there is no such pod.
+    pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
+        let key = pod_key(namespace, name);
+        let body = json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+        });
+        let path = format!("{}/eviction", path(&key));
+        let action = format!("evicting pod {namespace}/{name}");
+        request(&self.client, action, Method::POST, &path, &body).await
+    }
+
+    /// Deletes a pod, with its own grace period unless one is given.
+    ///
+    /// # Errors
+    ///
+    /// There is no such pod.
+    pub async fn delete(
+        &self,
+        namespace: &str,
+        name: &str,
+        grace_period_seconds: Option<i64>,
+    ) -> Result<(), ActionError> {
+        let key = pod_key(namespace, name);
+        let body = match grace_period_seconds {
+            Some(seconds) => json!({"gracePeriodSeconds": seconds}),
+            None => json!({}),
+        };
+        let action = format!("deleting pod {namespace}/{name}");
+        request(&self.client, action, Method::DELETE, &path(&key), &body).await
+    }
+}
+
+async fn request(
+    client: &ActorClient,
+    action: String,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> Result<(), ActionError> {
+    let (code, answer) = client.ask(method, path, body).await;
+    if (200..300).contains(&code) {
+        return Ok(());
+    }
+    let message = answer.get("message").and_then(Value::as_str);
+    Err(ActionError {
+        action,
+        code,
+        message: message.unwrap_or("the connection was dropped").to_owned(),
+    })
+}
+
+/// Changes an object as it now is.
+async fn change(
+    client: &ActorClient,
+    action: String,
+    key: &Key,
+    set: impl Fn(&mut Value),
+) -> Result<(), ActionError> {
+    let path = path(key);
+    let mut tries = 0;
+    loop {
+        let mut object = match client.get(key) {
+            Some(object) => object.value(),
+            None => json!({"metadata": {"name": *key.name}}),
+        };
+        set(&mut object);
+        let answer = request(client, action.clone(), Method::PUT, &path, &object).await;
+        tries += 1;
+        match answer {
+            Err(err) if err.code == 409 && tries < TRIES => {}
+            other => return other,
+        }
+    }
+}
+
+fn pod_key(namespace: &str, name: &str) -> Key {
+    Key {
+        storage: "pods",
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}

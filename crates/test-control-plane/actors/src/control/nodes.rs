@@ -1,0 +1,167 @@
+//! What a test does to nodes.
+
+use http::Method;
+use kube_test_control_plane_api::object::object_mut;
+use serde_json::{Value, json};
+
+use super::{ActionError, Handles, change, request};
+use crate::client::{ActorClient, path};
+use crate::kubelet::KubeletOrder;
+use crate::node_controller::NodeOrder;
+use crate::nodes::taints;
+use crate::nodes::{self, NodeConfig, node_key};
+use crate::server::ActorServer;
+
+/// Acts on the nodes of a control plane.
+#[derive(Debug)]
+pub struct Nodes<'a> {
+    client: ActorClient,
+    handles: &'a Handles,
+}
+
+impl<'a> Nodes<'a> {
+    /// Acts on the nodes of a server.
+    pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
+        let client = ActorClient::new(server, "test");
+        Self { client, handles }
+    }
+
+    /// Cuts a node off: its kubelet hears nothing and says nothing, while its pods go on. The node
+    /// controller gives it up after the grace period.
+    pub async fn lose(&self, name: &str) {
+        let node = name.into();
+        self.handles.tell_kubelet(KubeletOrder::Lose { node }).await;
+        let node = node_key(name);
+        let order = NodeOrder::Lose { node };
+        self.handles.tell_node_controller(order).await;
+    }
+
+    /// Brings a node back that was cut off: it learns what it has missed, stops the pods that it
+    /// should no longer run, and reports the others.
+    pub async fn heal(&self, name: &str) {
+        let node = node_key(name);
+        let order = NodeOrder::Heal { node };
+        self.handles.tell_node_controller(order).await;
+        let node = name.into();
+        self.handles.tell_kubelet(KubeletOrder::Heal { node }).await;
+    }
+
+    /// Adds a node that is ready.
+    ///
+    /// # Errors
+    ///
+    /// There is a node of that name.
+    pub async fn add(&self, name: &str, pods: usize) -> Result<(), ActionError> {
+        let mut node = NodeConfig::new(name);
+        node.allocatable.insert("pods".to_owned(), pods.to_string());
+        self.add_as(&node).await
+    }
+
+    /// Adds a node that is ready, with labels, taints and resources.
+    ///
+    /// # Errors
+    ///
+    /// There is a node of that name, or something about it is not valid.
+    pub async fn add_as(&self, node: &NodeConfig) -> Result<(), ActionError> {
+        let action = format!("adding node {}", node.name);
+        let now = self.client.server.now_text();
+        let node = node.register(nodes::free_number(&self.client), &now);
+        request(&self.client, action, Method::POST, "/api/v1/nodes", &node).await
+    }
+
+    /// Deletes a node; its machine is gone with all that ran on it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node.
+    pub async fn delete(&self, name: &str) -> Result<(), ActionError> {
+        let path = path(&node_key(name));
+        let action = format!("deleting node {name}");
+        request(&self.client, action, Method::DELETE, &path, &json!({})).await
+    }
+
+    /// Lets no new pods onto a node.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node.
+    pub async fn cordon(&self, name: &str) -> Result<(), ActionError> {
+        let set = |node: &mut Value| {
+            object_mut(node, "spec").insert("unschedulable".to_owned(), json!(true));
+        };
+        self.change("cordoning", name, set).await
+    }
+
+    /// Lets new pods onto a node again.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node.
+    pub async fn uncordon(&self, name: &str) -> Result<(), ActionError> {
+        let set = |node: &mut Value| {
+            object_mut(node, "spec").remove("unschedulable");
+        };
+        self.change("uncordoning", name, set).await
+    }
+
+    /// Puts a taint on a node; the effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node, or the taint is not valid.
+    pub async fn taint(
+        &self,
+        name: &str,
+        key: &str,
+        value: &str,
+        effect: &str,
+    ) -> Result<(), ActionError> {
+        let taint = taints::new(key, value, effect, &self.client.server.now_text());
+        let set = |node: &mut Value| {
+            let spec = object_mut(node, "spec");
+            let list = spec.entry("taints").or_insert(json!([]));
+            if let Some(list) = list.as_array_mut() {
+                list.retain(|old| !taints::is(old, key, effect));
+                list.push(taint.clone());
+            }
+        };
+        self.change("tainting", name, set).await
+    }
+
+    /// Takes every taint with this key from a node.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node.
+    pub async fn untaint(&self, name: &str, key: &str) -> Result<(), ActionError> {
+        let set = |node: &mut Value| {
+            let spec = object_mut(node, "spec");
+            if let Some(list) = spec.get_mut("taints").and_then(Value::as_array_mut) {
+                list.retain(|taint| taint["key"] != key);
+            }
+        };
+        self.change("untainting", name, set).await
+    }
+
+    /// Says that a node is off: the pods that were deleted on it are deleted by force.
+    ///
+    /// # Errors
+    ///
+    /// There is no such node.
+    pub async fn set_out_of_service(&self, name: &str) -> Result<(), ActionError> {
+        let value = "nodeshutdown";
+        self.taint(name, taints::OUT_OF_SERVICE, value, "NoExecute")
+            .await
+    }
+
+    /// Changes a node as it now is.
+    async fn change(
+        &self,
+        action: &str,
+        name: &str,
+        set: impl Fn(&mut Value),
+    ) -> Result<(), ActionError> {
+        let action = format!("{action} node {name}");
+        change(&self.client, action, &node_key(name), set).await
+    }
+}

@@ -1,0 +1,183 @@
+//! Events of actors, in the form in which the components that they stand for write them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::Method;
+use kube_apimachinery::time;
+use kube_test_control_plane_api::object::{MetadataRef, Object};
+use serde_json::{Value, json};
+
+use super::client::ActorClient;
+
+/// How many events are remembered, to be counted when they happen again.
+const KNOWN_MAX: usize = 4096;
+
+/// How many names are tried for an event.
+const NAMES_MAX: usize = 20;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Happened<'a> {
+    pub(super) warning: bool,
+    pub(super) reason: &'a str,
+    pub(super) message: &'a str,
+    /// The part of the object that it is about.
+    pub(super) field_path: Option<&'a str>,
+}
+
+impl Happened<'_> {
+    fn event_type(&self) -> &'static str {
+        if self.warning { "Warning" } else { "Normal" }
+    }
+}
+
+/// Writes the events of one actor. One that can't be written is lost, as with any recorder.
+/// Cloning gives another handle.
+#[derive(Clone, Debug)]
+pub(super) struct Recorder {
+    client: ActorClient,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many there were; tells events of the same moment apart.
+    written: i128,
+    /// The events that were written, by what makes them the same: path and count.
+    known: BTreeMap<String, (String, u32)>,
+}
+
+impl Recorder {
+    pub(super) fn new(client: ActorClient) -> Self {
+        Self {
+            client,
+            state: Arc::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records through the core group, as kubelets do; what happens again is counted.
+    ///
+    /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/record`.
+    pub(super) async fn record(
+        &self,
+        (component, host): (&str, &str),
+        about: &Value,
+        happened: Happened<'_>,
+    ) {
+        let now = self.client.server.now_text();
+        let about = referred(about, happened);
+        let same = format!(
+            "{component} {host} {}{} {} {}",
+            about["uid"], about["fieldPath"], happened.reason, happened.message
+        );
+        let known = self.lock().known.get_mut(&same).map(|(path, count)| {
+            *count += 1;
+            (path.clone(), *count)
+        });
+        if let Some((path, count)) = known {
+            let patch = json!({"count": count, "lastTimestamp": now});
+            let (code, _) = self.client.ask(Method::PATCH, &path, &patch).await;
+            if code != 404 {
+                return;
+            }
+        }
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "involvedObject": about,
+            "type": happened.event_type(),
+            "reason": happened.reason,
+            "message": happened.message,
+            "source": {"component": component, "host": host},
+            "reportingComponent": component,
+            "reportingInstance": host,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        });
+        if let Some(path) = self.create("/api/v1", &about, event).await {
+            let mut state = self.lock();
+            if state.known.len() >= KNOWN_MAX {
+                state.known.clear();
+            }
+            state.known.insert(same, (path, 1));
+        }
+    }
+
+    /// Records through `events.k8s.io`, as the scheduler does.
+    ///
+    /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/events`.
+    pub(super) async fn report(
+        &self,
+        controller: &str,
+        action: &str,
+        about: &Value,
+        happened: Happened<'_>,
+    ) {
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "regarding": referred(about, happened),
+            "type": happened.event_type(),
+            "reason": happened.reason,
+            "note": happened.message,
+            "action": action,
+            "eventTime": time::format_micros(self.client.server.now()),
+            "reportingController": controller,
+            "reportingInstance": format!("{controller}-test-control-plane"),
+        });
+        self.create("/apis/events.k8s.io/v1", about, event).await;
+    }
+
+    /// Creates an event, named after its object and the moment; its path.
+    async fn create(&self, version: &str, about: &Value, mut event: Value) -> Option<String> {
+        let object = MetadataRef(Some(about));
+        let (name, namespace) = (object.name(), object.namespace());
+        let path = format!("{version}/namespaces/{namespace}/events");
+        // Time may stand still, and another recorder have taken the moment's name.
+        for _ in 0..NAMES_MAX {
+            let moment = self.moment();
+            let name = format!("{name}.{moment:x}");
+            event["metadata"] = json!({"name": name, "namespace": namespace});
+            match self.client.ask(Method::POST, &path, &event).await.0 {
+                201 => return Some(format!("{path}/{name}")),
+                409 => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// The nanosecond of a new event.
+    fn moment(&self) -> i128 {
+        let now = self.client.server.now().as_nanosecond();
+        let mut state = self.lock();
+        state.written += 1;
+        now + state.written
+    }
+}
+
+/// A pod as events refer to it.
+pub(super) fn pod_reference(object: &Object) -> Value {
+    json!({
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "namespace": *object.key.namespace,
+        "name": *object.key.name,
+        "uid": *object.uid,
+        "resourceVersion": object.resource_version.to_string(),
+    })
+}
+
+fn referred(about: &Value, happened: Happened<'_>) -> Value {
+    let mut about = about.clone();
+    if let Some(path) = happened.field_path {
+        about["fieldPath"] = json!(path);
+    }
+    about
+}

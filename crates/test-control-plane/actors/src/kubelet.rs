@@ -1,0 +1,484 @@
+//! The kubelets of all nodes: they start pods, make them ready, restart and stop their
+//! containers.
+//!
+//! A pod on its node is a [`PodRun`]: its containers, and timers for what is to happen. A status
+//! is written when what happens changes it, and not otherwise, so that a test may set conditions
+//! itself.
+
+mod adopting;
+mod annotations;
+mod behaviour;
+mod changing;
+mod container;
+mod ending;
+mod failing;
+mod ghosts;
+mod orders;
+mod ports;
+mod readiness;
+mod run;
+mod status;
+mod updating;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+pub use behaviour::{
+    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
+    PodBehaviour, PodRule, PodRuleId, ReadinessStep, Stop,
+};
+pub(super) use ending::Ending;
+pub(super) use orders::KubeletOrder;
+pub use orders::RunningPod;
+
+use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_store::store::{Change, LogEntry};
+
+use super::agenda::Agenda;
+use super::client::ActorClient;
+use super::delay::Dice;
+use super::events::{Recorder, pod_reference};
+use super::incarnations::{Incarnations, identity};
+use super::invariants::Invariants;
+use super::nodes;
+use super::pods::{PodFields, Waiters, unbound_claim};
+use super::runner::{Actor, Work};
+use ghosts::Ghosts;
+use run::{Now, PodRun, Stage};
+
+/// The address of a node that doesn't tell one.
+const ADDRESS: &str = "192.0.2.1";
+
+/// The network of the pods, and how many addresses it has for them.
+const FIRST_ADDRESS: u32 = 0x0af4_0000;
+const ADDRESSES: u32 = 0xfffe;
+
+/// The kubelets.
+#[derive(Debug)]
+pub(super) struct Kubelet {
+    client: ActorClient,
+    config: KubeletConfig,
+    waits_for_claims: bool,
+    dice: Dice,
+    fields: PodFields,
+    /// The address of each node that there is.
+    nodes: BTreeMap<Box<str>, String>,
+    /// Nodes that are back and have yet to say so.
+    returning: BTreeSet<Key>,
+    /// Nodes that are cut off.
+    lost: BTreeSet<Box<str>>,
+    /// The pods by uid, with those that are gone and that a lost node still runs.
+    runs: BTreeMap<Box<str>, PodRun>,
+    /// The uid of the pod that there is of each name.
+    current: BTreeMap<Key, Box<str>>,
+    /// The pods on each node, by uid.
+    on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
+    incarnations: Incarnations,
+    /// What a test wants of a pod, whatever the configuration says.
+    wanted: BTreeMap<Key, PodBehaviour>,
+    /// Rules that were added at run time, the newest first.
+    rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
+    ghosts: Ghosts,
+    /// Where it notes what must never happen.
+    pub(super) invariants: Invariants,
+    waiting: Waiters,
+    next_address: u32,
+    /// None if events are not wanted.
+    events: Option<Recorder>,
+    /// How many addresses have been given.
+    starts: u64,
+}
+
+impl Kubelet {
+    pub(super) fn new(
+        client: ActorClient,
+        config: KubeletConfig,
+        waits_for_claims: bool,
+        events: Option<Recorder>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            client,
+            config,
+            waits_for_claims,
+            dice: Dice::new(seed),
+            fields: PodFields::new(),
+            nodes: BTreeMap::new(),
+            returning: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            current: BTreeMap::new(),
+            on_node: BTreeMap::new(),
+            incarnations: Incarnations::default(),
+            wanted: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            ghosts: Ghosts::default(),
+            invariants: Invariants::default(),
+            waiting: Waiters::default(),
+            next_address: 0,
+            events,
+            starts: 0,
+        }
+    }
+
+    fn is_served(&self, node: &str) -> bool {
+        self.nodes.contains_key(node) && !self.lost.contains(node)
+    }
+
+    /// Takes note of a pod as it now is.
+    fn note(&mut self, object: &Object, agenda: &mut Agenda) {
+        let node = self.fields.node(object);
+        if node.is_empty() {
+            return;
+        }
+        let uid = &object.uid;
+        if self.current.get(&object.key) != Some(uid) {
+            self.current.insert(object.key.clone(), uid.clone());
+            let on_node = self.on_node.entry(node.into()).or_default();
+            on_node.insert(uid.clone(), object.key.clone());
+        }
+        let nth = self.incarnations.count(object, &self.client);
+        if !self.is_served(node) {
+            return;
+        }
+        let pod = object.value();
+        let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let mut changed = false;
+        let run = if let Some(run) = self.runs.get_mut(uid) {
+            changed = run.change(&pod, behaviour, now);
+            run
+        } else {
+            let address = self.nodes.get(node).cloned();
+            let address = address.unwrap_or_else(|| ADDRESS.to_owned());
+            let identity = (object.key.clone(), uid.clone(), nth);
+            let mut run = PodRun::new(identity, &pod, behaviour, address, now);
+            run.adopt(&pod, now);
+            self.runs.entry(uid.clone()).or_insert(run)
+        };
+        run.complain(complaints);
+        if object.deleting {
+            run.begin_to_stop(grace(&pod), now);
+        }
+        let has_news = self.events.is_some() && !run.happened.is_empty();
+        let is_told = |status: &Value| status::is_of(status, &pod);
+        let is_reported = run.reported.as_ref().is_some_and(is_told);
+        if changed || has_news || !is_reported || status::has_gates(&pod) {
+            agenda.now(&object.key);
+        } else if let Some(due) = run.next_due() {
+            agenda.at(&object.key, due);
+        }
+    }
+
+    /// How a pod behaves, which is the `nth` of its name, and what is wrong with its annotations.
+    fn behaviour(&self, key: &Key, pod: &Value, nth: u32) -> (PodBehaviour, Vec<String>) {
+        if let Some(wanted) = self.wanted.get(key) {
+            return (wanted.clone(), Vec::new());
+        }
+        let drawn = self.dice.number(&identity(key, nth), "rule", 0);
+        let added = self.rules.values();
+        self.config.behaviour(pod, nth, added, drawn)
+    }
+
+    /// An address for a pod that starts: its node's, or one that no other pod has.
+    fn new_address(&mut self, pod: &Value, host: &str) -> String {
+        if pod.pointer("/spec/hostNetwork") == Some(&json!(true)) {
+            return host.to_owned();
+        }
+        loop {
+            self.next_address = self.next_address % ADDRESSES + 1;
+            let address = Ipv4Addr::from(FIRST_ADDRESS | self.next_address).to_string();
+            self.starts += 1;
+            let is_taken =
+                |run: &PodRun| run.pod_ip.as_ref() == Some(&address) && run.stage != Stage::Stopped;
+            let may_be_taken = self.starts > u64::from(ADDRESSES);
+            if !may_be_taken || !self.runs.values().any(is_taken) {
+                return address;
+            }
+        }
+    }
+
+    /// Forgets a pod that is gone, unless its node doesn't know that.
+    fn forget(&mut self, key: &Key, uid: &str) {
+        if self
+            .current
+            .get(key)
+            .is_some_and(|current| **current == *uid)
+        {
+            self.current.remove(key);
+        }
+        let is_lost = |run: &PodRun| self.lost.contains(&run.node);
+        if self.runs.get(uid).is_some_and(is_lost) {
+            self.ghosts.insert(key, uid);
+        } else {
+            self.drop_run(uid);
+        }
+    }
+
+    fn drop_run(&mut self, uid: &str) {
+        let run = self.runs.remove(uid);
+        if let Some(run) = &run {
+            self.ghosts.remove(run);
+        }
+        let node = run.map(|run| run.node);
+        let uids = node.and_then(|node| self.on_node.get_mut(&node));
+        if uids.and_then(|uids| uids.remove(uid)).is_none() {
+            // It never ran, so its node has to be looked for.
+            for uids in self.on_node.values_mut() {
+                uids.remove(uid);
+            }
+        }
+    }
+
+    /// A node is there, or there again: it looks after its pods.
+    fn serve(&mut self, node: &str, agenda: &mut Agenda) {
+        let pods = self.on_node.get(node).cloned().unwrap_or_default();
+        for (uid, key) in pods {
+            match self.client.get(&key).filter(|object| object.uid == uid) {
+                None => self.drop_run(&uid),
+                Some(object) => {
+                    if let Some(run) = self.runs.get_mut(&uid) {
+                        (run.reported, run.sent) = (None, None);
+                    }
+                    self.note(&object, agenda);
+                }
+            }
+        }
+    }
+
+    fn note_node(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let object = &entry.object;
+        let name: Box<str> = (*object.key.name).into();
+        if entry.change == Change::Deleted {
+            self.nodes.remove(&name);
+            self.lost.remove(&name);
+            for uid in self
+                .on_node
+                .get(&name)
+                .into_iter()
+                .flatten()
+                .map(|(uid, _)| uid)
+            {
+                if let Some(run) = self.runs.remove(uid) {
+                    self.ghosts.remove(&run);
+                }
+            }
+            return;
+        }
+        if !self.nodes.contains_key(&name) {
+            self.nodes.insert(name.clone(), address(&object.value()));
+            self.serve(&name, agenda);
+        }
+    }
+
+    /// Writes what has happened to a pod, or lets it go once it has stopped and has said so.
+    fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
+        let time = self.client.server.now_text();
+        let run = self.runs.get_mut(&object.uid)?;
+        let happened = std::mem::take(&mut run.happened);
+        let events = self.events.clone().filter(|_| !happened.is_empty());
+        let stopped = run.stage == Stage::Stopped;
+        let status = run.report(&pod, &time);
+        let stays = !stopped || is_held(&pod);
+        if status.is_none() && stays && events.is_none() {
+            return None;
+        }
+        run.sent.clone_from(&status);
+        let client = self.client.clone();
+        let (key, uid, node) = (object.key.clone(), object.uid.clone(), run.node.clone());
+        let about = pod_reference(object);
+        Some(
+            async move {
+                if let Some(events) = events {
+                    for happening in &happened {
+                        let source = ("kubelet", &*node);
+                        events.record(source, &about, happening.as_event()).await;
+                    }
+                }
+                let Some(status) = status else {
+                    let done = stays || remove(&client, &key, &uid).await;
+                    return done.then_some(Done::Ended);
+                };
+                let patch = status::patch(&status, &pod);
+                let written = client.patch_status(&key, &uid, &patch).await;
+                written.then_some(Done::Written(uid))
+            }
+            .boxed(),
+        )
+    }
+
+    /// Says that a node is well, if it has just come back.
+    fn report_node(&self, object: &Object) -> Option<Work<Done>> {
+        let conditions = self.returning.contains(&object.key);
+        let conditions = conditions.then(|| nodes::conditions(&self.client.server.now_text()))?;
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                let status = json!({"conditions": conditions});
+                let written = client.patch_status(&key, &uid, &status).await;
+                written.then_some(Done::Returned)
+            }
+            .boxed(),
+        )
+    }
+}
+
+/// What has been done for a pod or a node.
+#[derive(Debug)]
+pub(super) enum Done {
+    /// The status of the pod with this uid was written.
+    Written(Box<str>),
+    /// The pod was let go, or there were only events to write.
+    Ended,
+    /// The node has said that it is well again.
+    Returned,
+}
+
+/// Lets a pod go that has stopped.
+async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": uid},
+    });
+    client.delete((key, uid), &options).await
+}
+
+fn now<'a>(dice: Dice, config: &KubeletConfig, time: &'a str) -> Now<'a> {
+    Now {
+        at: Instant::now(),
+        time,
+        dice,
+        back_off: config.back_off,
+    }
+}
+
+/// The address of a node.
+fn address(node: &Value) -> String {
+    let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
+    let mut addresses = addresses.into_iter().flatten();
+    let internal = addresses.find(|address| address["type"] == "InternalIP");
+    let internal = internal.and_then(|address| address.get("address")?.as_str());
+    internal.unwrap_or(ADDRESS).to_owned()
+}
+
+impl Actor for Kubelet {
+    type Order = KubeletOrder;
+    type Done = Done;
+
+    fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let object = &entry.object;
+        match object.key.storage {
+            "pods" if entry.change == Change::Deleted => self.forget(&object.key, &object.uid),
+            "pods" => self.note(object, agenda),
+            "nodes" => self.note_node(entry, agenda),
+            "persistentvolumeclaims" => {
+                for pod in self.waiting.take(&object.key) {
+                    agenda.now(&pod);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
+        let object = self.client.get(key)?;
+        if key.storage == "nodes" {
+            return self.report_node(&object);
+        }
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let served = self.is_served(self.fields.node(&object));
+        let port_is_taken = ports::are_taken(&self.runs, &object.uid);
+        let run = self.runs.get(&object.uid).filter(|_| served)?;
+        let pod = object.value();
+        let starts = run.is_starting(now.at);
+        let claim = (starts && self.waits_for_claims)
+            .then(|| unbound_claim(&self.client, &pod, &key.namespace));
+        if let Some(claim) = claim.flatten() {
+            self.waiting.wait(claim, key);
+        } else {
+            let host = run.host_ip.clone();
+            let address = starts.then(|| self.new_address(&pod, &host));
+            let run = self.runs.get_mut(&object.uid)?;
+            if starts && port_is_taken {
+                run.end_as(Ending::without_ports(), now);
+            }
+            run.go_on(address, now);
+            run.attach(&pod, now);
+            if let Some(due) = run.next_due() {
+                agenda.at(key, due);
+            }
+            self.look_for_ghosts(&object.uid);
+        }
+        self.write(&object, pod)
+    }
+
+    fn done(&mut self, key: &Key, done: Done, agenda: &mut Agenda) {
+        match done {
+            Done::Written(uid) => {
+                let Some(run) = self.runs.get_mut(&uid) else {
+                    return;
+                };
+                if let Some(sent) = run.sent.take() {
+                    run.reported = Some(sent);
+                }
+                if run.stage == Stage::Stopped {
+                    agenda.now(key);
+                }
+            }
+            Done::Ended => {}
+            Done::Returned => {
+                self.returning.remove(key);
+            }
+        }
+    }
+
+    fn obey(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
+        self.carry_out(order, agenda);
+    }
+
+    fn begin_again(&mut self) {}
+
+    fn told_again(&mut self, _: &mut Agenda) {
+        let gone: Vec<(Key, Box<str>)> = self
+            .current
+            .iter()
+            .filter(|(key, uid)| self.client.get(key).is_none_or(|o| o.uid != **uid))
+            .map(|(key, uid)| (key.clone(), uid.clone()))
+            .collect();
+        for (key, uid) in gone {
+            self.forget(&key, &uid);
+        }
+    }
+}
+
+/// How long the containers of a deleted pod have to stop. A period of 0 seconds, which a pod shows
+/// only while a finalizer holds it, is as none to a kubelet: it goes by the pod's own.
+fn grace(pod: &Value) -> Duration {
+    let seconds = |path| {
+        let seconds = pod.pointer(path).and_then(Value::as_u64);
+        seconds.filter(|seconds| *seconds > 0)
+    };
+    let grace = seconds("/metadata/deletionGracePeriodSeconds")
+        .or_else(|| seconds("/spec/terminationGracePeriodSeconds"));
+    Duration::from_secs(grace.unwrap_or(1))
+}
+
+/// Whether a pod has been stopped before and is held by finalizers only.
+fn is_held(pod: &Value) -> bool {
+    let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
+    let finalizers = pod
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array);
+    grace == Some(&json!(0)) && finalizers.is_some_and(|list| !list.is_empty())
+}

@@ -1,0 +1,256 @@
+//! A container as the node has it.
+
+use serde_json::{Value, json};
+
+use kube_test_control_plane_api::members::text;
+
+/// What a container is in its pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Runs to its end before the next one starts.
+    Init,
+    /// Started among the init containers, and goes on.
+    Sidecar,
+    /// One of the containers that the pod is about.
+    Main,
+    /// Added to a pod that runs, to look into it.
+    Ephemeral,
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Termination {
+    pub(super) exit_code: i32,
+    pub(super) signal: Option<i32>,
+    pub(super) reason: String,
+    pub(super) started_at: String,
+    pub(super) finished_at: String,
+    /// Which run of the container it was, counted from 1.
+    pub(super) run: u32,
+}
+
+/// What a container does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Waiting {
+        reason: &'static str,
+        message: Option<String>,
+    },
+    Running {
+        since: String,
+    },
+    Terminated(Termination),
+}
+
+/// A container.
+#[derive(Clone, Debug)]
+pub(super) struct Container {
+    pub(super) name: String,
+    pub(super) image: String,
+    /// Whether the image is not the one that the pod was created with.
+    pub(super) has_other_image: bool,
+    /// The resources that it asks for.
+    pub(super) resources: Value,
+    pub(super) role: Role,
+    pub(super) state: State,
+    /// How the run before ended.
+    pub(super) last: Option<Termination>,
+    pub(super) ready: bool,
+    pub(super) restarts: u32,
+    /// How often it was started.
+    pub(super) runs: u32,
+    /// How often it exited without running long in between.
+    pub(super) exits: u32,
+    /// How often it crashed because it was told to.
+    pub(super) crashes: u32,
+    /// How many tries to pull its image failed.
+    pub(super) failed_pulls: u32,
+}
+
+impl Container {
+    pub(super) fn new(spec: &Value, role: Role, waits_for: &'static str) -> Self {
+        Self {
+            name: text(spec, "name").to_owned(),
+            image: text(spec, "image").to_owned(),
+            has_other_image: false,
+            resources: spec.get("resources").cloned().unwrap_or_default(),
+            role,
+            state: State::Waiting {
+                reason: waits_for,
+                message: None,
+            },
+            last: None,
+            ready: false,
+            restarts: 0,
+            runs: 0,
+            exits: 0,
+            crashes: 0,
+            failed_pulls: 0,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
+    /// Whether the container's newest run ended well.
+    pub(super) fn succeeded(&self) -> bool {
+        matches!(&self.state, State::Terminated(end) if end.exit_code == 0)
+    }
+
+    /// How its newest run ended, if it did and no other one has begun.
+    pub(super) fn ended(&self) -> Option<&Termination> {
+        match &self.state {
+            State::Terminated(end) => Some(end),
+            State::Waiting { .. } => self.last.as_ref(),
+            State::Running { .. } => None,
+        }
+    }
+
+    /// Whether it has done what the next container waits for.
+    pub(super) fn lets_next_start(&self) -> bool {
+        match self.role {
+            Role::Sidecar => self.is_running(),
+            _ => self.succeeded(),
+        }
+    }
+
+    /// Its status as the API shows it; `uid` is the pod's.
+    pub(super) fn status(&self, uid: &str) -> Value {
+        let mut status = json!({
+            "name": self.name,
+            "image": if self.runs > 0 { full_name(&self.image) } else { self.image.clone() },
+            "imageID": if self.runs > 0 { image_id(&self.image) } else { String::new() },
+            "ready": self.ready,
+            "restartCount": self.restarts,
+            "state": self.state.value(uid, &self.name),
+            "lastState": {},
+        });
+        if self.role != Role::Ephemeral {
+            status["started"] = json!(self.is_running());
+        }
+        let asks = self.resources.as_object().is_some_and(|r| !r.is_empty());
+        if asks && self.runs > 0 {
+            status["resources"] = self.resources.clone();
+            if let Some(requests) = self.resources.get("requests") {
+                status["allocatedResources"] = requests.clone();
+            }
+        }
+        if let Some(last) = &self.last {
+            status["lastState"] = json!({"terminated": last.value(uid, &self.name)});
+        }
+        if self.runs > 0 {
+            status["containerID"] = json!(container_id(uid, &self.name, self.runs));
+        }
+        status
+    }
+}
+
+impl State {
+    fn value(&self, uid: &str, name: &str) -> Value {
+        match self {
+            Self::Waiting {
+                reason,
+                message: None,
+            } => json!({"waiting": {"reason": reason}}),
+            Self::Waiting { reason, message } => {
+                json!({"waiting": {"reason": reason, "message": message}})
+            }
+            Self::Running { since } => json!({"running": {"startedAt": since}}),
+            Self::Terminated(end) => json!({"terminated": end.value(uid, name)}),
+        }
+    }
+}
+
+impl Termination {
+    fn value(&self, uid: &str, name: &str) -> Value {
+        let mut value = json!({
+            "exitCode": self.exit_code,
+            "reason": self.reason,
+            "startedAt": self.started_at,
+            "finishedAt": self.finished_at,
+            "containerID": container_id(uid, name, self.run),
+        });
+        if let Some(signal) = self.signal {
+            value["signal"] = json!(signal);
+        }
+        value
+    }
+}
+
+fn container_id(uid: &str, name: &str, run: u32) -> String {
+    format!("containerd://{}", digest(&format!("{uid}/{name}/{run}")))
+}
+
+/// An image's name with its registry and tag.
+pub(super) fn full_name(image: &str) -> String {
+    let (repository, _) = repository_and_tag(image);
+    let registry = match repository.split_once('/') {
+        Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => "",
+        Some(_) => "docker.io/",
+        None => "docker.io/library/",
+    };
+    let has_tag = repository.len() < image.len();
+    let tag = if has_tag { "" } else { ":latest" };
+    format!("{registry}{image}{tag}")
+}
+
+fn image_id(image: &str) -> String {
+    let name = full_name(image);
+    let (repository, _) = repository_and_tag(&name);
+    format!("{repository}@sha256:{}", digest(&name))
+}
+
+/// An image's name up to its tag or digest, and the rest.
+fn repository_and_tag(image: &str) -> (&str, &str) {
+    let name = image.split('@').next().unwrap_or(image);
+    let last_part = name.rfind('/').map_or(0, |slash| slash + 1);
+    let end = name[last_part..]
+        .find(':')
+        .map_or(name.len(), |colon| last_part + colon);
+    image.split_at(end)
+}
+
+/// 64 hexadecimal digits that depend on the text alone.
+fn digest(text: &str) -> String {
+    let dice = crate::delay::Dice::new(0);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|part| dice.number(text, "digest", part));
+    format!("{a:016x}{b:016x}{c:016x}{d:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_have_a_registry_and_a_tag() {
+        for (image, full, repository) in [
+            (
+                "nginx",
+                "docker.io/library/nginx:latest",
+                "docker.io/library/nginx",
+            ),
+            (
+                "nginx:1",
+                "docker.io/library/nginx:1",
+                "docker.io/library/nginx",
+            ),
+            ("org/app:1", "docker.io/org/app:1", "docker.io/org/app"),
+            (
+                "registry:5000/app",
+                "registry:5000/app:latest",
+                "registry:5000/app",
+            ),
+            (
+                "ghcr.io/a/b@sha256:ff",
+                "ghcr.io/a/b@sha256:ff",
+                "ghcr.io/a/b",
+            ),
+        ] {
+            assert_eq!(full_name(image), full);
+            let id = image_id(image);
+            let (found, digest) = id.split_once("@sha256:").unwrap();
+            assert_eq!((found, digest.len()), (repository, 64));
+        }
+    }
+}

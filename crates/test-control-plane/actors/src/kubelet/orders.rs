@@ -1,0 +1,152 @@
+//! What a test can tell the kubelets to do.
+
+use std::cmp::Reverse;
+
+use kube_test_control_plane_api::object::Key;
+use tokio::sync::oneshot;
+
+use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
+use super::container::Container;
+use super::ending::Ending;
+use super::{Kubelet, now};
+use crate::agenda::Agenda;
+use crate::nodes::node_key;
+
+/// What a test tells the kubelets to do.
+#[derive(Debug)]
+pub(crate) enum KubeletOrder {
+    /// The pods of this name behave so; none goes back to what the configuration says.
+    Behave {
+        pod: Key,
+        behaviour: Option<Box<PodBehaviour>>,
+    },
+    /// Asks all rules again.
+    Refresh,
+    /// There is one more rule, which wins over those before it.
+    AddRule { id: PodRuleId, rule: Box<PodRule> },
+    /// A rule that was added is none any more.
+    RemoveRule { id: PodRuleId },
+    /// A container crashes now.
+    Crash { pod: Key, crash: Crash },
+    /// The containers that run are ready, or not.
+    SetReady { pod: Key, ready: bool },
+    /// The pod ends.
+    End { pod: Key, ending: Ending },
+    /// A node is cut off.
+    Lose { node: Box<str> },
+    /// A node is back.
+    Heal { node: Box<str> },
+    /// Tells which pods run.
+    Running(oneshot::Sender<Vec<RunningPod>>),
+}
+
+/// A pod whose containers run on some node, whether or not the API server still knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunningPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// The node that runs it.
+    pub node: String,
+}
+
+impl Kubelet {
+    pub(super) fn carry_out(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
+        let (pod, order) = match order {
+            KubeletOrder::Lose { node } => {
+                self.lost.insert(node);
+                return;
+            }
+            KubeletOrder::Heal { node } => {
+                if self.lost.remove(&node) {
+                    let key = node_key(&node);
+                    agenda.now(&key);
+                    self.returning.insert(key);
+                    self.serve(&node, agenda);
+                }
+                return;
+            }
+            KubeletOrder::Running(answer) => {
+                // Whoever asked may have given up waiting.
+                let _ = answer.send(self.running());
+                return;
+            }
+            KubeletOrder::Refresh => {
+                self.ask_again(agenda);
+                return;
+            }
+            KubeletOrder::AddRule { id, rule } => {
+                self.rules.insert(Reverse(id), *rule);
+                self.ask_again(agenda);
+                return;
+            }
+            KubeletOrder::RemoveRule { id } => {
+                self.rules.remove(&Reverse(id));
+                self.ask_again(agenda);
+                return;
+            }
+            KubeletOrder::Behave { pod, behaviour } => {
+                match behaviour {
+                    Some(behaviour) => self.wanted.insert(pod.clone(), *behaviour),
+                    None => self.wanted.remove(&pod),
+                };
+                if let Some(object) = self.client.get(&pod) {
+                    self.note(&object, agenda);
+                    agenda.now(&pod);
+                }
+                return;
+            }
+            KubeletOrder::Crash { pod, crash } => (pod, RunOrder::Crash(crash)),
+            KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
+            KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
+        };
+        let time = self.client.server.now_text();
+        let now = now(self.dice, &self.config, &time);
+        let uid = self.current.get(&pod);
+        if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
+            match order {
+                RunOrder::Crash(crash) => run.crash_now(&crash, now),
+                RunOrder::SetReady(ready) => run.set_ready(ready, now),
+                RunOrder::End(ending) => run.end_as(ending, now),
+            }
+            agenda.now(&pod);
+        }
+    }
+
+    /// Asks how each pod is to behave.
+    fn ask_again(&mut self, agenda: &mut Agenda) {
+        let pods: Vec<Key> = self.current.keys().cloned().collect();
+        for pod in pods {
+            if let Some(object) = self.client.get(&pod) {
+                self.note(&object, agenda);
+            }
+        }
+    }
+
+    fn running(&self) -> Vec<RunningPod> {
+        let running = self.runs.values().filter(|run| {
+            let mut containers = run.containers.iter();
+            containers.any(Container::is_running)
+        });
+        let mut pods: Vec<RunningPod> = running
+            .map(|run| RunningPod {
+                namespace: run.key.namespace.to_string(),
+                name: run.key.name.to_string(),
+                uid: run.uid.to_string(),
+                node: run.node.to_string(),
+            })
+            .collect();
+        pods.sort();
+        pods
+    }
+}
+
+/// An order for one pod.
+enum RunOrder {
+    Crash(Crash),
+    SetReady(bool),
+    End(Ending),
+}

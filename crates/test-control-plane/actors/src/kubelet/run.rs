@@ -1,0 +1,394 @@
+//! A pod as its node runs it: containers, and what is to happen to them when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_store::clock::later;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::behaviour::{BackOff, Outcome, PodBehaviour};
+use super::container::{Container, Role, State};
+use super::ending::Ending;
+use super::ports::{self, HostPort};
+use crate::delay::{Delay, Dice};
+use crate::events::Happened;
+use crate::incarnations::identity;
+
+/// What happens at a certain time. The number is that of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// The sandbox is there and containers may start.
+    Start,
+    /// An image is tried again, or it is said that this will take a while.
+    Pull(usize),
+    /// An init container has done its work.
+    Finish(usize),
+    /// A container crashes.
+    Crash(usize),
+    /// The end of a container is noticed, or its back-off is over.
+    Restart(usize),
+    /// A container is ready.
+    Ready(usize),
+    /// Readiness comes or goes.
+    Readiness,
+    /// The pod ends.
+    End,
+    /// The pod has run for as long as it may.
+    Deadline,
+    /// The containers have stopped because the pod is deleted.
+    Stop,
+}
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its containers are being created.
+    Creating,
+    /// It runs, or tries to.
+    Running,
+    /// It has ended in the phase Failed or Succeeded.
+    Ended,
+    /// It is deleted and its containers stop.
+    Stopping,
+    /// It is deleted and its containers have stopped.
+    Stopped,
+}
+
+/// When and under which rules things happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now<'a> {
+    pub(super) at: Instant,
+    /// The same moment as timestamps show it.
+    pub(super) time: &'a str,
+    pub(super) dice: Dice,
+    pub(super) back_off: BackOff,
+}
+
+/// Something that an event may tell of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Happening {
+    pub(super) warning: bool,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    /// The part of the pod that it is about.
+    pub(super) field_path: Option<String>,
+}
+
+impl Happening {
+    pub(super) fn as_event(&self) -> Happened<'_> {
+        Happened {
+            warning: self.warning,
+            reason: self.reason,
+            message: &self.message,
+            field_path: self.field_path.as_deref(),
+        }
+    }
+}
+
+/// A pod on its node.
+#[derive(Debug)]
+pub(super) struct PodRun {
+    pub(super) key: Key,
+    /// What its draws are named by.
+    draws: String,
+    pub(super) uid: Box<str>,
+    pub(super) node: Box<str>,
+    pub(super) behaviour: PodBehaviour,
+    pub(super) restart_policy: String,
+    pub(super) host_ip: String,
+    /// None until there is a sandbox.
+    pub(super) pod_ip: Option<String>,
+    pub(super) start_time: String,
+    /// The same as tokio has it.
+    pub(super) began: Instant,
+    pub(super) stage: Stage,
+    /// The ports of its node that it needs.
+    pub(super) host_ports: BTreeSet<HostPort>,
+    /// Init containers first.
+    pub(super) containers: Vec<Container>,
+    /// Those that were added while it ran.
+    pub(super) ephemeral: Vec<Container>,
+    pub(super) ending: Option<Ending>,
+    /// Since when it stops, and when its grace period is over.
+    pub(super) stopping: Option<(Instant, Instant)>,
+    /// Whether its containers are killed at the end of the grace period.
+    pub(super) is_killed: bool,
+    pub(super) timers: BTreeMap<Timer, Instant>,
+    /// When timers were set whose delay may change.
+    pub(super) since: BTreeMap<Timer, Instant>,
+    /// How far the script of its readiness is.
+    pub(super) step: u32,
+    /// What is wrong with its annotations.
+    complaints: Vec<String>,
+    /// Since when each condition has its value.
+    pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
+    /// The status as it was last written.
+    pub(super) reported: Option<Value>,
+    /// The status that is being written.
+    pub(super) sent: Option<Value>,
+    pub(super) happened: Vec<Happening>,
+}
+
+impl PodRun {
+    /// A pod that has just been bound to its node.
+    pub(super) fn new(
+        (key, uid, nth): (Key, Box<str>, u32),
+        pod: &Value,
+        behaviour: PodBehaviour,
+        host_ip: String,
+        now: Now<'_>,
+    ) -> Self {
+        let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
+        let mut run = Self {
+            draws: identity(&key, nth),
+            key,
+            uid,
+            node: text("/spec/nodeName").unwrap_or_default().into(),
+            behaviour,
+            restart_policy: text("/spec/restartPolicy").unwrap_or("Always").to_owned(),
+            host_ip,
+            pod_ip: None,
+            start_time: now.time.to_owned(),
+            began: now.at,
+            stage: Stage::Creating,
+            host_ports: ports::host_ports(pod),
+            containers: containers(pod),
+            ephemeral: Vec::new(),
+            ending: None,
+            stopping: None,
+            is_killed: false,
+            timers: BTreeMap::new(),
+            since: BTreeMap::new(),
+            step: 0,
+            complaints: Vec::new(),
+            transitions: BTreeMap::new(),
+            reported: None,
+            sent: None,
+            happened: Vec::new(),
+        };
+        if run.behaviour.outcome != Outcome::NeverStarts {
+            run.set(Timer::Start, run.behaviour.start_delay, now);
+        }
+        run.plan_deadline(pod);
+        run
+    }
+
+    /// When the next thing happens.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.timers.values().min().copied()
+    }
+
+    /// Whether the containers are to start by now.
+    pub(super) fn is_starting(&self, at: Instant) -> bool {
+        self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
+    }
+
+    /// Lets everything happen that is due.
+    pub(super) fn go_on(&mut self, pod_ip: Option<String>, now: Now<'_>) {
+        let mut pod_ip = pod_ip;
+        while let Some(timer) = self.take_due(now.at) {
+            if timer == Timer::Start {
+                self.pod_ip = pod_ip.take();
+                self.stage = Stage::Running;
+                self.start_next(now);
+                continue;
+            }
+            self.fire(timer, now);
+        }
+    }
+
+    /// The first of the timers that are due.
+    fn take_due(&mut self, at: Instant) -> Option<Timer> {
+        let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
+        let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
+        self.timers.remove(&timer);
+        Some(timer)
+    }
+
+    fn fire(&mut self, timer: Timer, now: Now<'_>) {
+        match timer {
+            Timer::Start => {}
+            Timer::Pull(i) => self.pull_again(i, now),
+            Timer::Finish(i) => self.exit(i, 0, now),
+            Timer::Crash(i) => self.crash(i, now),
+            Timer::Restart(i) => self.restart(i, now),
+            Timer::Ready(i) => self.become_ready(i, now),
+            Timer::Readiness => self.next_step(now),
+            Timer::End => self.end(now),
+            Timer::Deadline => self.exceed_deadline(now),
+            Timer::Stop => self.stop(now),
+        }
+    }
+
+    /// Starts what can be started: the next init container, or all the main ones.
+    pub(super) fn start_next(&mut self, now: Now<'_>) {
+        for i in 0..self.containers.len() {
+            let container = &self.containers[i];
+            let is_new = container.runs == 0 && container.failed_pulls == 0;
+            if container.role == Role::Main {
+                if is_new {
+                    self.start(i, now);
+                }
+            } else {
+                if is_new {
+                    self.start(i, now);
+                }
+                if !self.containers[i].lets_next_start() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Starts a container, unless its image can't be pulled.
+    pub(super) fn start(&mut self, i: usize, now: Now<'_>) {
+        if self.pull_fails(i, now) {
+            return;
+        }
+        self.tell_started(i);
+        let container = &mut self.containers[i];
+        container.runs += 1;
+        container.state = State::Running {
+            since: now.time.to_owned(),
+        };
+        let (role, run) = (container.role, container.runs);
+        match role {
+            Role::Init => {
+                let time = self.draw(self.behaviour.init_delay, "init", run, now);
+                self.plan(Timer::Finish(i), time, now);
+            }
+            Role::Sidecar => self.containers[i].ready = true,
+            Role::Main => self.plan_readiness(i, now),
+            Role::Ephemeral => {}
+        }
+        self.plan_crash(i, now);
+    }
+
+    /// Plans what becomes of a main container that runs.
+    pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
+        let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
+        let time = self.draw(delay, "ready", run, now);
+        match self.behaviour.outcome {
+            Outcome::Ready => self.plan(Timer::Ready(i), time, now),
+            Outcome::Fails | Outcome::Succeeds => {
+                if !self.timers.contains_key(&Timer::End) {
+                    self.plan(Timer::End, time, now);
+                }
+            }
+            Outcome::NeverReady => self.tell_unready(i),
+            Outcome::NeverStarts => {}
+        }
+    }
+
+    pub(super) fn set(&mut self, timer: Timer, delay: Delay, now: Now<'_>) {
+        let time = self.draw(delay, "once", 0, now);
+        self.plan(timer, time, now);
+    }
+
+    /// Sets a timer whose delay may change while it runs.
+    fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
+        self.since.insert(timer, now.at);
+        self.timers.insert(timer, later(now.at, time));
+    }
+
+    pub(super) fn draw(&self, delay: Delay, what: &str, nth: u32, now: Now<'_>) -> Duration {
+        now.dice.draw(delay, &self.draws, what, nth)
+    }
+
+    /// Says what is wrong with the pod's annotations, unless it has been said.
+    pub(super) fn complain(&mut self, complaints: Vec<String>) {
+        for complaint in &complaints {
+            if !self.complaints.contains(complaint) {
+                let (namespace, pod) = (&*self.key.namespace, &*self.key.name);
+                tracing::warn!(namespace, pod, "{complaint}");
+                self.tell(true, "InvalidAnnotation", complaint.clone(), None);
+            }
+        }
+        self.complaints = complaints;
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        warning: bool,
+        reason: &'static str,
+        message: String,
+        container: Option<usize>,
+    ) {
+        let field_path = container.map(|i| {
+            let container = &self.containers[i];
+            let list = match container.role {
+                Role::Main => "containers",
+                Role::Init | Role::Sidecar => "initContainers",
+                Role::Ephemeral => "ephemeralContainers",
+            };
+            format!("spec.{list}{{{}}}", container.name)
+        });
+        self.happened.push(Happening {
+            warning,
+            reason,
+            message,
+            field_path,
+        });
+    }
+
+    /// Tells that a container is not ready although it runs.
+    pub(super) fn tell_unready(&mut self, i: usize) {
+        let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
+        self.tell(true, "Unhealthy", message.to_owned(), Some(i));
+    }
+
+    fn tell_started(&mut self, i: usize) {
+        let container = &self.containers[i];
+        let image = container.image.clone();
+        let pulled = if container.failed_pulls == 0 {
+            format!(
+                "Container image {image:?} already present on machine and can be accessed by the \
+                 pod"
+            )
+        } else {
+            self.tell(
+                false,
+                "Pulling",
+                format!("Pulling image {image:?}"),
+                Some(i),
+            );
+            format!(
+                "Successfully pulled image {image:?} in 1s (1s including waiting). Image size: \
+                 8388608 bytes."
+            )
+        };
+        self.tell(false, "Pulled", pulled, Some(i));
+        self.tell(false, "Created", "Container created".to_owned(), Some(i));
+        self.tell(false, "Started", "Container started".to_owned(), Some(i));
+    }
+}
+
+fn containers(pod: &Value) -> Vec<Container> {
+    let specs = |pointer: &str| {
+        let list = pod.pointer(pointer).and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let init = specs("/spec/initContainers");
+    let waits_for = if init.is_empty() {
+        "ContainerCreating"
+    } else {
+        "PodInitializing"
+    };
+    let role = |spec: &Value| {
+        if spec.get("restartPolicy") == Some(&json!("Always")) {
+            Role::Sidecar
+        } else {
+            Role::Init
+        }
+    };
+    let init = init
+        .iter()
+        .map(|spec| Container::new(spec, role(spec), waits_for));
+    let main = specs("/spec/containers");
+    let main = main
+        .iter()
+        .map(|spec| Container::new(spec, Role::Main, waits_for));
+    init.chain(main).collect()
+}

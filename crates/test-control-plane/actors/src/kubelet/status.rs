@@ -1,0 +1,240 @@
+//! The status that a kubelet reports of a pod, as a strategic patch.
+
+use kube_test_control_plane_api::members::list_at;
+use serde_json::{Value, json};
+
+use super::container::{Role, State};
+use super::run::{PodRun, Stage};
+
+/// The order in which a kubelet lists the conditions of a pod.
+pub(super) const CONDITIONS: [&str; 5] = [
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+];
+
+/// What a condition says if it isn't true: reason and message.
+type Complaint = Option<(&'static str, String)>;
+
+impl PodRun {
+    /// The status to write, if it differs from what was last written. [`patch`] makes a patch of
+    /// it.
+    pub(super) fn report(&mut self, pod: &Value, time: &str) -> Option<Value> {
+        let generation = pod.pointer("/metadata/generation").cloned();
+        let observed = generation.unwrap_or(json!(1));
+        let mut status = json!({
+            "phase": self.phase(),
+            "observedGeneration": observed,
+            "startTime": self.start_time,
+            "hostIP": self.host_ip,
+            "hostIPs": [{"ip": self.host_ip}],
+            "containerStatuses": self.statuses(|role| role == Role::Main),
+        });
+        if let Some(ip) = &self.pod_ip {
+            status["podIP"] = json!(ip);
+            status["podIPs"] = json!([{"ip": ip}]);
+        }
+        if self.containers.iter().any(|c| c.role != Role::Main) {
+            status["initContainerStatuses"] = self.statuses(|role| role != Role::Main);
+        }
+        if !self.ephemeral.is_empty() {
+            let statuses = self.ephemeral.iter();
+            let statuses = statuses.map(|container| container.status(&self.uid));
+            status["ephemeralContainerStatuses"] = statuses.collect();
+        }
+        if let Some((reason, message)) = self.ending.and_then(|e| e.cause.explanation()) {
+            status["reason"] = json!(reason);
+            status["message"] = json!(message);
+        }
+        let (conditions, order) = self.conditions(pod, &observed, time);
+        status["conditions"] = json!(conditions);
+        status["$setElementOrder/conditions"] = json!(order);
+        (self.reported.as_ref() != Some(&status)).then_some(status)
+    }
+
+    fn statuses(&self, wanted: impl Fn(Role) -> bool) -> Value {
+        self.containers
+            .iter()
+            .filter(|container| wanted(container.role))
+            .map(|container| container.status(&self.uid))
+            .collect()
+    }
+
+    /// The conditions, and the order of all that the pod then has.
+    fn conditions(
+        &mut self,
+        pod: &Value,
+        observed: &Value,
+        time: &str,
+    ) -> (Vec<Value>, Vec<Value>) {
+        let is_over = matches!(self.stage, Stage::Ended | Stage::Stopped);
+        let sandbox = self.pod_ip.is_some() && !is_over;
+        let containers = self.unready_containers();
+        let ready = containers.clone().or_else(|| closed_gates(pod));
+        let found: [(&'static str, Complaint); 4] = [
+            (CONDITIONS[0], (!sandbox).then(|| ("", String::new()))),
+            (CONDITIONS[1], self.incomplete_containers()),
+            (CONDITIONS[2], ready),
+            (CONDITIONS[3], containers),
+        ];
+        let mut conditions: Vec<Value> = found
+            .into_iter()
+            .map(|(name, complaint)| self.condition(name, complaint, observed, time))
+            .collect();
+        if self.phase() == "Succeeded" {
+            conditions[1]["reason"] = json!("PodCompleted");
+        }
+        if !has_condition(pod, "PodScheduled") {
+            conditions.push(self.condition("PodScheduled", None, observed, time));
+        }
+        if self.is_disrupted() {
+            let mut disrupted = self.condition("DisruptionTarget", None, observed, time);
+            disrupted["reason"] = json!("TerminationByKubelet");
+            let explained = self.ending.and_then(|ending| ending.cause.explanation());
+            disrupted["message"] = json!(explained.map(|(_, message)| message));
+            conditions.push(disrupted);
+        }
+        let mut order: Vec<Value> = CONDITIONS
+            .iter()
+            .map(|name| json!({"type": name}))
+            .collect();
+        let others = names(pod).chain(self.is_disrupted().then_some("DisruptionTarget"));
+        for name in others.filter(|name| !CONDITIONS.contains(name)) {
+            if order.iter().all(|entry| entry["type"] != name) {
+                order.push(json!({"type": name}));
+            }
+        }
+        (conditions, order)
+    }
+
+    fn is_disrupted(&self) -> bool {
+        self.ending
+            .is_some_and(|ending| ending.cause.is_disruption())
+    }
+
+    fn condition(
+        &mut self,
+        name: &'static str,
+        complaint: Complaint,
+        observed: &Value,
+        time: &str,
+    ) -> Value {
+        let is_true = complaint.is_none();
+        let since = match self.transitions.get(name) {
+            Some((before, since)) if *before == is_true => since.clone(),
+            _ => time.to_owned(),
+        };
+        self.transitions.insert(name, (is_true, since.clone()));
+        let (reason, message) = complaint.unwrap_or_default();
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        json!({
+            "type": name,
+            "status": if is_true { "True" } else { "False" },
+            "observedGeneration": observed,
+            "lastTransitionTime": since,
+            "reason": some(reason),
+            "message": some(&message),
+        })
+    }
+
+    fn unready_containers(&self) -> Complaint {
+        match self.phase() {
+            "Failed" => return Some(("PodFailed", String::new())),
+            "Succeeded" => return Some(("PodCompleted", String::new())),
+            _ => {}
+        }
+        let unready: Vec<&str> = self
+            .containers
+            .iter()
+            .filter(|container| container.role != Role::Init && !container.ready)
+            .map(|container| container.name.as_str())
+            .collect();
+        let names = unready.join(" ");
+        (!unready.is_empty()).then(|| {
+            let message = format!("containers with unready status: [{names}]");
+            ("ContainersNotReady", message)
+        })
+    }
+
+    fn incomplete_containers(&self) -> Complaint {
+        let incomplete: Vec<&str> = self
+            .containers
+            .iter()
+            .filter(|container| match container.role {
+                Role::Main | Role::Ephemeral => false,
+                Role::Init => !container.succeeded(),
+                Role::Sidecar => matches!(container.state, State::Waiting { .. }),
+            })
+            .map(|container| container.name.as_str())
+            .collect();
+        let names = incomplete.join(" ");
+        (!incomplete.is_empty() && self.phase() != "Succeeded").then(|| {
+            let message = format!("containers with incomplete status: [{names}]");
+            ("ContainersNotInitialized", message)
+        })
+    }
+}
+
+/// The patch that gives a pod a status: what its conditions no longer say is taken away.
+pub(super) fn patch(status: &Value, pod: &Value) -> Value {
+    let mut patch = status.clone();
+    let conditions = patch.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        let name = condition["type"].clone();
+        let old = list_at(pod, "/status/conditions").find(|c| c["type"] == name);
+        let Some(map) = condition.as_object_mut() else {
+            continue;
+        };
+        map.retain(|member, value| {
+            !value.is_null() || old.is_some_and(|old| old.get(member).is_some())
+        });
+        if old.is_none() {
+            map.insert("lastProbeTime".to_owned(), Value::Null);
+        }
+    }
+    patch
+}
+
+/// Whether a status was reported of the pod's spec as it now is.
+pub(super) fn is_of(status: &Value, pod: &Value) -> bool {
+    let generation = pod.pointer("/metadata/generation");
+    generation.is_none_or(|generation| status.get("observedGeneration") == Some(generation))
+}
+
+/// Whether a pod has readiness gates.
+pub(super) fn has_gates(pod: &Value) -> bool {
+    list_at(pod, "/spec/readinessGates").next().is_some()
+}
+
+fn closed_gates(pod: &Value) -> Complaint {
+    let complaints: Vec<String> = list_at(pod, "/spec/readinessGates")
+        .filter_map(|gate| gate.get("conditionType")?.as_str())
+        .filter_map(|name| {
+            let found = list_at(pod, "/status/conditions").find(|c| c["type"] == name);
+            let Some(condition) = found else {
+                return Some(format!(
+                    "corresponding condition of pod readiness gate {name:?} does not exist."
+                ));
+            };
+            let status = condition.get("status").and_then(Value::as_str);
+            (status != Some("True")).then(|| {
+                format!(
+                    "the status of pod readiness gate {name:?} is not \"True\", but {}",
+                    status.unwrap_or_default()
+                )
+            })
+        })
+        .collect();
+    (!complaints.is_empty()).then(|| ("ReadinessGatesNotReady", complaints.join(", ")))
+}
+
+fn has_condition(pod: &Value, name: &str) -> bool {
+    names(pod).any(|found| found == name)
+}
+
+/// The types of a pod's conditions.
+fn names(pod: &Value) -> impl Iterator<Item = &str> {
+    list_at(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
+}

@@ -1,0 +1,212 @@
+//! A copy of a real API server's objects, kept up to date by watches, so that the actors work for
+//! it as they do for the embedded one.
+//!
+//! A real server is told of a write by an answer, and of all writes by watches that may come later.
+//! So a request here returns only when its own write has come back: an actor always knows what it
+//! has done itself.
+
+mod follow;
+mod log;
+mod scope;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{Method, Request};
+use jiff::Timestamp;
+use kube::Client;
+use kube::client::Body;
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Trait, Verb};
+use kube_test_control_plane_api::object::{Draft, Key, Object};
+use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_server::route::{Route, route};
+use kube_test_control_plane_store::clock::Clock;
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::no_answer::NoAnswer;
+use log::Log;
+pub use scope::{Namespaces, Scope};
+
+/// How long a request waits for its own write to come back. It does so within milliseconds, unless
+/// the write is outside of what is mirrored.
+const ECHO_MAX: Duration = Duration::from_secs(1);
+
+/// A copy of a real API server's objects.
+pub struct Mirror {
+    client: Client,
+    log: Log,
+    clock: Arc<dyn Clock>,
+    scope: Scope,
+    stopping: CancellationToken,
+}
+
+impl std::fmt::Debug for Mirror {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The client doesn't print itself, and the objects are too many.
+        f.debug_struct("Mirror")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mirror {
+    /// Copies what there is, and follows it from then on.
+    ///
+    /// # Errors
+    ///
+    /// The server doesn't list its objects.
+    pub async fn start(
+        client: Client,
+        clock: Arc<dyn Clock>,
+        scope: Scope,
+        tasks: &mut JoinSet<()>,
+    ) -> kube::Result<Arc<Self>> {
+        let mirror = Arc::new(Self {
+            client,
+            log: Log::default(),
+            clock,
+            scope,
+            stopping: CancellationToken::new(),
+        });
+        for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
+            // A server of another version may lack some.
+            if let Some(version) = mirror.list(kind).await? {
+                tasks.spawn(follow::follow(Arc::clone(&mirror), kind, version));
+            }
+        }
+        Ok(mirror)
+    }
+
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Cancelled when the watches end.
+    pub fn stopping(&self) -> CancellationToken {
+        self.stopping.clone()
+    }
+
+    /// An object as the server has it now.
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+        let Some(kind) = kinds::by_storage(key.storage) else {
+            return Ok(None);
+        };
+        let path = kind.object_path(&key.namespace, &key.name);
+        let agent = kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
+        match self.send(Method::GET, &path, agent, &Value::Null).await {
+            (200, value) => Ok(object(kind, value).map(Arc::new)),
+            (404, _) => Ok(None),
+            _ => Err(NoAnswer),
+        }
+    }
+
+    /// Sends a request and waits for its write to come back; code and body of the answer.
+    pub(super) async fn call_json(
+        &self,
+        method: Method,
+        path: &str,
+        agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let target = target(&method, path);
+        let before = target.as_ref().and_then(|key| self.version(key));
+        let (code, answer) = self.send(method, path, agent, body).await;
+        if (200..300).contains(&code) {
+            self.await_echo(target, before, &answer).await;
+        }
+        (code, answer)
+    }
+
+    fn version(&self, key: &Key) -> Option<u64> {
+        self.log.get(key).map(|object| object.resource_version)
+    }
+
+    async fn await_echo(&self, target: Option<Key>, before: Option<u64>, answer: &Value) {
+        let made = made(answer);
+        let Some(key) = made.as_ref().map(|(key, _)| key.clone()).or(target) else {
+            return;
+        };
+        let came_back = || match (self.version(&key), &made) {
+            (Some(now), Some((_, wanted))) => now >= *wanted,
+            (now, None) => now != before,
+            (None, Some(_)) => before.is_some(),
+        };
+        let mut moved = self.log.subscribe();
+        // It ends by itself if what was written isn't mirrored.
+        let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
+    }
+
+    async fn send(&self, method: Method, path: &str, agent: &str, body: &Value) -> (u16, Value) {
+        let content_type = if method == Method::PATCH {
+            "application/strategic-merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let bytes = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(USER_AGENT, agent)
+            .header(CONTENT_TYPE, content_type)
+            .body(Body::from(bytes));
+        let Ok(request) = request else {
+            return (400, Value::Null);
+        };
+        let Ok(response) = self.client.send(request).await else {
+            return (0, Value::Null);
+        };
+        let code = response.status().as_u16();
+        match response.into_body().collect_bytes().await {
+            Ok(bytes) => (code, serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(_) => (0, Value::Null),
+        }
+    }
+}
+
+/// Whether objects of a kind are stored under it and can be followed.
+fn is_followed(kind: &Kind) -> bool {
+    let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
+    stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
+}
+
+/// The object that a path is about, or one below it; none for collections.
+fn target(method: &Method, path: &str) -> Option<Key> {
+    match route(method, path, &Query::parse("")) {
+        Ok(Route::Resource(request)) if !request.name.is_empty() => {
+            Some(Key::new(request.kind, &request.namespace, &request.name))
+        }
+        _ => None,
+    }
+}
+
+/// The object in an answer with its version; none if it is no object of a kind that is known.
+fn made(answer: &Value) -> Option<(Key, u64)> {
+    let text = |pointer: &str| answer.pointer(pointer)?.as_str();
+    let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;
+    let version = text("/metadata/resourceVersion")?.parse().ok()?;
+    let namespace = text("/metadata/namespace").unwrap_or_default();
+    let key = Key::new(kind, namespace, text("/metadata/name")?);
+    is_followed(kind).then_some((key, version))
+}
+
+/// An object as a server sends it; none if it has no name or version.
+fn object(kind: &Kind, mut value: Value) -> Option<Object> {
+    // The items of a list say neither.
+    value["kind"] = Value::from(kind.kind);
+    value["apiVersion"] = Value::from(kind.api_version());
+    let (key, version) = made(&value)?;
+    let draft = Draft::from_value(kind, value);
+    Some(Object::commit(kind, key, draft, version))
+}

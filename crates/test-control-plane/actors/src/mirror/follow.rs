@@ -1,0 +1,117 @@
+//! Keeps one kind up to date: a list, then watches, and a list again when a watch can't go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, pin_mut};
+use http::Request;
+use kube::core::WatchEvent;
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::object::{MetadataRef, Object};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{Mirror, object};
+
+/// How long a watch lasts, as kube-rs has it.
+const WATCH_SECONDS: u32 = 290;
+/// How long to wait after a failure.
+const RETRY: Duration = Duration::from_millis(500);
+
+impl Mirror {
+    /// Reads all objects of a kind; the version to watch from. None if the server has no such kind.
+    pub(super) async fn list(&self, kind: &Kind) -> kube::Result<Option<String>> {
+        let mut list: Value = match self.get_json(&kind.collection_path("")).await {
+            Ok(list) => list,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(err) => return Err(err),
+        };
+        let version = MetadataRef(list.get("metadata"))
+            .resource_version()
+            .to_owned();
+        let items = match list["items"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        };
+        let objects = items.into_iter().filter_map(|item| self.held(kind, item));
+        self.log().replace(kind.storage, objects.collect());
+        Ok(Some(version))
+    }
+
+    async fn get_json(&self, path: &str) -> kube::Result<Value> {
+        let request = Request::get(path).body(Vec::new());
+        let request = request.map_err(kube::Error::HttpError)?;
+        self.client.request(request).await
+    }
+
+    /// The object, if it is mirrored.
+    fn held(&self, kind: &Kind, value: Value) -> Option<Object> {
+        self.scope.holds(kind, &value).then_some(())?;
+        object(kind, value)
+    }
+
+    /// Applies what a watch tells, up to its end; the version to go on from, none if that is lost.
+    async fn watch(&self, kind: &'static Kind, mut version: String) -> Option<String> {
+        let path = kind.collection_path("");
+        let path = format!(
+            "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}\
+             &resourceVersion={version}"
+        );
+        let request = Request::get(path).body(Vec::new()).ok()?;
+        let events = self.client.request_events::<Value>(request).await.ok()?;
+        pin_mut!(events);
+        while let Some(event) = events.next().await {
+            match event.ok()? {
+                WatchEvent::Added(value) | WatchEvent::Modified(value) => {
+                    version = newer(&value, version);
+                    if let Some(object) = self.held(kind, value) {
+                        self.log().put(object);
+                    }
+                }
+                WatchEvent::Deleted(value) => {
+                    version = newer(&value, version);
+                    if let Some(object) = object(kind, value) {
+                        self.log().remove(object);
+                    }
+                }
+                WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
+                WatchEvent::Error(_) => return None,
+            }
+        }
+        Some(version)
+    }
+}
+
+fn newer(value: &Value, version: String) -> String {
+    match MetadataRef(value.get("metadata")).resource_version() {
+        "" => version,
+        newer => newer.to_owned(),
+    }
+}
+
+/// Follows a kind from a version until the mirror is stopped.
+pub(super) async fn follow(mirror: Arc<Mirror>, kind: &'static Kind, version: String) {
+    let stopping = mirror.stopping();
+    let forever = async {
+        let mut version = Some(version);
+        loop {
+            version = match version {
+                Some(version) => mirror.watch(kind, version).await,
+                None => match mirror.list(kind).await {
+                    Ok(version) => version,
+                    Err(err) => {
+                        tracing::debug!(kind = kind.kind, %err, "listing failed");
+                        None
+                    }
+                },
+            };
+            if version.is_none() {
+                sleep(RETRY).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        () = forever => {}
+    }
+}

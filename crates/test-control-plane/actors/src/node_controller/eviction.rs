@@ -1,0 +1,60 @@
+//! When pods have to leave nodes with taints that drive them away.
+
+use std::collections::BTreeMap;
+
+use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_store::clock::later;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::nodes::taints::{self, Tolerance};
+
+/// The taints that drive pods away, and the pods that are on their way.
+#[derive(Debug, Default)]
+pub(super) struct Evictions {
+    /// By node.
+    taints: BTreeMap<Box<str>, Vec<Value>>,
+    /// Since when pods are to leave.
+    since: BTreeMap<Key, Instant>,
+}
+
+impl Evictions {
+    /// Takes note of a node's taints; whether those that drive pods away are others now.
+    pub(super) fn taint(&mut self, node: &str, mut taints: Vec<Value>) -> bool {
+        taints.retain(|taint| taints::has_effect(taint, "NoExecute"));
+        let before = self.taints.get(node).map(Vec::as_slice).unwrap_or_default();
+        if before == taints {
+            return false;
+        }
+        if taints.is_empty() {
+            self.taints.remove(node);
+        } else {
+            self.taints.insert(node.into(), taints);
+        }
+        true
+    }
+
+    pub(super) fn is_tainted(&self, node: &str) -> bool {
+        self.taints.contains_key(node)
+    }
+
+    /// When a pod has to leave its node; none if it may stay.
+    pub(super) fn due(&mut self, key: &Key, node: &str, pod: &Value) -> Option<Instant> {
+        let taints: Vec<&Value> = self.taints.get(node).into_iter().flatten().collect();
+        match taints::tolerance(pod, &taints) {
+            Tolerance::Forever => {
+                self.since.remove(key);
+                None
+            }
+            Tolerance::For(time) => {
+                let since = *self.since.entry(key.clone()).or_insert_with(Instant::now);
+                Some(later(since, time))
+            }
+        }
+    }
+
+    /// Forgets a pod that is leaving.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.since.remove(key);
+    }
+}

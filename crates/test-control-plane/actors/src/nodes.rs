@@ -1,0 +1,256 @@
+//! The nodes of the simulated cluster.
+
+pub(crate) mod taints;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use http::Method;
+use kube_test_control_plane_api::members::{list_at, text};
+use kube_test_control_plane_api::object::Key;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::client::{ActorClient, path};
+
+/// What the nodes say they run, which tells them from those of a real cluster.
+pub const OS_IMAGE: &str = "Simulated";
+
+/// The label that tells a node's zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// Which nodes there are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodesConfig {
+    /// The nodes.
+    pub nodes: Vec<NodeConfig>,
+}
+
+/// A node as its kubelet registers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Its name.
+    pub name: String,
+    /// Labels beside those that every node has, such as `topology.kubernetes.io/zone`.
+    pub labels: BTreeMap<String, String>,
+    /// Its taints.
+    pub taints: Vec<NodeTaint>,
+    /// What there is of resources, such as `cpu: 4` or `nvidia.com/gpu: 1`. What isn't named of
+    /// CPU, memory, ephemeral storage and pods is plenty.
+    pub allocatable: BTreeMap<String, String>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct NodeTaint {
+    /// Its key.
+    pub key: String,
+    /// Its value; empty for none.
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+impl Default for NodesConfig {
+    /// Three nodes with plenty of room.
+    fn default() -> Self {
+        Self::numbered(3)
+    }
+}
+
+impl NodesConfig {
+    /// So many nodes with plenty of room: `node-0`, `node-1` and so on.
+    pub fn numbered(count: usize) -> Self {
+        let nodes = (0..count).map(|i| NodeConfig::new(&format!("node-{i}")));
+        Self {
+            nodes: nodes.collect(),
+        }
+    }
+
+    /// Sets what each node has of a resource, such as `pods` or `cpu`.
+    #[must_use]
+    pub fn allocatable(mut self, resource: &str, amount: &str) -> Self {
+        for node in &mut self.nodes {
+            let amounts = &mut node.allocatable;
+            amounts.insert(resource.to_owned(), amount.to_owned());
+        }
+        self
+    }
+
+    /// Spreads the nodes over zones, one after the other.
+    #[must_use]
+    pub fn zones(mut self, zones: &[&str]) -> Self {
+        for (node, zone) in self.nodes.iter_mut().zip(zones.iter().cycle()) {
+            let labels = &mut node.labels;
+            labels.insert(ZONE.to_owned(), (*zone).to_owned());
+        }
+        self
+    }
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self::new("node-0")
+    }
+}
+
+impl NodeConfig {
+    /// A node with plenty of room.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+            allocatable: BTreeMap::new(),
+        }
+    }
+
+    /// The node as its kubelet registers it; `i` numbers its address.
+    pub(super) fn register(&self, i: u32, now: &str) -> Value {
+        let mut room = json!({
+            "cpu": "64",
+            "ephemeral-storage": "1Ti",
+            "memory": "256Gi",
+            "pods": "10000",
+        });
+        for (resource, amount) in &self.allocatable {
+            room[resource] = json!(amount);
+        }
+        let mut labels = json!({
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": self.name,
+            "kubernetes.io/os": "linux",
+        });
+        for (key, value) in &self.labels {
+            labels[key] = json!(value);
+        }
+        let mut spec = json!({"podCIDR": subnet(i), "podCIDRs": [subnet(i)]});
+        if !self.taints.is_empty() {
+            let taints = self.taints.iter();
+            let taints = taints.map(|t| taints::new(&t.key, &t.value, &t.effect, now));
+            spec["taints"] = taints.collect();
+        }
+        let id = format!("{i:032x}");
+        json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": self.name, "labels": labels},
+            "spec": spec,
+            "status": {
+                "capacity": room,
+                "allocatable": room,
+                "addresses": [
+                    {"type": "InternalIP", "address": address(i)},
+                    {"type": "Hostname", "address": self.name},
+                ],
+                "conditions": conditions(now),
+                "nodeInfo": {
+                    "architecture": "amd64",
+                    "bootID": id,
+                    "containerRuntimeVersion": "containerd://2.1.4",
+                    "kernelVersion": "6.12.0",
+                    "kubeProxyVersion": "",
+                    "kubeletVersion": "v1.36.2",
+                    "machineID": id,
+                    "operatingSystem": "linux",
+                    "osImage": OS_IMAGE,
+                    "systemUUID": id,
+                },
+            },
+        })
+    }
+}
+
+/// The address of the node with this number: 172.18.0.0, and on.
+fn address(i: u32) -> String {
+    Ipv4Addr::from(0xac12_0000_u32.wrapping_add(i)).to_string()
+}
+
+/// The network of its pods: 10.244.0.0/24, and on.
+fn subnet(i: u32) -> String {
+    let network = 0x0af4_0000_u32.wrapping_add(i.wrapping_mul(256));
+    format!("{}/24", Ipv4Addr::from(network))
+}
+
+/// Registers the nodes.
+pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
+    for (i, node) in (0..).zip(&config.nodes) {
+        let now = client.server.now_text();
+        let body = node.register(i, &now);
+        let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &body).await;
+        // A real server taints new nodes until somebody finds them ready, which these are.
+        if made.pointer("/spec/taints") != body.pointer("/spec/taints") {
+            let taints = body.pointer("/spec/taints");
+            let untainted = json!({"spec": {"taints": taints}});
+            let path = path(&node_key(&node.name));
+            client.ask(Method::PATCH, &path, &untainted).await;
+        }
+    }
+}
+
+/// The first number whose address no node has.
+pub(super) fn free_number(client: &ActorClient) -> u32 {
+    let nodes = client.list("nodes", "");
+    let mut taken = BTreeSet::new();
+    for node in &nodes {
+        let node = node.value();
+        let addresses = list_at(&node, "/status/addresses");
+        taken.extend(addresses.map(|a| text(a, "address").to_owned()));
+    }
+    (0..u32::MAX)
+        .find(|i| !taken.contains(&address(*i)))
+        .unwrap_or(0)
+}
+
+/// The key of a node.
+pub(super) fn node_key(name: &str) -> Key {
+    Key {
+        storage: "nodes",
+        namespace: "".into(),
+        name: name.into(),
+    }
+}
+
+/// The conditions that a kubelet reports while all is well.
+pub(super) fn conditions(now: &str) -> Value {
+    let rows = [
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        (
+            "DiskPressure",
+            "False",
+            "KubeletHasNoDiskPressure",
+            "kubelet has no disk pressure",
+        ),
+        (
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
+        (
+            "Ready",
+            "True",
+            "KubeletReady",
+            "kubelet is posting ready status",
+        ),
+    ];
+    let condition = |(name, status, reason, message)| {
+        json!({
+            "type": name,
+            "status": status,
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+            "reason": reason,
+            "message": message,
+        })
+    };
+    rows.into_iter().map(condition).collect()
+}

@@ -1,0 +1,106 @@
+//! Where a pod can go because of the pods that are there.
+
+use std::collections::BTreeSet;
+
+use kube_test_control_plane_api::object::Object;
+use serde_json::Value;
+
+use super::cache::{Cache, Node};
+use super::spread::{Constraint, Spread};
+use super::term::{Namespaces, Term};
+
+/// A label of nodes with its value.
+type Place = (String, String);
+
+/// What the pods that are there mean for one that is to be placed.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    spreads: Vec<Spread>,
+    /// The labels of nodes that its affinity is about.
+    near: Vec<String>,
+    /// Where pods are that it wants to be near to; none if it may be the first.
+    wanted: Option<BTreeSet<Place>>,
+    /// Where pods are that it keeps away from.
+    avoided: BTreeSet<Place>,
+    /// Where pods are that keep it away.
+    forbidden: BTreeSet<Place>,
+}
+
+impl Surroundings {
+    /// Looks around.
+    pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
+        let namespace = &*object.key.namespace;
+        let affinity = Term::affinity(pod, namespace, all);
+        let place = |topology: &str, node: &str| {
+            let value = cache.node(node)?.label(topology)?;
+            Some((topology.to_owned(), value.to_owned()))
+        };
+        let mut wanted = BTreeSet::new();
+        if !affinity.is_empty() {
+            for (key, placed) in cache.pods() {
+                let is_wanted = |t: &Term| t.is_about(&key.namespace, &placed.labels);
+                if affinity.iter().all(is_wanted) {
+                    let places = affinity.iter();
+                    wanted.extend(places.filter_map(|t| place(&t.topology, &placed.node)));
+                }
+            }
+        }
+        let is_own = |term: &Term| term.is_about(namespace, &object.labels);
+        let is_first = wanted.is_empty() && affinity.iter().all(is_own);
+        let mut avoided = BTreeSet::new();
+        for term in Term::anti_affinity(pod, namespace, all) {
+            let near = cache
+                .pods()
+                .filter(|(key, placed)| term.is_about(&key.namespace, &placed.labels));
+            avoided.extend(near.filter_map(|(_, placed)| place(&term.topology, &placed.node)));
+        }
+        let mut forbidden = BTreeSet::new();
+        for (term, nodes) in cache.guards() {
+            if term.is_about(namespace, &object.labels) {
+                forbidden.extend(nodes.filter_map(|node| place(&term.topology, node)));
+            }
+        }
+        Self {
+            spreads: spreads(cache, object, pod),
+            near: affinity.into_iter().map(|term| term.topology).collect(),
+            wanted: (!is_first).then_some(wanted),
+            avoided,
+            forbidden,
+        }
+    }
+
+    /// Why a pod can't go to a node.
+    pub(super) fn refuse(&self, node: &Node) -> Option<&'static str> {
+        let is_there = |(key, value): &Place| node.label(key) == Some(value);
+        let is_near = |topology: &String| match (node.label(topology), &self.wanted) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(value), Some(wanted)) => wanted.contains(&(topology.clone(), value.to_owned())),
+        };
+        if let Some(reason) = self.spreads.iter().find_map(|spread| spread.refuse(node)) {
+            return Some(reason);
+        }
+        if !self.near.iter().all(is_near) {
+            return Some("node(s) didn't match pod affinity rules");
+        }
+        if self.avoided.iter().any(is_there) {
+            return Some("node(s) didn't match pod anti-affinity rules");
+        }
+        let refused = self.forbidden.iter().any(is_there);
+        refused.then_some("node(s) didn't satisfy existing pods anti-affinity rules")
+    }
+}
+
+fn spreads(cache: &Cache, object: &Object, pod: &Value) -> Vec<Spread> {
+    let constraints = Constraint::of(pod, &object.labels);
+    let keys: Vec<String> = constraints.iter().map(|c| c.topology.clone()).collect();
+    constraints
+        .into_iter()
+        .map(|constraint| {
+            let nodes = cache.nodes();
+            let nodes = nodes.filter(|(_, n)| keys.iter().all(|key| n.label(key).is_some()));
+            let there = |name: &str| cache.labels_on(name, &object.key.namespace);
+            constraint.spread(pod, &object.labels, nodes, there)
+        })
+        .collect()
+}

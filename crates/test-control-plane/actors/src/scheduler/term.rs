@@ -1,0 +1,81 @@
+//! Terms of affinity and anti-affinity between pods.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::selector::{LabelSelector, Selector};
+use serde_json::Value;
+
+use kube_test_control_plane_api::members::{list, list_at, text};
+use kube_test_control_plane_api::object::Object;
+
+/// The namespaces that there are, with their labels.
+pub(super) type Namespaces = [Arc<Object>];
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// A required term of a pod: which pods, and how near.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    selector: Selector,
+    /// None is every namespace.
+    namespaces: Option<BTreeSet<String>>,
+    /// The label of nodes that tells what is near.
+    pub(super) topology: String,
+    /// What tells it from others.
+    pub(super) identity: String,
+}
+
+impl Term {
+    /// The pods that a pod keeps away from, and that it keeps away.
+    pub(super) fn anti_affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
+        Self::of(pod, "podAntiAffinity", namespace, all)
+    }
+
+    /// The pods that a pod wants to be near to.
+    pub(super) fn affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
+        Self::of(pod, "podAffinity", namespace, all)
+    }
+
+    fn of(pod: &Value, kind: &str, namespace: &str, all: &Namespaces) -> Vec<Self> {
+        list_at(pod, &format!("/spec/affinity/{kind}/{REQUIRED}"))
+            .filter_map(|term| Self::read(term, namespace, all))
+            .collect()
+    }
+
+    fn read(term: &Value, namespace: &str, all: &Namespaces) -> Option<Self> {
+        let topology = text(term, "topologyKey").to_owned();
+        let mut namespaces: BTreeSet<String> = list(term, "namespaces")
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect();
+        let by_label = term.get("namespaceSelector").filter(|s| !s.is_null());
+        let by_label = by_label.map(selector);
+        if let Some(by_label) = &by_label {
+            let by_label = by_label.as_ref()?;
+            let found = all.iter().filter(|n| by_label.matches(&n.labels));
+            namespaces.extend(found.map(|n| n.key.name.to_string()));
+        } else if namespaces.is_empty() {
+            namespaces.insert(namespace.to_owned());
+        }
+        let is_every = term.pointer("/namespaceSelector") == Some(&serde_json::json!({}));
+        Some(Self {
+            selector: selector(term.get("labelSelector")?)?,
+            identity: format!("{namespace}/{term}"),
+            namespaces: (!is_every).then_some(namespaces),
+            topology,
+        })
+    }
+
+    /// Whether the term is about a pod.
+    pub(super) fn is_about(&self, namespace: &str, labels: &Labels) -> bool {
+        let names = self.namespaces.as_ref();
+        names.is_none_or(|names| names.contains(namespace)) && self.selector.matches(labels)
+    }
+}
+
+/// A selector as JSON has it.
+pub(super) fn selector(value: &Value) -> Option<Selector> {
+    let selector: LabelSelector = serde_json::from_value(value.clone()).ok()?;
+    Selector::from_label_selector(Some(&selector)).ok()
+}

@@ -1,0 +1,284 @@
+//! Volumes: claims are bound to volumes that there are, or volumes are made for them; volumes without
+//! their claim are released.
+
+mod binding;
+mod classes;
+mod free;
+pub(crate) mod protection;
+mod volume;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+pub use classes::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};
+pub(super) use volume::{SELECTED_NODE, fits};
+
+use kube_test_control_plane_api::members::text_at;
+use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_store::clock::later;
+use kube_test_control_plane_store::store::{Change, LogEntry};
+
+use super::agenda::Agenda;
+use super::client::ActorClient;
+use super::delay::Dice;
+use super::incarnations::{Incarnations, identity};
+use super::runner::{Actor, Work};
+use binding::Binding;
+use free::FreeVolumes;
+use volume::{Reserved, annotation, reserved};
+
+pub(super) const CLAIMS: &str = "persistentvolumeclaims";
+pub(super) const VOLUMES: &str = "persistentvolumes";
+
+/// How long to wait before another try to make a volume.
+const PROVISION_AGAIN: Duration = Duration::from_secs(15);
+
+/// Binds claims and releases them.
+#[derive(Debug)]
+pub(super) struct VolumeBinder {
+    client: ActorClient,
+    config: VolumeBinderConfig,
+    dice: Dice,
+    incarnations: Incarnations,
+    free: FreeVolumes,
+    /// Claims without a volume, by class.
+    unbound: BTreeMap<String, BTreeSet<Key>>,
+    /// By the uid of a claim: when its volume will have been made, and how many tries have failed.
+    making: BTreeMap<Box<str>, (Instant, u32)>,
+}
+
+impl VolumeBinder {
+    pub(super) fn new(client: ActorClient, config: VolumeBinderConfig, seed: u64) -> Self {
+        Self {
+            client,
+            config,
+            dice: Dice::new(seed),
+            incarnations: Incarnations::default(),
+            free: FreeVolumes::default(),
+            unbound: BTreeMap::new(),
+            making: BTreeMap::new(),
+        }
+    }
+
+    /// Binds a claim, or waits for what it lacks.
+    fn bind(&mut self, object: Arc<Object>, agenda: &mut Agenda) -> Option<Work<()>> {
+        let claim = object.value();
+        let client = self.client.clone();
+        let bind_to = |volume: Key, claim: Value, object: Arc<Object>| Binding {
+            client,
+            object,
+            claim,
+            volume,
+        };
+        let wanted = text_at(&claim, "/spec/volumeName");
+        if !wanted.is_empty() {
+            if text_at(&claim, "/status/phase") == "Bound" {
+                self.making.remove(&object.uid);
+                self.no_longer_unbound(&claim, &object.key);
+            }
+            let volume = volume_key(wanted);
+            return Some(bind_to(volume, claim, object).carry_out().boxed());
+        }
+        let class = self.config.class(&self.client, &claim);
+        let waits = class.binding == BindingMode::WaitForFirstConsumer
+            && annotation(&claim, SELECTED_NODE).is_empty();
+        if let Some(volume) = self.find(&object.key, &object, &claim, waits) {
+            return Some(bind_to(volume, claim, object).carry_out().boxed());
+        }
+        let class_name = text_at(&claim, "/spec/storageClassName").to_owned();
+        let unbound = self.unbound.entry(class_name).or_default();
+        unbound.insert(object.key.clone());
+        if waits || !class.provisions {
+            return None;
+        }
+        let (delay, failures) = self.config.fate(&object.key, &claim);
+        let (dice, key) = (self.dice, &object.key);
+        let nth = self.incarnations.count(&object, &self.client);
+        let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
+            let time = dice.draw(delay, &identity(key, nth), "provision", 0);
+            (later(Instant::now(), time), 0)
+        });
+        if *due > Instant::now() {
+            agenda.at(&object.key, *due);
+            return None;
+        }
+        if *failed < failures {
+            *failed += 1;
+            *due = Instant::now() + PROVISION_AGAIN;
+            agenda.at(&object.key, *due);
+            return None;
+        }
+        let body = volume::provisioned(&claim, &object.key, &object, &class);
+        let volume = volume_key(text_at(&body, "/metadata/name"));
+        let binding = bind_to(volume, claim, object);
+        Some(
+            async move {
+                let is_there = binding.client.get(&binding.volume).is_some();
+                let collection = "/api/v1/persistentvolumes";
+                if !is_there && !binding.client.create(collection, &body).await {
+                    return None;
+                }
+                binding.carry_out().await
+            }
+            .boxed(),
+        )
+    }
+
+    /// The volume for a claim among those that there are: the one that is kept for it, else the
+    /// smallest that fits, unless the claim is still waiting for a pod.
+    fn find(&self, key: &Key, object: &Object, claim: &Value, waits: bool) -> Option<Key> {
+        let volume = |key: &Key| {
+            let volume = self.client.get(key).filter(|volume| !volume.deleting);
+            volume.map(|volume| volume.value())
+        };
+        let kept = self.free.reserved(key);
+        let is_ours = |kept: &&Key| {
+            volume(kept).is_some_and(|v| reserved(&v, key, &object.uid) == Reserved::Ours)
+        };
+        if let Some(kept) = kept.filter(is_ours) {
+            return Some(kept.clone());
+        }
+        let class = text_at(claim, "/spec/storageClassName");
+        let size = volume::size(claim, "/spec/resources/requests/storage");
+        let mut candidates = self.free.at_least(class, size).filter(|_| !waits);
+        let found = candidates.find(|key| volume(key).is_some_and(|v| fits(&v, claim)));
+        found.cloned()
+    }
+
+    /// Looks after a volume.
+    fn look_after(&self, object: &Object) -> Option<Work<()>> {
+        let volume = object.value();
+        let phase = text_at(&volume, "/status/phase");
+        let is_meant = !text_at(&volume, "/spec/claimRef/uid").is_empty();
+        let wanted = match phase {
+            _ if is_meant && !has_claim(&self.client, &volume) => "Released",
+            "Bound" | "Released" => return None,
+            _ if is_meant => return None,
+            _ => "Available",
+        };
+        let status = (phase != wanted).then(|| json!({"phase": wanted}));
+        let policy = text_at(&volume, "/spec/persistentVolumeReclaimPolicy");
+        let deletes = wanted == "Released" && policy == "Delete";
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        Some(
+            async move {
+                if let Some(status) = status
+                    && !client.patch_status(&key, &uid, &status).await
+                {
+                    return None;
+                }
+                let done = !deletes || client.delete((&key, &uid), &json!({})).await;
+                done.then_some(())
+            }
+            .boxed(),
+        )
+    }
+
+    fn note_volume(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let volume = &entry.object;
+        let value = volume.value();
+        if entry.change == Change::Deleted {
+            self.free.remove(&volume.key);
+            // The claim that had it may have lost it.
+            if let Some(claim) = volume::claim_of(&value) {
+                agenda.now(&claim);
+            }
+            return;
+        }
+        let phase = text_at(&value, "/status/phase");
+        if matches!(phase, "Bound" | "Released") || volume.deleting {
+            self.free.remove(&volume.key);
+        } else {
+            self.free.insert(&volume.key, &value);
+            if let Some(claim) = volume::claim_of(&value) {
+                agenda.now(&claim);
+            } else if phase == "Available" {
+                let class = text_at(&value, "/spec/storageClassName");
+                for claim in self.unbound.get(class).into_iter().flatten() {
+                    agenda.now(claim);
+                }
+            }
+        }
+        agenda.now(&volume.key);
+    }
+
+    fn forget_claim(&mut self, claim: &Object, agenda: &mut Agenda) {
+        self.making.remove(&claim.uid);
+        let value = claim.value();
+        self.no_longer_unbound(&value, &claim.key);
+        let volume = text_at(&value, "/spec/volumeName");
+        if !volume.is_empty() {
+            agenda.now(&volume_key(volume));
+        }
+    }
+
+    fn no_longer_unbound(&mut self, claim: &Value, key: &Key) {
+        let class = text_at(claim, "/spec/storageClassName");
+        if let Some(unbound) = self.unbound.get_mut(class) {
+            unbound.remove(key);
+        }
+    }
+}
+
+impl Actor for VolumeBinder {
+    type Order = Infallible;
+    type Done = ();
+
+    fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let object = &entry.object;
+        match object.key.storage {
+            CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
+            CLAIMS => agenda.now(&object.key),
+            VOLUMES => self.note_volume(entry, agenda),
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
+        let object = self.client.get(key).filter(|object| !object.deleting)?;
+        if key.storage == CLAIMS {
+            self.bind(object, agenda)
+        } else {
+            self.look_after(&object)
+        }
+    }
+
+    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
+        match order {}
+    }
+
+    fn begin_again(&mut self) {
+        self.free.clear();
+        self.unbound.clear();
+    }
+
+    fn told_again(&mut self, agenda: &mut Agenda) {
+        // Volumes whose claim went away unnoticed.
+        for volume in self.client.list(VOLUMES, "") {
+            agenda.now(&volume.key);
+        }
+    }
+}
+
+/// Whether the claim is there that a volume is for.
+pub(super) fn has_claim(client: &ActorClient, volume: &Value) -> bool {
+    let uid = text_at(volume, "/spec/claimRef/uid");
+    volume::claim_of(volume)
+        .and_then(|claim| client.get(&claim))
+        .is_some_and(|claim| *claim.uid == *uid)
+}
+
+pub(super) fn volume_key(name: &str) -> Key {
+    Key {
+        storage: VOLUMES,
+        namespace: "".into(),
+        name: name.into(),
+    }
+}

@@ -1,0 +1,319 @@
+//! What the client wants an answer to be: its format, and for objects their form.
+//!
+//! Two checks follow each other. The first looks at the media types of the `Accept` header without
+//! their parameters, and whether the route has any of them; the second finds the clause whose
+//! parameters can be met. Each words its refusal in its own way.
+
+mod accept;
+
+use serde_json::json;
+
+use crate::answer::represent::Representation;
+use crate::answer::table::IncludeObject;
+use crate::kinds::Verb;
+use crate::query::Query;
+use crate::status::{ApiError, ApiResult};
+
+pub(crate) use accept::{Clause, clauses};
+
+/// The media types of whole answers, in the order in which messages name them.
+pub(crate) const MEDIA_TYPES: &str =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// The media types of streams.
+const STREAM_TYPES: &str =
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// The media type of aggregated discovery.
+pub const AGGREGATED_DISCOVERY: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The format of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// JSON.
+    #[default]
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' protobuf, for those who take nothing else.
+    Protobuf,
+}
+
+/// What an answer is to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The format of the body.
+    pub format: Format,
+    /// Whether a person reads it.
+    pub pretty: bool,
+    /// The form of objects.
+    pub representation: Representation,
+}
+
+/// What errors and other answers without forms are written in. Whoever asks for anything else gets
+/// JSON.
+pub fn plain(accept: &str) -> Wanted {
+    let in_protobuf = || {
+        let clauses = clauses(accept);
+        clauses
+            .iter()
+            .find_map(|clause| protobuf(clause, Representation::Whole))
+    };
+    plain_clause(accept)
+        .or_else(in_protobuf)
+        .unwrap_or_default()
+}
+
+fn plain_clause(accept: &str) -> Option<Wanted> {
+    let clauses = clauses(accept);
+    let mut plain = clauses.iter().filter(|clause| is_unconverted(clause));
+    plain.find_map(|clause| wanted(clause, Representation::Whole))
+}
+
+/// What an answer about resources is to be. Whoever takes JSON or YAML as well as protobuf gets
+/// the former, in which objects are kept.
+///
+/// # Errors
+///
+/// 406 if nothing that is asked for can be given; 400 for a bad `includeObject`.
+pub fn objects(accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
+    if accept.is_empty() {
+        return Ok(Wanted::default());
+    }
+    check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
+    let clauses = clauses(accept);
+    let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
+        let mut clauses = clauses.iter();
+        clauses.find_map(|clause| wanted(clause, form(clause)?))
+    };
+    let found = find(wanted).or_else(|| find(protobuf));
+    let mut found = found.ok_or_else(|| only_accepted(MEDIA_TYPES))?;
+    if let Representation::Table { include, .. } = &mut found.representation {
+        *include = IncludeObject::parse(query.get("includeObject"))?;
+    }
+    if verb == Verb::Watch && found.format == Format::Yaml {
+        return Err(only_accepted(STREAM_TYPES));
+    }
+    Ok(found)
+}
+
+/// Whether aggregated discovery is asked for, be it as the second choice.
+pub fn wants_aggregated_discovery(accept: &str) -> bool {
+    clauses(accept).iter().any(|clause| {
+        wanted(clause, Representation::Whole).is_some()
+            && clause.parameter("g") == Some("apidiscovery.k8s.io")
+            && clause.parameter("v") == Some("v2")
+            && clause.parameter("as") == Some("APIGroupDiscoveryList")
+    })
+}
+
+/// Whether JSON is asked for, in whatever form.
+pub fn takes_json(accept: &str) -> bool {
+    let clauses = clauses(accept);
+    clauses.iter().any(|c| c.takes("application", "json"))
+}
+
+/// Checks that an answer without forms can be given.
+///
+/// # Errors
+///
+/// 406 if only forms are asked for.
+pub fn check_plain(accept: &str) -> ApiResult<()> {
+    if accept.is_empty() || plain_clause(accept).is_some() {
+        return Ok(());
+    }
+    Err(only_accepted(MEDIA_TYPES))
+}
+
+/// The media type that logs have beside those of objects. Their route takes whoever asks for it,
+/// which is of no use, as the next check then refuses what isn't a form of objects.
+const LOG_TYPE: &str = "text/plain";
+
+/// Checks that something of what is asked for is what the route of logs has, and objects too.
+///
+/// # Errors
+///
+/// 406 if it isn't.
+pub fn logs(accept: &str) -> ApiResult<()> {
+    check_route_of(accept, &format!("{LOG_TYPE}, {MEDIA_TYPES}"))?;
+    let is_object = |clause: &Clause<'_>| {
+        let form = form(clause)?;
+        wanted(clause, form).or_else(|| protobuf(clause, form))
+    };
+    let mut clauses = clauses(accept).into_iter();
+    if accept.is_empty() || clauses.any(|clause| is_object(&clause).is_some()) {
+        return Ok(());
+    }
+    Err(only_accepted(MEDIA_TYPES))
+}
+
+/// Checks that the route has any of the media types asked for, wildcards of one part not counted.
+///
+/// # Errors
+///
+/// 406 if it has none.
+pub fn check_route(accept: &str, streams: bool) -> ApiResult<()> {
+    if streams {
+        check_route_of(accept, &format!("{MEDIA_TYPES}, {STREAM_TYPES}"))
+    } else {
+        check_route_of(accept, MEDIA_TYPES)
+    }
+}
+
+fn check_route_of(accept: &str, available: &str) -> ApiResult<()> {
+    let mut types = accept
+        .split(',')
+        .map(|clause| clause.split(';').next().unwrap_or_default().trim());
+    if accept.is_empty() || types.any(|t| t == "*/*" || available.split(", ").any(|m| m == t)) {
+        return Ok(());
+    }
+    Err(ApiError {
+        details: Some(json!({})),
+        ..ApiError::not_acceptable(format!(
+            "406: Not Acceptable\n\nAvailable representations: {available}"
+        ))
+    })
+}
+
+fn only_accepted(types: &str) -> ApiError {
+    ApiError::not_acceptable(format!(
+        "only the following media types are accepted: {types}"
+    ))
+}
+
+fn wanted(clause: &Clause<'_>, representation: Representation) -> Option<Wanted> {
+    let format = if clause.takes("application", "json") {
+        Format::Json
+    } else if clause.takes("application", "yaml") {
+        Format::Yaml
+    } else {
+        return None;
+    };
+    // Streams are JSON lines, and the only stream is a watch.
+    match clause.parameter("stream") {
+        None | Some("") => {}
+        Some("watch") if format == Format::Json => {}
+        Some(_) => return None,
+    }
+    Some(Wanted {
+        format,
+        pretty: clause.parameter("pretty") == Some("1"),
+        representation,
+    })
+}
+
+fn protobuf(clause: &Clause<'_>, representation: Representation) -> Option<Wanted> {
+    let stream = clause.parameter("stream").unwrap_or_default();
+    let is_taken = clause.takes("application", "vnd.kubernetes.protobuf");
+    (is_taken && matches!(stream, "" | "watch")).then_some(Wanted {
+        format: Format::Protobuf,
+        pretty: false,
+        representation,
+    })
+}
+
+fn is_unconverted(clause: &Clause<'_>) -> bool {
+    let named = ["as", "g", "v"].map(|name| clause.parameter(name));
+    named.iter().all(Option::is_none)
+}
+
+/// The form that a clause asks for; none if objects don't have it.
+fn form(clause: &Clause<'_>) -> Option<Representation> {
+    if is_unconverted(clause) {
+        return Some(Representation::Whole);
+    }
+    let version = match (clause.parameter("g"), clause.parameter("v")) {
+        (Some("meta.k8s.io"), Some("v1")) => "meta.k8s.io/v1",
+        (Some("meta.k8s.io"), Some("v1beta1")) => "meta.k8s.io/v1beta1",
+        _ => return None,
+    };
+    match clause.parameter("as")? {
+        "Table" => Some(Representation::Table {
+            version,
+            include: IncludeObject::Metadata,
+        }),
+        "PartialObjectMetadata" => Some(Representation::Metadata { version }),
+        "PartialObjectMetadataList" => Some(Representation::MetadataList { version }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const FOO: &str = "application/json;as=Foo;v=v1;g=meta.k8s.io";
+
+    fn asked(accept: &str, verb: Verb) -> ApiResult<Wanted> {
+        objects(accept, verb, &Query::default())
+    }
+
+    #[test]
+    fn an_unknown_form_is_skipped_and_refused_only_where_nothing_is_left() {
+        let wanted = asked(&format!("{FOO},{TABLE},application/json"), Verb::Get).unwrap();
+        assert!(matches!(
+            wanted.representation,
+            Representation::Table { .. }
+        ));
+        let message = asked(FOO, Verb::Get).unwrap_err().message;
+        let text = "only the following media types are accepted: application/json";
+        assert!(message.starts_with(text), "{message}");
+    }
+
+    #[test]
+    fn an_unknown_media_type_is_refused_by_the_route() {
+        for accept in ["text/html", "application/cbor", "application/*"] {
+            let error = asked(accept, Verb::Get).unwrap_err();
+            assert_eq!(error.code, 406);
+            assert!(
+                error.message.ends_with("vnd.kubernetes.protobuf"),
+                "{accept}"
+            );
+        }
+        let error = asked("text/html", Verb::List).unwrap_err();
+        assert!(error.message.ends_with("protobuf;stream=watch"));
+        assert_eq!(error.details, Some(json!({})));
+    }
+
+    #[test]
+    fn protobuf_is_for_those_who_take_nothing_else() {
+        let accept = "application/vnd.kubernetes.protobuf,application/json";
+        assert_eq!(asked(accept, Verb::Get).unwrap(), Wanted::default());
+        for (accept, verb) in [
+            ("application/vnd.kubernetes.protobuf", Verb::Get),
+            (
+                "application/vnd.kubernetes.protobuf;stream=watch",
+                Verb::Watch,
+            ),
+        ] {
+            assert_eq!(asked(accept, verb).unwrap().format, Format::Protobuf);
+            assert_eq!(plain(accept).format, Format::Protobuf);
+        }
+        assert!(asked("application/vnd.kubernetes.protobuf;as=Foo", Verb::Get).is_err());
+    }
+
+    #[test]
+    fn the_better_quality_wins() {
+        let accept = "application/json;q=0.4, application/yaml;q=0.6, */*;q=0.1";
+        assert_eq!(asked(accept, Verb::Get).unwrap().format, Format::Yaml);
+        assert_eq!(asked("*/*", Verb::Get).unwrap().format, Format::Json);
+    }
+
+    #[test]
+    fn a_watch_is_never_yaml() {
+        let error = asked("application/yaml", Verb::Watch).unwrap_err();
+        assert!(error.message.contains("application/json;stream=watch, "));
+        assert!(asked("application/json;stream=watch", Verb::Watch).is_ok());
+        assert!(asked("application/json;stream=other", Verb::Watch).is_err());
+    }
+
+    #[test]
+    fn errors_are_yaml_for_those_who_ask_for_it_and_json_for_all_others() {
+        assert_eq!(plain("application/yaml").format, Format::Yaml);
+        for accept in ["", "text/html", TABLE] {
+            assert_eq!(plain(accept).format, Format::Json, "{accept}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The forms of objects in answers: whole, as table rows, or their metadata only.
+
+pub mod protobuf;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::answer::table::{self, IncludeObject};
+use crate::kinds::Kind;
+use crate::managed_fields::SCALE;
+use crate::status::{ApiError, ApiResult};
+
+/// The form of objects in an answer. The versions are those of the form's own kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Representation {
+    /// As they are.
+    #[default]
+    Whole,
+    /// Table rows.
+    Table {
+        /// The `apiVersion` of the table.
+        version: &'static str,
+        /// What a row shows of its object beside the cells.
+        include: IncludeObject,
+    },
+    /// The metadata of one object.
+    Metadata {
+        /// The `apiVersion` of the metadata.
+        version: &'static str,
+    },
+    /// The metadata of every object of a list.
+    MetadataList {
+        /// The `apiVersion` of the list and of its items.
+        version: &'static str,
+    },
+}
+
+impl Representation {
+    /// The body of an answer in this form. A `Status` stays what it is.
+    ///
+    /// # Errors
+    ///
+    /// 406 for the metadata of one object where the answer is a list, and the other way round.
+    pub fn body(self, kind: &Kind, body: Bytes, now: Timestamp) -> ApiResult<Bytes> {
+        if self == Self::Whole {
+            return Ok(body);
+        }
+        let Ok(value) = serde_json::from_slice::<Value>(&body) else {
+            return Ok(body);
+        };
+        let shown = value.get("kind").and_then(Value::as_str);
+        let Some(shown) = shown.filter(|shown| *shown != "Status") else {
+            return Ok(body);
+        };
+        let items = value.get("items").and_then(Value::as_array);
+        let items = items.filter(|_| shown.strip_suffix("List") == Some(kind.kind));
+        let form = match (self, items) {
+            (Self::Whole, _) => return Ok(body),
+            (Self::Table { version, include }, _) => {
+                let kind = if shown == SCALE.kind { &SCALE } else { kind };
+                let mut table = table::table(kind, &value, include, now);
+                table["apiVersion"] = json!(version);
+                table
+            }
+            (Self::Metadata { version }, None) => metadata(version, &value),
+            (Self::MetadataList { version }, Some(items)) => json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": version,
+                "metadata": value.get("metadata"),
+                "items": items.iter().map(|item| metadata(version, item)).collect::<Vec<_>>(),
+            }),
+            (Self::Metadata { .. }, Some(_)) => {
+                return Err(ApiError::not_acceptable(format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list \
+                     (*{}.{shown})",
+                    go_package(kind)
+                )));
+            }
+            (Self::MetadataList { .. }, None) => {
+                return Err(ApiError::not_acceptable(format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a \
+                     list (*{}.{shown})",
+                    go_package(kind)
+                )));
+            }
+        };
+        Ok(form.to_string().into())
+    }
+}
+
+/// The Go package of the kind's internal type, which messages name.
+fn go_package(kind: &Kind) -> &'static str {
+    match kind.group {
+        // Events of either group are the core group's.
+        "" | "events.k8s.io" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    }
+}
+
+fn metadata(version: &str, object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": version,
+        "metadata": object.get("metadata"),
+    })
+}

@@ -1,0 +1,104 @@
+//! Objects as table rows, as kubectl prints them.
+
+mod access;
+mod age;
+mod cells;
+mod columns;
+mod network;
+mod pods;
+mod workloads;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::Kind;
+use crate::status::{ApiError, ApiResult};
+
+/// What a row shows of its object beside the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncludeObject {
+    /// Nothing.
+    None,
+    /// Its metadata.
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl IncludeObject {
+    /// Reads the parameter `includeObject`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a value that isn't known.
+    pub(crate) fn parse(text: Option<&str>) -> ApiResult<Self> {
+        match text {
+            None | Some("Metadata") => Ok(Self::Metadata),
+            Some("None") => Ok(Self::None),
+            Some("Object") => Ok(Self::Object),
+            Some(other) => Err(ApiError::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: \
+                 {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
+        }
+    }
+}
+
+/// The table of an object or a list.
+pub fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let one = std::slice::from_ref(value);
+    let items = value.get("items").and_then(Value::as_array);
+    let rows: Vec<Value> = items
+        .map_or(one, Vec::as_slice)
+        .iter()
+        .map(|object| row(kind, object, include, now))
+        .collect();
+    let mut metadata = json!({});
+    for member in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(found) = value.get("metadata").and_then(|m| m.get(member)) {
+            metadata[member] = found.clone();
+        }
+    }
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": columns::definitions(kind),
+        "rows": rows,
+    })
+}
+
+fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let mut row = json!({"cells": cells::cells(kind, object, now)});
+    match include {
+        IncludeObject::None => row["object"] = Value::Null,
+        IncludeObject::Metadata => {
+            row["object"] = json!({
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": object.get("metadata"),
+            });
+        }
+        IncludeObject::Object => {
+            row["object"] = object.clone();
+            row["object"]["kind"] = json!(kind.kind);
+            row["object"]["apiVersion"] = json!(kind.api_version());
+        }
+    }
+    if let Some(conditions) = pods::row_conditions(kind, object) {
+        row["conditions"] = conditions;
+    }
+    row
+}
+
+/// The text of a table that follows another one in a watch.
+pub fn without_columns(text: &Bytes) -> Bytes {
+    match serde_json::from_slice::<Value>(text) {
+        Ok(mut table) => {
+            table["columnDefinitions"] = Value::Null;
+            table.to_string().into()
+        }
+        Err(_) => text.clone(),
+    }
+}

@@ -1,0 +1,186 @@
+//! The tokens with which a list goes on where the last one was cut.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
+use serde_json::{Value, json};
+
+use crate::go_json;
+use crate::object::Key;
+
+/// The version of the form of tokens.
+const VERSION: &str = "meta.k8s.io/v1";
+
+/// Base64 as Go reads and writes it without padding, which passes over left-over bits.
+const BASE64: GeneralPurpose = {
+    let config: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&alphabet::URL_SAFE, config)
+};
+
+/// The place where a list was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The revision of the first page; none goes on with the newest.
+    pub revision: Option<u64>,
+    /// The first key that may come, relative to the collection.
+    start: String,
+}
+
+impl Position {
+    /// The place after an object of a collection in `namespace`, or of all namespaces.
+    pub fn after(last: &Key, namespace: &str, revision: u64) -> Self {
+        let mut start = format!("{}\0", last.name);
+        if namespace.is_empty() && !last.namespace.is_empty() {
+            start = format!("{}/{start}", last.namespace);
+        }
+        Self {
+            revision: Some(revision),
+            start,
+        }
+    }
+
+    /// Whether an object of the collection comes from here on.
+    pub fn is_before(&self, namespace: &str, key: &Key) -> bool {
+        let start = self.start.bytes();
+        if namespace.is_empty() {
+            key.path_bytes().ge(start)
+        } else {
+            key.name.bytes().ge(start)
+        }
+    }
+
+    /// The token of the next page.
+    pub fn token(&self) -> String {
+        let revision = self.revision.map_or(json!(-1), |revision| json!(revision));
+        // The reference's own tokens begin with a slash, but not those for an inconsistent rest.
+        let slash = if self.revision.is_some() { "/" } else { "" };
+        let start = format!("{slash}{}", self.start);
+        let token = json!({"v": VERSION, "rv": revision, "start": start});
+        BASE64.encode(token.to_string())
+    }
+
+    /// The same place in the newest state.
+    #[must_use]
+    pub fn at_newest(&self) -> Self {
+        Self {
+            revision: None,
+            start: self.start.clone(),
+        }
+    }
+
+    /// Reads a token.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse(token: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("continue key is not valid: {why}");
+        let bytes = BASE64
+            .decode(token.trim_end_matches('='))
+            .map_err(|_| wrong(&illegal_base64(token)))?;
+        if let Some(why) = go_json::syntax_error(&bytes) {
+            return Err(wrong(&why));
+        }
+        let value: Value = serde_json::from_slice(&bytes).map_err(|err| wrong(&err.to_string()))?;
+        let text = |member: &str| {
+            value
+                .get(member)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        if text("v") != VERSION {
+            let why = format!(
+                "server does not recognize this encoded version {}",
+                text("v")
+            );
+            return Err(wrong(&why));
+        }
+        let revision = value.get("rv").and_then(Value::as_i64).unwrap_or_default();
+        if revision == 0 {
+            return Err(wrong(&format!(
+                "incorrect encoded start resourceVersion (version {VERSION})"
+            )));
+        }
+        let start = text("start");
+        if start.is_empty() {
+            return Err(wrong(&format!(
+                "encoded start key empty (version {VERSION})"
+            )));
+        }
+        let start = start.strip_prefix('/').unwrap_or(start);
+        if start.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(wrong(start));
+        }
+        Ok(Self {
+            revision: u64::try_from(revision).ok(),
+            start: start.to_owned(),
+        })
+    }
+}
+
+/// Go's message about text that isn't unpadded base64 for URLs.
+fn illegal_base64(token: &str) -> String {
+    let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let at = token.bytes().position(|b| !legal(b)).unwrap_or(token.len());
+    format!("illegal base64 data at input byte {at}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+
+    #[test]
+    fn tokens_are_relative_to_the_collection() {
+        let kind = kinds::by_resource("", "v1", "configmaps").unwrap();
+        let key = |namespace: &str, name: &str| Key::new(kind, namespace, name);
+        let position = Position::after(&key("t2", "c1"), "t2", 258);
+        let token = position.token();
+        assert_eq!(
+            token,
+            "eyJydiI6MjU4LCJzdGFydCI6Ii9jMVx1MDAwMCIsInYiOiJtZXRhLms4cy5pby92MSJ9"
+        );
+        let position = Position::parse(&token).unwrap();
+        assert!(!position.is_before("t2", &key("t2", "c1")));
+        assert!(position.is_before("t2", &key("t2", "c10")));
+        let all = Position::after(&key("t2", "c1"), "", 258);
+        assert!(!all.is_before("", &key("t1", "d")));
+        assert!(!all.is_before("", &key("t2", "c1")));
+        assert!(all.is_before("", &key("t2", "c2")));
+        assert!(all.is_before("", &key("t3", "a")));
+        assert!(!all.is_before("", &key("t2-b", "z")));
+        assert_eq!(Position::parse(&all.token()).unwrap(), all);
+        assert_eq!(position.at_newest().revision, None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_token_is_said() {
+        let encode = |text: &str| BASE64.encode(text);
+        for (token, message) in [
+            (
+                "zzz".to_owned(),
+                "invalid character 'Ï' looking for beginning of value",
+            ),
+            ("a!".to_owned(), "illegal base64 data at input byte 1"),
+            (
+                encode("{}"),
+                "server does not recognize this encoded version ",
+            ),
+            (
+                encode("{\"v\":\"meta.k8s.io/v1\",\"start\":\"a\"}"),
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+            ),
+            (
+                encode("{\"v\":\"meta.k8s.io/v1\",\"rv\":1}"),
+                "encoded start key empty (version meta.k8s.io/v1)",
+            ),
+            (
+                encode("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"/../a\"}"),
+                "../a",
+            ),
+        ] {
+            let error = Position::parse(&token).unwrap_err();
+            assert_eq!(error, format!("continue key is not valid: {message}"));
+        }
+    }
+}

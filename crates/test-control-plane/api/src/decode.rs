@@ -1,0 +1,237 @@
+//! Reading request bodies: JSON, YAML and protobuf, and which kind they claim to be.
+
+pub mod protobuf;
+mod yaml;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use kube_apimachinery::json::replace_invalid_utf8;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::answer::negotiate::MEDIA_TYPES;
+use crate::go_json;
+use crate::kinds::{self, Kind};
+use crate::object::Draft;
+use crate::status::{ApiError, ApiResult};
+
+pub use self::yaml::{as_warnings, read as yaml, repeated_keys};
+
+/// The formats of objects in bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFormat {
+    /// JSON, also where no format is named.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' protobuf.
+    Protobuf,
+}
+
+/// The media type without its parameters.
+pub fn media_type(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
+impl BodyFormat {
+    /// The format of a POST or PUT.
+    ///
+    /// # Errors
+    ///
+    /// 415 for any other.
+    pub fn of(content_type: &str) -> ApiResult<Self> {
+        match media_type(content_type) {
+            "" | "application/json" => Ok(Self::Json),
+            "application/yaml" => Ok(Self::Yaml),
+            "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
+            _ => Err(ApiError::new(
+                415,
+                "UnsupportedMediaType",
+                format!(
+                    "the body of the request was in an unknown format - accepted media types \
+                     include: {MEDIA_TYPES}"
+                ),
+            )),
+        }
+    }
+}
+
+/// JSON text as Go reads it, to whom each byte that isn't UTF-8 is U+FFFD; every other body stays
+/// as it is, and so does text with a mistake, which is told as it came.
+pub fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
+    let media_type = media_type(content_type);
+    let is_json = media_type.is_empty() || media_type.ends_with("json");
+    if !is_json || std::str::from_utf8(body).is_ok() || go_json::syntax_error(body).is_some() {
+        return body.clone();
+    }
+    replace_invalid_utf8(body).into()
+}
+
+/// Reads the object of a POST or PUT and checks that it is of the kind that the URL names.
+///
+/// # Errors
+///
+/// 400 for a body that doesn't parse or is of another kind.
+pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
+    let text = match format {
+        BodyFormat::Json => Cow::Borrowed(body),
+        BodyFormat::Yaml => yaml(body)
+            .map_err(|why| unrecognized(kind.kind, &why, body))?
+            .to_string()
+            .into_bytes()
+            .into(),
+        BodyFormat::Protobuf => {
+            let mut draft = protobuf::object(kind, body)?;
+            check_type(kind, &mut draft)?;
+            return Ok(draft);
+        }
+    };
+    let parsed = Draft::parse(kind, &text);
+    // Looking for what Go would say costs time, and so is done only where something is wrong.
+    let looks_wrong = |draft: &Draft| {
+        let is_text = |member| {
+            draft
+                .value
+                .get(member)
+                .is_none_or(|v| v.is_string() || v.is_null())
+        };
+        !(is_text("apiVersion") && is_text("kind"))
+    };
+    let refused = |why: &str| {
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        unrecognized(kind.kind, &why, body)
+    };
+    let mut draft = match parsed {
+        Ok(draft) if !looks_wrong(&draft) => draft,
+        _ if *text == *b"null" => Draft {
+            value: json!({}),
+            data: None,
+        },
+        parsed => {
+            if let Some(why) = type_error(&text) {
+                return Err(refused(&why));
+            }
+            parsed.map_err(|why| refused(&why))?
+        }
+    };
+    check_type(kind, &mut draft)?;
+    Ok(draft)
+}
+
+/// Reads any value, such as options; an empty body is null.
+///
+/// # Errors
+///
+/// 400 for a body that doesn't parse.
+pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    match format {
+        BodyFormat::Json => serde_json::from_slice(body).map_err(|err| {
+            let why = go_json::syntax_error(body).unwrap_or_else(|| err.to_string());
+            ApiError::bad_request(why)
+        }),
+        BodyFormat::Yaml => yaml(body).map_err(ApiError::bad_request),
+        BodyFormat::Protobuf => {
+            protobuf::value(body).map_err(|err| ApiError::bad_request(err.to_string()))
+        }
+    }
+}
+
+/// Checks kind and apiVersion of a body, and fills them in if missing.
+///
+/// # Errors
+///
+/// 400 if the body is of another kind.
+pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    let api_version = kind.api_version();
+    let text = |member: &str, default: &str| -> String {
+        let value = draft.value.get(member).and_then(Value::as_str);
+        value
+            .filter(|v| !v.is_empty())
+            .unwrap_or(default)
+            .to_owned()
+    };
+    let found_version = text("apiVersion", &api_version);
+    let found_kind = text("kind", kind.kind);
+    if found_version != api_version || found_kind != kind.kind {
+        let short = found_version.rsplit('/').next().unwrap_or_default();
+        let wanted = kind.kind;
+        let why = if kinds::by_kind(&found_version, &found_kind).is_some() {
+            let group = kind.group.split('.').next().unwrap_or_default();
+            let group = if group.is_empty() { "core" } else { group };
+            format!("converting ({short}.{found_kind}) to ({group}.{wanted}): unknown conversion")
+        } else {
+            format!(
+                "no kind {found_kind:?} is registered for version {found_version:?} in scheme \
+                 \"pkg/api/legacyscheme/scheme.go:30\""
+            )
+        };
+        return Err(ApiError::bad_request(format!(
+            "{found_kind} in version {short:?} cannot be handled as a {wanted}: {why}"
+        )));
+    }
+    draft.value["apiVersion"] = json!(found_version);
+    draft.value["kind"] = json!(found_kind);
+    let metadata = draft.value.get("metadata");
+    if metadata.is_some_and(|m| !m.is_object() && !m.is_null()) {
+        return Err(ApiError::bad_request(format!(
+            "{found_kind} in version {:?} cannot be handled as a {}: metadata is not an object",
+            kind.version, kind.kind
+        )));
+    }
+    Ok(())
+}
+
+/// How much of a body an error shows, in bytes.
+const SHOWN_MAX: usize = 30;
+
+/// What is wrong with a body of which not even the kind can be read, and how the body begins.
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+        beginning(body)
+    ))
+}
+
+/// How a body begins: as text if it might be JSON, else in hexadecimal.
+fn beginning(body: &[u8]) -> String {
+    let shown = &body[..body.len().min(SHOWN_MAX)];
+    let more = if body.len() > SHOWN_MAX { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => {
+            let hex: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
+            format!("{}{more}", hex.concat())
+        }
+    }
+}
+
+/// Why the kind can't be read from JSON text; none if it can.
+fn type_error(text: &[u8]) -> Option<String> {
+    if let Some(message) = go_json::syntax_error(text) {
+        return Some(message);
+    }
+    if let Ok(members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text) {
+        ["apiVersion", "kind"].iter().find_map(|member| {
+            let raw = members.get(*member)?.get();
+            let found = go_json::type_name(raw);
+            (!matches!(found, "string" | "null")).then(|| {
+                format!(
+                    "json: cannot unmarshal {found} into Go struct field .{member} of type string"
+                )
+            })
+        })
+    } else {
+        let found = go_json::type_name(&String::from_utf8_lossy(text));
+        Some(format!(
+            "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+             \"json:\\\"kind,omitempty\\\"\" }}"
+        ))
+    }
+}

@@ -1,0 +1,115 @@
+//! Reading YAML as the reference does: its first document, of YAML 1.1, as JSON.
+
+mod error;
+mod keys;
+
+use serde::Deserialize;
+use serde_json::{Number, Value};
+use serde_saphyr::{DuplicateKeyPolicy, Options};
+
+pub use self::keys::{as_warnings, repeated_keys};
+
+/// Above this, Go writes a number that is whole with an exponent.
+const WHOLE_MAX: f64 = 1e18;
+
+/// For how many values aliases may stand in one text: a few lines of them can stand for millions.
+/// The reference counts otherwise, and lets a few times as many through.
+const ALIASED_MAX: usize = 100_000;
+
+/// Reads a document; of a key that is set twice the last value counts. What follows the first
+/// document is not looked at.
+///
+/// # Errors
+///
+/// What is wrong with the text, in the words of Go's YAML reader.
+pub fn read(body: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(body);
+    let mut read = None;
+    let parse = |parser: serde_saphyr::Deserializer<'_, '_>| {
+        read = Some(Value::deserialize(parser)?);
+        Ok(())
+    };
+    let parsed = serde_saphyr::with_deserializer_from_str_with_options(&text, options(), parse);
+    match (read, parsed) {
+        (Some(mut value), _) => {
+            make_whole(&mut value);
+            Ok(value)
+        }
+        (None, Ok(())) => Ok(Value::Null),
+        (None, Err(err)) => Err(format!("yaml: {}", error::in_words_of_go(&text, &err))),
+    }
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        legacy_octal_numbers: true,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
+    }
+}
+
+/// Makes integers of whole numbers, as JSON has no other way of writing them.
+fn make_whole(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(members) => members.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            if float.fract() == 0.0
+                && float.abs() < WHOLE_MAX
+                && let Ok(whole) = format!("{float:.0}").parse::<i64>()
+            {
+                *number = Number::from(whole);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_yaml_1_1() {
+        for (text, value) in [
+            ("a: 010", json!({"a": 8})),
+            ("a: 0o10", json!({"a": 8})),
+            ("a: 08", json!({"a": 8})),
+            ("a: 1.0", json!({"a": 1})),
+            ("a: -2e3", json!({"a": -2000})),
+            ("a: 1.5", json!({"a": 1.5})),
+            ("a: yes", json!({"a": true})),
+            ("a: 1:30", json!({"a": "1:30"})),
+            ("a: [~, null]", json!({"a": [null, null]})),
+            ("1: a\ntrue: b", json!({"1": "a", "true": "b"})),
+            ("a: 1\na: 2", json!({"a": 2})),
+            ("<<: {a: b}\nc: d", json!({"a": "b", "c": "d"})),
+            ("# nothing", json!(null)),
+            ("", json!(null)),
+        ] {
+            assert_eq!(read(text.as_bytes()), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn aliases_that_stand_for_too_much_are_refused() {
+        let mut text = "a0: &a0 [x,x]\n".to_owned();
+        for i in 1..10 {
+            let last = i - 1;
+            let line = format!("a{i}: &a{i} [*a{last},*a{last},*a{last},*a{last}]\n");
+            text.push_str(&line);
+        }
+        let error = read(text.as_bytes()).unwrap_err();
+        assert_eq!(error, "yaml: document contains excessive aliasing");
+    }
+
+    #[test]
+    fn only_the_first_document_is_read() {
+        for text in ["a: b\n---\nc: d\n", "--- {a: b}\n--- ["] {
+            assert_eq!(read(text.as_bytes()), Ok(json!({"a": "b"})), "{text}");
+        }
+    }
+}

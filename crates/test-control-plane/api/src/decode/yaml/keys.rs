@@ -1,0 +1,104 @@
+//! Keys that a YAML text sets twice in one mapping, in the words of Go's YAML reader.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+use super::options;
+
+/// What Go says of the keys that are set twice; none if there are none. Of a text that isn't YAML,
+/// which is reported elsewhere, nothing but its beginning is looked at.
+pub fn repeated_keys(text: &str) -> Option<String> {
+    let mut found = Vec::new();
+    let walk = |parser: serde_saphyr::Deserializer<'_, '_>| Keys(&mut found).deserialize(parser);
+    let _ = serde_saphyr::with_deserializer_from_str_with_options(text, options(), walk);
+    (!found.is_empty()).then(|| format!("yaml: unmarshal errors:\n{}", found.join("\n")))
+}
+
+/// The warnings in what Go says: one per line, without the line that says what the others are.
+pub fn as_warnings(told: &str) -> impl Iterator<Item = String> {
+    let lines = told.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.ends_with("unmarshal errors:"));
+    lines.map(str::to_owned)
+}
+
+/// Goes through a document and notes the keys.
+struct Keys<'a>(&'a mut Vec<String>);
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("YAML")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = BTreeSet::new();
+        while let Some(key) = map.next_key::<Spanned<String>>()? {
+            map.next_value_seed(Keys(self.0))?;
+            let line = key.referenced.line();
+            // Go comes back to the key once it has read the value.
+            if let Some(key) = seen.replace(key.value.clone()) {
+                self.0
+                    .push(format!("  line {line}: key {key:?} already set in map"));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Keys(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_set_twice_is_told_with_its_line() {
+        let text = "a: 1\nb:\n  c: [{d: 1, d: 2}]\n  c: x\na: 3\n1: y\n";
+        let told = "yaml: unmarshal errors:\n  line 3: key \"d\" already set in map\n  \
+                    line 4: key \"c\" already set in map\n  line 5: key \"a\" already set in map";
+        assert_eq!(repeated_keys(text).as_deref(), Some(told));
+        for text in ["", "a: 1\nb: {a: 1}\n", "a: [", "x"] {
+            assert_eq!(repeated_keys(text), None, "{text}");
+        }
+    }
+}

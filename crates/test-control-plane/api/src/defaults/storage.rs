@@ -1,0 +1,30 @@
+//! Storage classes.
+
+use serde_json::Value;
+
+use super::default_text;
+use crate::object::MetadataRef;
+
+/// What marks a class as that of claims that name none.
+const IS_DEFAULT: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
+
+/// Upstream: `SetDefaults_StorageClass`
+pub(super) fn storage_class(value: &mut Value) {
+    if let Some(class) = value.as_object_mut() {
+        default_text(class, "reclaimPolicy", "Delete");
+        default_text(class, "volumeBindingMode", "Immediate");
+    }
+}
+
+/// Whether claims that name no class get this one.
+///
+/// Upstream: `IsDefaultAnnotationText`
+pub fn is_default(class: &Value) -> bool {
+    let metadata = MetadataRef(class.get("metadata"));
+    IS_DEFAULT
+        .iter()
+        .any(|mark| metadata.annotation(mark) == Some("true"))
+}

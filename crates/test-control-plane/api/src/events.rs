@@ -1,0 +1,65 @@
+//! Events: one stored object, the core/v1 form, also served in the form of events.k8s.io/v1.
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Kind, Trait};
+
+/// Members by their core/v1 name and their events.k8s.io name.
+const RENAMED: &[(&str, &str)] = &[
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+/// Turns the stored form into the form that `kind` serves.
+pub fn to_served(kind: &Kind, value: &mut Value) {
+    let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
+        return;
+    };
+    for (stored, served) in RENAMED {
+        rename(map, stored, served);
+    }
+    for member in ["reportingController", "reportingInstance"] {
+        if map.get(member) == Some(&json!("")) {
+            map.remove(member);
+        }
+    }
+    map.insert("apiVersion".to_owned(), json!(kind.api_version()));
+}
+
+/// Turns the form that `kind` serves into the stored form.
+pub fn to_stored(kind: &Kind, value: &mut Value) {
+    let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
+        return;
+    };
+    for (stored, served) in RENAMED {
+        rename(map, served, stored);
+    }
+    map.insert("apiVersion".to_owned(), json!("v1"));
+}
+
+/// Fills in what the type always prints.
+pub fn set_defaults(value: &mut Value) {
+    let Some(map) = value.as_object_mut() else {
+        return;
+    };
+    for member in ["firstTimestamp", "lastTimestamp", "eventTime"] {
+        map.entry(member).or_insert(Value::Null);
+    }
+    for member in ["reportingComponent", "reportingInstance"] {
+        map.entry(member).or_insert(json!(""));
+    }
+    for member in ["involvedObject", "source"] {
+        map.entry(member).or_insert(json!({}));
+    }
+}
+
+fn rename(map: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = map.remove(from) {
+        map.insert(to.to_owned(), value);
+    }
+}

@@ -1,0 +1,342 @@
+//! JSON text as Go decodes it into the types of the reference: bytes that are no UTF-8, half
+//! surrogate pairs, numbers of any size, members that stand twice.
+//!
+//! Upstream: `json.Unmarshal`, of which `normalize` does the second half, the
+//! checks of the types.
+
+use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
+use serde_json::{Map, Number, Value};
+
+use super::cursor::Cursor;
+use super::held;
+use super::syntax_error;
+
+/// Values of no known type are left out if they are nested deeper, so that nobody who works on
+/// them needs a deep stack.
+const DEPTH_MAX: usize = 100;
+
+/// What is known about a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Expect {
+    /// An object of this type.
+    Object(&'static Type),
+    /// A list of such values.
+    List(Kind),
+    /// A map to such values.
+    Map(Kind),
+    /// A value that isn't taken apart.
+    One(Kind),
+    /// Nothing.
+    Anything,
+}
+
+impl Expect {
+    /// A value of a kind.
+    pub(crate) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Struct(name) => schema::find_type(name).map_or(Self::Anything, Self::Object),
+            other => Self::One(other),
+        }
+    }
+
+    /// The value of a member.
+    pub(crate) fn in_field(field: &Field) -> Self {
+        match field.shape {
+            Shape::Plain | Shape::Pointer => Self::of(field.kind),
+            Shape::List => Self::List(field.kind),
+            Shape::Map => Self::Map(field.kind),
+        }
+    }
+
+    /// What is known about what a step of a JSON pointer leads to.
+    pub(crate) fn step(self, name: &str) -> Self {
+        match self {
+            Self::Object(found) => found.field(name).map_or(Self::Anything, Self::in_field),
+            Self::List(kind) | Self::Map(kind) => Self::of(kind),
+            Self::One(_) | Self::Anything => Self::Anything,
+        }
+    }
+}
+
+/// How members that stand twice in one object are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twice {
+    /// The second is decoded over the first, as into a struct.
+    Merge,
+    /// The second takes the place of the first, as in a map; in lists, which a patch puts where
+    /// they belong as they are, they merge.
+    Replace,
+}
+
+/// Reads a text.
+///
+/// # Errors
+///
+/// Go's message, if the text is no JSON.
+pub(crate) fn read(text: &[u8], expect: Expect, twice: Twice) -> Result<Value, String> {
+    if let Some(why) = syntax_error(text) {
+        return Err(why);
+    }
+    Ok(read_checked(text, expect, twice, Place::Root))
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is the whole object.
+    Root,
+    /// It is, or is part of, the object's own metadata.
+    Metadata,
+    /// Anywhere else.
+    Inside,
+}
+
+/// Reads a text that has been checked for its syntax.
+pub(crate) fn read_checked(text: &[u8], expect: Expect, twice: Twice, place: Place) -> Value {
+    let mut reader = Reader {
+        cursor: Cursor::new(text),
+        twice,
+    };
+    reader.value(expect, place, 0).unwrap_or(Value::Null)
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    twice: Twice,
+}
+
+impl Reader<'_> {
+    /// Reads a value; none if it is of no known type and nested too deeply.
+    fn value(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+        if let Expect::One(Kind::Raw) = expect {
+            let raw = self.cursor.raw();
+            return Some(held::read(raw, place == Place::Metadata));
+        }
+        match self.cursor.peek() {
+            b'{' => self.object(expect, place, depth),
+            b'[' => self.list(expect, place, depth),
+            b'"' => Some(Value::String(self.cursor.string())),
+            _ => Some(scalar(expect, self.cursor.raw())),
+        }
+    }
+
+    fn object(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+        if let Expect::List(_) | Expect::One(_) = expect {
+            // Of the wrong type, which is all that is told of it.
+            self.cursor.raw();
+            return Some(Value::Object(Map::new()));
+        }
+        if depth > DEPTH_MAX {
+            self.cursor.raw();
+            return None;
+        }
+        let mut members = Map::new();
+        let mut more = self.cursor.open(b'{', b'}');
+        while more {
+            let name = self.cursor.name();
+            let inner = match (place, name.as_str()) {
+                (Place::Root, "metadata") | (Place::Metadata, _) => Place::Metadata,
+                _ => Place::Inside,
+            };
+            let field = match expect {
+                Expect::Object(found) => found.field(&name),
+                _ => None,
+            };
+            let value = self.value(expect.step(&name), inner, depth + 1);
+            if let Some(value) = value {
+                let value = match members.remove(&name) {
+                    Some(first) if self.twice == Twice::Merge => match field {
+                        Some(field) => merged(field, first, value),
+                        None => value,
+                    },
+                    _ => value,
+                };
+                members.insert(name, value);
+            }
+            more = self.cursor.next(b'}');
+        }
+        Some(Value::Object(members))
+    }
+
+    fn list(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+        let element = match expect {
+            Expect::List(kind) => Expect::of(kind),
+            Expect::Anything => Expect::Anything,
+            Expect::One(Kind::Strings) => Expect::One(Kind::String("string")),
+            Expect::Object(_) | Expect::Map(_) | Expect::One(_) => {
+                self.cursor.raw();
+                return Some(Value::Array(Vec::new()));
+            }
+        };
+        if depth > DEPTH_MAX {
+            self.cursor.raw();
+            return None;
+        }
+        let twice = std::mem::replace(&mut self.twice, Twice::Merge);
+        let mut elements = Vec::new();
+        let mut more = self.cursor.open(b'[', b']');
+        while more {
+            elements.push(self.value(element, place, depth + 1).unwrap_or(Value::Null));
+            more = self.cursor.next(b']');
+        }
+        self.twice = twice;
+        Some(Value::Array(elements))
+    }
+}
+
+fn scalar(expect: Expect, raw: &[u8]) -> Value {
+    match raw {
+        b"null" | b"" => return Value::Null,
+        b"true" => return Value::Bool(true),
+        b"false" => return Value::Bool(false),
+        _ => {}
+    }
+    let text = String::from_utf8_lossy(raw);
+    match expect {
+        // Its digits count, whatever number they are.
+        Expect::One(Kind::Quantity) => Value::String(text.into_owned()),
+        Expect::One(Kind::Int32 | Kind::Int64 | Kind::IntOrString) if text == "-0" => {
+            Value::from(0)
+        }
+        _ => Value::Number(number(&text)),
+    }
+}
+
+/// A number; one that is too large for a double is the largest, which is no integer of any type.
+fn number(text: &str) -> Number {
+    if let Ok(number) = serde_json::from_str(text) {
+        return number;
+    }
+    let largest = if text.starts_with('-') {
+        f64::MIN
+    } else {
+        f64::MAX
+    };
+    Number::from_f64(largest).unwrap_or_else(|| Number::from(0))
+}
+
+/// What Go holds after it decoded `second` over `first`.
+fn merged(field: &Field, first: Value, second: Value) -> Value {
+    let is_plain = field.shape == Shape::Plain;
+    match (field.shape, first, second) {
+        (Shape::Plain | Shape::Pointer, first, second) => {
+            merged_value(field.kind, first, second, is_plain)
+        }
+        (Shape::Map, Value::Object(mut first), Value::Object(second)) => {
+            first.extend(second);
+            Value::Object(first)
+        }
+        (Shape::List, Value::Array(first), Value::Array(second)) => {
+            let mut first = first.into_iter();
+            let over = |second| match first.next() {
+                Some(first) => merged_value(field.kind, first, second, true),
+                None => second,
+            };
+            Value::Array(second.into_iter().map(over).collect())
+        }
+        (_, _, second) => second,
+    }
+}
+
+fn merged_value(kind: Kind, first: Value, second: Value, is_plain: bool) -> Value {
+    match (kind, first, second) {
+        (Kind::Struct(name), Value::Object(mut first), Value::Object(second)) => {
+            for (name_of, value) in second {
+                let field = schema::find_type(name).and_then(|found| found.field(&name_of));
+                let value = match (first.remove(&name_of), field) {
+                    (Some(before), Some(field)) => merged(field, before, value),
+                    _ => value,
+                };
+                first.insert(name_of, value);
+            }
+            Value::Object(first)
+        }
+        // Go decodes null into nothing but pointers, lists, maps, and types that decode themselves.
+        (
+            Kind::Struct(_) | Kind::String(_) | Kind::Int32 | Kind::Int64 | Kind::Bool,
+            first,
+            Value::Null,
+        ) if is_plain => first,
+        (_, _, second) => second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn set(text: &str) -> Value {
+        let found = schema::type_of_kind("apps/v1", "StatefulSet").unwrap();
+        read(text.as_bytes(), Expect::Object(found), Twice::Merge).unwrap()
+    }
+
+    #[test]
+    fn members_twice_are_decoded_over_each_other() {
+        let object = set(
+            r#"{"spec":{"replicas":1,"template":{"metadata":{"labels":{"a":"1"}},
+            "spec":{"containers":[{"name":"c","image":"i"},{"name":"d"}]}}},
+            "spec":{"replicas":2,"template":{"metadata":{"labels":{"b":"2"}},
+            "spec":{"containers":[{"name":"e"}]}},"serviceName":null},"spec":null,
+            "metadata":{"name":"web"},"metadata":{"namespace":"n"}}"#,
+        );
+        let expected = json!({
+            "metadata": {"name": "web", "namespace": "n"},
+            "spec": {"replicas": 2, "serviceName": null, "template": {
+                "metadata": {"labels": {"a": "1", "b": "2"}},
+                "spec": {"containers": [{"name": "e", "image": "i"}]},
+            }},
+        });
+        assert_eq!(object, expected);
+        let gone = set(r#"{"spec":{"replicas":1,"replicas":null,"selector":{},"selector":null}}"#);
+        assert_eq!(gone, json!({"spec": {"replicas": null, "selector": null}}));
+    }
+
+    #[test]
+    fn members_twice_replace_each_other_in_patches() {
+        let text = br#"{"spec":{"replicas":1,"serviceName":"s"},"spec":{"replicas":2}}"#;
+        let found = schema::type_of_kind("apps/v1", "StatefulSet").unwrap();
+        let patch = read(text, Expect::Object(found), Twice::Replace).unwrap();
+        assert_eq!(patch, json!({"spec": {"replicas": 2}}));
+    }
+
+    #[test]
+    fn unknown_values_are_left_out_where_they_are_deep() {
+        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let object = set(&format!("{{\"zzz\":{deep},\"yyy\":[[1]]}}"));
+        assert_eq!(object["yyy"], json!([[1]]));
+        let depth = std::iter::successors(object.get("zzz"), |value| value.get(0)).count();
+        assert!(depth <= DEPTH_MAX + 1, "{depth}");
+    }
+
+    #[test]
+    fn deep_values_of_a_wrong_type_keep_their_type() {
+        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let object = set(&format!("{{\"spec\":{{\"serviceName\":{deep}}}}}"));
+        assert_eq!(object, json!({"spec": {"serviceName": []}}));
+    }
+
+    #[test]
+    fn numbers_keep_what_their_type_needs() {
+        let object = set(
+            r#"{"spec":{"replicas":-0,"minReadySeconds":1e400,"volumeClaimTemplates":[{"spec":
+            {"resources":{"requests":{"storage":1e400}}}}]}}"#,
+        );
+        assert_eq!(object["spec"]["replicas"], json!(0));
+        assert_eq!(object["spec"]["minReadySeconds"], json!(f64::MAX));
+        let claim = &object["spec"]["volumeClaimTemplates"][0];
+        assert_eq!(
+            claim["spec"]["resources"]["requests"]["storage"],
+            json!("1e400")
+        );
+    }
+
+    #[test]
+    fn texts_deeper_than_go_reads_are_refused() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let read = |text: String| read(text.as_bytes(), Expect::Anything, Twice::Merge);
+        assert!(read(nested(10_000)).is_ok());
+        assert_eq!(read(nested(10_001)).unwrap_err(), "exceeded max depth");
+    }
+}

@@ -1,0 +1,26 @@
+//! Kubernetes objects as an API server for tests handles them: decoding, defaults, validation,
+//! answers.
+
+pub mod answer;
+pub mod continue_token;
+pub mod decode;
+pub mod defaults;
+pub mod events;
+mod go_format;
+mod go_json;
+pub mod kinds;
+pub mod list_options;
+pub mod managed_fields;
+pub mod members;
+pub mod normalize;
+pub mod object;
+pub mod open_api;
+pub mod options;
+pub mod patch;
+pub mod query;
+pub mod selectors;
+pub mod settings;
+pub mod status;
+pub mod strict;
+pub mod validation;
+pub mod warnings;

@@ -1,0 +1,48 @@
+//! Who owns which fields of an object, and server-side apply.
+//!
+//! Every write by a client makes it a manager of the fields that it changes. The managers stand in
+//! `metadata.managedFields`; this module computes them, and merges applied configurations into
+//! objects. It touches no store: objects go in, objects and lists of managers come out.
+//!
+//! Upstream: `k8s.io/apimachinery/pkg/util/managedfields` and structured-merge-diff.
+
+mod applier;
+mod conflict;
+mod fields_v1;
+mod in_order;
+mod last_applied;
+mod managers;
+mod path;
+mod reset_fields;
+mod scale;
+mod set;
+mod tracker;
+mod typed;
+mod updater;
+mod user_agent;
+mod versions;
+mod zero;
+
+use crate::kinds::Kind;
+
+pub use self::applier::{Applied, described};
+pub(crate) use self::in_order::sorted_fields;
+pub use self::scale::{SCALE, to_parent, to_subresource};
+pub use self::typed::Strictness;
+pub(crate) use self::user_agent::{check_field_manager, manager_of};
+
+/// Who writes what.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The row of the kind, in the version that is written.
+    pub kind: &'static Kind,
+    /// The subresource; empty for the object itself.
+    pub subresource: &'a str,
+    /// The manager's name.
+    pub manager: &'a str,
+    /// The time now, as the API prints it.
+    pub now: &'a str,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Server-side apply.
+//!
+//! Upstream: `FieldManager.Apply` and the managers that it goes through.
+
+use serde_json::Value;
+
+use super::Writer;
+use super::conflict::Conflicts;
+use super::last_applied;
+use super::managers::{Managed, ManagerId, Operation};
+use super::reset_fields::{Filter, without_nobodys};
+use super::tracker::managed_fields;
+use super::typed::{self, Strictness, TypeRef};
+use super::updater::{Merged, Updater};
+use super::zero::zero;
+use crate::kinds::Kind;
+use crate::status::{ApiError, ApiResult};
+
+/// Who owned the fields of an object that had no managers before it was applied to.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// An object after a configuration was applied to it.
+#[derive(Debug)]
+pub struct Applied {
+    /// The object, with the managers that it had before.
+    pub object: Value,
+    /// Its managers now; null if there are none.
+    pub managed_fields: Value,
+}
+
+impl Writer<'_> {
+    /// Applies a configuration to an object, or to none.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a configuration of another kind or with managers, 500 for one that doesn't fit the
+    /// kind's type, 409 if others own what it changes and `force` is not set.
+    pub fn apply(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        force: bool,
+        strictness: Strictness,
+    ) -> ApiResult<Applied> {
+        check_kind(self.kind, config)?;
+        let managed = Managed::decode(managed_fields(live))
+            .map_err(|err| ApiError::internal(format!("failed to decode managed fields: {err}")))?;
+        let empty = zero(self.kind);
+        let live = live.unwrap_or(empty);
+        let managed = if managed.fields.is_empty() {
+            self.update(empty, live, managed, BEFORE_FIRST_APPLY)
+        } else {
+            managed
+        };
+        if managed_fields(Some(config)).is_some_and(Value::is_array) {
+            return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+        }
+        typed::validate(TypeRef::of_kind(self.kind), config, strictness).map_err(|err| {
+            let object = described(config);
+            ApiError::internal(format!(
+                "failed to create typed patch object ({object}): {err}"
+            ))
+        })?;
+        let merged = self
+            .merge(live, config, managed, force)
+            .map_err(|conflicts| conflicts.error())?;
+        let mut object = merged.object.unwrap_or_else(|| live.clone());
+        if self.manager == last_applied::MANAGER {
+            last_applied::renew(&mut object, config);
+        }
+        Ok(Applied {
+            object,
+            managed_fields: merged.managed.encode(),
+        })
+    }
+
+    /// Merges the configuration; kubectl may take over what it applied in its older way.
+    fn merge(
+        &self,
+        live: &Value,
+        config: &Value,
+        managed: Managed,
+        force: bool,
+    ) -> Result<Merged, Conflicts> {
+        let conflicts = match self.merge_once(live, config, managed.clone(), force) {
+            Err(conflicts) if self.manager == last_applied::MANAGER => conflicts,
+            merged => return merged,
+        };
+        let Some(known) = last_applied::fields(self.kind, live) else {
+            return Err(conflicts);
+        };
+        if !conflicts.fields().difference(&known).is_empty() {
+            return Err(conflicts.except(&known));
+        }
+        self.merge_once(live, config, managed, true)
+    }
+
+    fn merge_once(
+        &self,
+        live: &Value,
+        config: &Value,
+        managed: Managed,
+        force: bool,
+    ) -> Result<Merged, Conflicts> {
+        let api_version = self.kind.api_version();
+        let filter = Filter::of(self.kind, self.subresource);
+        let updater = Updater {
+            api_version: &api_version,
+            filter: &filter,
+        };
+        let id = ManagerId::new(Operation::Apply, self.manager, "", self.subresource);
+        let live = self.versioned(live);
+        let mut merged = updater.apply(&live, config, managed, &id, force)?;
+        let managed = &mut merged.managed;
+        if let Some(fields) = managed.fields.get_mut(&id) {
+            fields.set = without_nobodys(&fields.set);
+            if fields.set.is_empty() {
+                managed.fields.remove(&id);
+            }
+        }
+        if merged.object.is_some() {
+            managed.times.insert(id, self.now.to_owned());
+        }
+        Ok(merged)
+    }
+}
+
+fn check_kind(kind: &Kind, config: &Value) -> ApiResult<()> {
+    let found = type_of(config);
+    let wanted = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
+    if found == wanted {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "invalid object type: {found}"
+    )))
+}
+
+/// The type of an object as messages show it: `apps/v1, Kind=StatefulSet`.
+fn type_of(object: &Value) -> String {
+    let text = |member: &str| {
+        object
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    match api_version.matches('/').count() {
+        0 => format!("/{api_version}, Kind={kind}"),
+        1 => format!("{api_version}, Kind={kind}"),
+        _ => "/, Kind=".to_owned(),
+    }
+}
+
+/// An object as messages show it.
+pub fn described(object: &Value) -> String {
+    let text = |pointer: &str| {
+        let value = object.pointer(pointer).and_then(Value::as_str);
+        value.unwrap_or_default()
+    };
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    format!("{namespace}/{name}; {}", type_of(object))
+}

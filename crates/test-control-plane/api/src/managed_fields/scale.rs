@@ -1,0 +1,95 @@
+//! The managers of a scale: those of its object that own the number of replicas.
+//!
+//! Upstream: `scalehandler.go` of `k8s.io/apimachinery`.
+
+use serde_json::Value;
+
+use super::managers::{Fields, Managed};
+use super::path::PathElement;
+use super::set::Set;
+use crate::kinds::{Kind, NameRule};
+
+/// What `/scale` serves, as a row of the table; it is stored with its object.
+pub static SCALE: Kind = Kind {
+    group: "autoscaling",
+    version: "v1",
+    kind: "Scale",
+    plural: "scales",
+    singular: "scale",
+    storage: "scales",
+    namespaced: true,
+    short_names: &[],
+    categories: &[],
+    verbs: &[],
+    subresources: &[],
+    traits: &[],
+    fields: &[],
+    name_rule: NameRule::Subdomain,
+};
+
+/// Where both hold the number of replicas.
+fn replicas() -> [PathElement; 2] {
+    [PathElement::field("spec"), PathElement::field("replicas")]
+}
+
+fn only_replicas(api_version: String, applied: bool) -> Fields {
+    let mut set = Set::EMPTY;
+    set.insert(&replicas());
+    Fields {
+        set,
+        api_version,
+        applied,
+    }
+}
+
+/// The managers of the scale of an object of `kind` that has the managers `parent`.
+pub fn to_subresource(kind: &Kind, parent: Option<&Value>) -> Value {
+    let parent = Managed::decode(parent).unwrap_or_default();
+    let version = kind.api_version();
+    let mut scale = Managed::default();
+    for (id, fields) in &parent.fields {
+        if fields.api_version == version && fields.set.has(&replicas()) {
+            let owned = only_replicas(SCALE.api_version(), fields.applied);
+            scale.fields.insert(id.clone(), owned);
+            if let Some(time) = parent.times.get(id) {
+                scale.times.insert(id.clone(), time.clone());
+            }
+        }
+    }
+    scale.encode()
+}
+
+/// The managers of an object of `kind` that had the managers `parent`, after a write to its scale
+/// made `scale` of the scale's managers.
+pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> Value {
+    let parent = Managed::decode(parent).unwrap_or_default();
+    let mut scale = Managed::decode(scale).unwrap_or_default().fields;
+    let version = kind.api_version();
+    let mut managed = Managed::default();
+    for (id, mut fields) in parent.fields {
+        if fields.api_version != version {
+            continue;
+        }
+        if fields.set.has(&replicas()) && scale.remove(&id).is_none() {
+            let replicas = only_replicas(String::new(), false).set;
+            fields.set = fields.set.difference(&replicas);
+        }
+        if !fields.set.is_empty() {
+            if let Some(time) = parent.times.get(&id) {
+                managed.times.insert(id.clone(), time.clone());
+            }
+            managed.fields.insert(id, fields);
+        }
+    }
+    for (id, fields) in scale {
+        if fields.set.has(&replicas()) {
+            // The reference looks the time up among the object's managers, where it rarely is.
+            if let Some(time) = parent.times.get(&id) {
+                managed.times.insert(id.clone(), time.clone());
+            }
+            let owned = only_replicas(version.clone(), fields.applied);
+            managed.fields.insert(id, owned);
+        }
+    }
+    managed.encode()
+}

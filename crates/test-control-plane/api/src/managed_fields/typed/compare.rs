@@ -1,0 +1,222 @@
+//! What differs between two objects, as sets of fields.
+//!
+//! Upstream: `compareWalker` of structured-merge-diff.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::types::{Form, ListType, MapType, Relation, TypeRef};
+use crate::managed_fields::path::PathElement;
+use crate::managed_fields::set::Set;
+
+/// The fields that differ between two objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    /// Only the right one has them.
+    pub added: Set,
+    /// Both have them, with different values.
+    pub modified: Set,
+    /// Only the left one has them.
+    pub removed: Set,
+}
+
+/// In which of the three sets a field itself is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    None,
+    Added,
+    Modified,
+    Removed,
+}
+
+/// Compares two objects of one type.
+pub(crate) fn compare(of: TypeRef, left: &Value, right: &Value) -> Comparison {
+    part(of, Some(left), Some(right)).1
+}
+
+impl Comparison {
+    /// What the right object has new or changed.
+    pub(crate) fn changed(&self) -> Set {
+        self.modified.union(&self.added)
+    }
+
+    fn add(&mut self, element: PathElement, (mark, parts): (Mark, Self)) {
+        let sets = [
+            (&mut self.added, parts.added, Mark::Added),
+            (&mut self.modified, parts.modified, Mark::Modified),
+            (&mut self.removed, parts.removed, Mark::Removed),
+        ];
+        let mut element = Some(element);
+        let mut left = sets
+            .iter()
+            .filter(|(_, parts, is)| mark == *is || !parts.is_empty())
+            .count();
+        for (set, parts, is) in sets {
+            if mark != is && parts.is_empty() {
+                continue;
+            }
+            left -= 1;
+            let element = if left == 0 {
+                element.take()
+            } else {
+                element.clone()
+            };
+            if let Some(element) = element {
+                set.add(element, mark == is, parts);
+            }
+        }
+    }
+
+    fn union(&self, other: &Self) -> Self {
+        Self {
+            added: self.added.union(&other.added),
+            modified: self.modified.union(&other.modified),
+            removed: self.removed.union(&other.removed),
+        }
+    }
+}
+
+/// Compares a part: how it differs itself, and which of its parts differ.
+fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
+    let (left_form, right_form) = (of.form(left), of.form(right));
+    if let (Some(before), Some(after)) = (left, right)
+        && of.is_open()
+        && std::mem::discriminant(&left_form) != std::mem::discriminant(&right_form)
+    {
+        let (_, taken) = with_form(left_form, left, right);
+        let (_, given) = with_form(right_form, left, right);
+        return (leaf(Some(before), Some(after)), taken.union(&given));
+    }
+    with_form(
+        if right.is_some() {
+            right_form
+        } else {
+            left_form
+        },
+        left,
+        right,
+    )
+}
+
+fn with_form(form: Form, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
+    let parts = match form {
+        Form::Scalar(_) => None,
+        Form::Map(map) => maps(map, object(left), object(right)),
+        Form::List(list) => lists(list, array(left), array(right)),
+    };
+    match parts {
+        None => (leaf(left, right), Comparison::default()),
+        Some(parts) => {
+            let mark = match (left, right) {
+                (None, _) => Mark::Added,
+                (_, None) => Mark::Removed,
+                _ => Mark::None,
+            };
+            (mark, parts)
+        }
+    }
+}
+
+fn leaf(left: Option<&Value>, right: Option<&Value>) -> Mark {
+    match (left, right) {
+        (None, _) => Mark::Added,
+        (_, None) => Mark::Removed,
+        (Some(left), Some(right)) if left != right => Mark::Modified,
+        _ => Mark::None,
+    }
+}
+
+fn object(value: Option<&Value>) -> Option<&Map<String, Value>> {
+    value?.as_object().filter(|members| !members.is_empty())
+}
+
+fn array(value: Option<&Value>) -> Option<&Vec<Value>> {
+    value?.as_array().filter(|items| !items.is_empty())
+}
+
+/// Compares member by member; none if the objects are single values.
+fn maps(
+    map: MapType,
+    left: Option<&Map<String, Value>>,
+    right: Option<&Map<String, Value>>,
+) -> Option<Comparison> {
+    if map.atomic || (left.is_none() && right.is_none()) {
+        return None;
+    }
+    let mut parts = Comparison::default();
+    for (name, value) in right.into_iter().flatten() {
+        let before = left.and_then(|left| left.get(name));
+        let found = part(map.found(name), before, Some(value));
+        parts.add(PathElement::field(name), found);
+    }
+    for (name, value) in left.into_iter().flatten() {
+        if right.is_none_or(|right| !right.contains_key(name)) {
+            let found = part(map.found(name), Some(value), None);
+            parts.add(PathElement::field(name), found);
+        }
+    }
+    Some(parts)
+}
+
+/// The elements of two lists that have the same path element.
+#[derive(Default)]
+struct Same<'a> {
+    left: Vec<&'a Value>,
+    right: Vec<&'a Value>,
+}
+
+/// Compares element by element; none if the lists are single values.
+fn lists(
+    list: ListType,
+    left: Option<&Vec<Value>>,
+    right: Option<&Vec<Value>>,
+) -> Option<Comparison> {
+    if matches!(list.relation, Relation::Atomic) || (left.is_none() && right.is_none()) {
+        return None;
+    }
+    let mut same: BTreeMap<PathElement, Same<'_>> = BTreeMap::new();
+    for item in left.into_iter().flatten() {
+        if let Ok(element) = items::element(list, item) {
+            same.entry(element).or_default().left.push(item);
+        }
+    }
+    for item in right.into_iter().flatten() {
+        if let Ok(element) = items::element(list, item) {
+            same.entry(element).or_default().right.push(item);
+        }
+    }
+    let mut parts = Comparison::default();
+    for (element, Same { left, right }) in same {
+        let nothing = Comparison::default();
+        match (left.as_slice(), right.as_slice()) {
+            ([_, _, ..], [_, _, ..]) => {
+                let mark = if left == right {
+                    Mark::None
+                } else {
+                    Mark::Modified
+                };
+                parts.add(element, (mark, nothing));
+            }
+            // Elements that occur twice are owned together, and their parts by nobody.
+            ([_, _, ..], rest) => {
+                if let Some(item) = rest.first() {
+                    parts.add(element.clone(), part(list.element, None, Some(item)));
+                }
+                parts.add(element, (Mark::Removed, nothing));
+            }
+            (rest, [_, _, ..]) => {
+                if let Some(item) = rest.first() {
+                    parts.add(element.clone(), part(list.element, Some(item), None));
+                }
+                parts.add(element, (Mark::Added, nothing));
+            }
+            (left, right) => {
+                let (left, right) = (left.first().copied(), right.first().copied());
+                parts.add(element, part(list.element, left, right));
+            }
+        }
+    }
+    Some(parts)
+}

@@ -1,0 +1,183 @@
+//! Whether an applied configuration fits its type.
+//!
+//! Upstream: `validatingObjectWalker` of structured-merge-diff.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::types::{Form, ListType, MapType, Relation, Scalar, TypeRef};
+use crate::go_format;
+use crate::managed_fields::path::PathElement;
+
+/// What becomes of members that the schema doesn't know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// They are errors, as in the reference.
+    Declared,
+    /// They are let in.
+    Any,
+}
+
+/// What doesn't fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub(crate) struct TypeErrors(Vec<TypeError>);
+
+/// A value that doesn't fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TypeError {
+    /// Where it is, the last step first.
+    path: Vec<String>,
+    message: String,
+}
+
+impl fmt::Display for TypeErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [one] => one.fmt(f),
+            more => {
+                f.write_str("errors:")?;
+                for error in more {
+                    write!(f, "\n  {error}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for TypeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.message);
+        }
+        for step in self.path.iter().rev() {
+            f.write_str(step)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Checks a configuration that somebody applies.
+///
+/// # Errors
+///
+/// Values of the wrong type, members that the schema doesn't know, elements that occur twice.
+pub(crate) fn validate(
+    of: TypeRef,
+    value: &Value,
+    strictness: Strictness,
+) -> Result<(), TypeErrors> {
+    let found = Walk(strictness).value(of, value);
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(TypeErrors(found))
+    }
+}
+
+struct Walk(Strictness);
+
+impl Walk {
+    fn value(&self, of: TypeRef, value: &Value) -> Vec<TypeError> {
+        match (of.form(Some(value)), value) {
+            (_, Value::Null) => Vec::new(),
+            (Form::Scalar(scalar), value) => self::scalar(scalar, value).into_iter().collect(),
+            (Form::Map(map), Value::Object(members)) => self.members(map, members),
+            (Form::Map(_), value) => vec![error(format!(
+                "expected map, got &{{{}}}",
+                go_format::value(value)
+            ))],
+            (Form::List(list), Value::Array(items)) => self.elements(list, items),
+            (Form::List(_), value) => {
+                vec![error(format!(
+                    "expected list, got &{{{}}}",
+                    go_format::value(value)
+                ))]
+            }
+        }
+    }
+
+    fn members(&self, map: MapType, members: &Map<String, Value>) -> Vec<TypeError> {
+        let mut found = Vec::new();
+        for (name, value) in members {
+            let step = PathElement::field(name).to_string();
+            match map.member(name) {
+                Some(of) => found.extend(below(&step, self.value(of, value))),
+                None if self.0 == Strictness::Any => {}
+                None => {
+                    // The walk over an object ends at the first member that is unknown.
+                    let unknown = error("field not declared in schema".to_owned());
+                    found.extend(below(&step, vec![unknown]));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    fn elements(&self, list: ListType, items: &[Value]) -> Vec<TypeError> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (i, item) in items.iter().enumerate() {
+            let step = if matches!(list.relation, Relation::Atomic) {
+                format!("[{i}]")
+            } else {
+                let element = match items::element(list, item) {
+                    Ok(element) => element,
+                    Err(err) => {
+                        found.push(error(format!("element {i}: {err}")));
+                        return found;
+                    }
+                };
+                let step = element.to_string();
+                if !seen.insert(element) {
+                    found.push(error(format!("duplicate entries for key {step}")));
+                }
+                step
+            };
+            found.extend(below(&step, self.value(list.element, item)));
+        }
+        found
+    }
+}
+
+fn scalar(scalar: Scalar, value: &Value) -> Option<TypeError> {
+    let message = match (scalar, value) {
+        (Scalar::Numeric, Value::Number(_))
+        | (Scalar::String, Value::String(_))
+        | (Scalar::Boolean, Value::Bool(_))
+        | (Scalar::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => return None,
+        (Scalar::Numeric, value) => {
+            format!(
+                "expected numeric (int or float), got {}",
+                go_format::type_name(value)
+            )
+        }
+        (Scalar::String, value) => {
+            let value = go_format::syntax(value);
+            format!("expected string, got &value.valueUnstructured{{Value:{value}}}")
+        }
+        (Scalar::Boolean, value) => {
+            format!("expected boolean, got &{{{}}}", go_format::value(value))
+        }
+        (Scalar::Untyped, value) => {
+            format!("expected any scalar, got &{{{}}}", go_format::value(value))
+        }
+    };
+    Some(error(message))
+}
+
+fn error(message: String) -> TypeError {
+    let path = Vec::new();
+    TypeError { path, message }
+}
+
+fn below(step: &str, mut errors: Vec<TypeError>) -> Vec<TypeError> {
+    for error in &mut errors {
+        error.path.push(step.to_owned());
+    }
+    errors
+}

@@ -1,0 +1,88 @@
+//! The names of managers: what they may look like, and that of one that doesn't tell it.
+
+use crate::status::FieldError;
+
+/// The longest name of a manager, in bytes.
+const NAME_MAX: usize = 128;
+
+/// What is wrong with a manager's name at `field`.
+///
+/// Upstream: `ValidateFieldManager`.
+pub(crate) fn check_field_manager(field: &str, name: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if name.len() > NAME_MAX {
+        let detail = format!("may not be more than {NAME_MAX} bytes");
+        errors.push(FieldError::too_long(field, &detail));
+    }
+    for (position, c) in name.char_indices().filter(|(_, c)| !is_print(*c)) {
+        let code = u32::from(c);
+        let detail = format!("invalid character U+{code:04X} (at position {position})");
+        errors.push(FieldError::invalid_text(
+            field,
+            &format!("{name:?}"),
+            &detail,
+        ));
+    }
+    errors
+}
+
+/// The manager of a client that names none: what its user agent says before the first slash, as
+/// far as it can be printed and fits.
+///
+/// Upstream: `prefixFromUserAgent`.
+pub(crate) fn manager_of(user_agent: &str) -> String {
+    let product = user_agent.split('/').next().unwrap_or_default();
+    let mut name = String::new();
+    for c in product.chars().filter(|c| is_print(*c)) {
+        if name.len() + c.len_utf8() > NAME_MAX {
+            break;
+        }
+        name.push(c);
+    }
+    name
+}
+
+/// Whether Go takes the character for a printable one: of spaces only the plain one.
+fn is_print(c: char) -> bool {
+    c == ' ' || !(c.is_control() || c.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_printable() {
+        assert!(check_field_manager("fieldManager", "my tool/1").is_empty());
+        let errors = check_field_manager("fieldManager", &"x".repeat(129));
+        assert_eq!(
+            errors[0].message,
+            "Too long: may not be more than 128 bytes"
+        );
+        let errors = check_field_manager("fieldManager", "a\tb");
+        assert_eq!(
+            errors[0].message,
+            "Invalid value: \"a\\tb\": invalid character U+0009 (at position 1)"
+        );
+    }
+
+    #[test]
+    fn the_product_is_the_manager() {
+        for (agent, manager) in [
+            ("", ""),
+            ("foo/1.2 (x)", "foo"),
+            ("kubectl", "kubectl"),
+            ("two words/1", "two words"),
+            ("a\tb\u{a0}c/1", "abc"),
+            ("/1", ""),
+        ] {
+            assert_eq!(manager_of(agent), manager);
+        }
+        assert_eq!(manager_of(&"x".repeat(200)).len(), NAME_MAX);
+        assert_eq!(manager_of(&"ä".repeat(100)).len(), NAME_MAX);
+        assert_eq!(
+            manager_of(&format!("x{}", "ä".repeat(100))).len(),
+            NAME_MAX - 1
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Reads members of JSON values; what is missing, or of another type, is empty.
+//!
+//! The functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
+
+use std::slice::Iter;
+
+use serde_json::Value;
+
+/// The value at a JSON pointer without escapes, for which no text is copied.
+pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut steps = pointer.split('/').skip(1);
+    steps.try_fold(value, |value, step| match value {
+        Value::Object(members) => members.get(step),
+        Value::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// A text.
+pub fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    let found = value.get(member).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+/// A text.
+pub fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = at(value, pointer).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+/// The elements of a list.
+pub fn list<'a>(value: &'a Value, member: &str) -> Iter<'a, Value> {
+    let found = value.get(member).and_then(Value::as_array);
+    found.map(Vec::as_slice).unwrap_or_default().iter()
+}
+
+/// The elements of a list.
+pub fn list_at<'a>(value: &'a Value, pointer: &str) -> Iter<'a, Value> {
+    let found = at(value, pointer).and_then(Value::as_array);
+    found.map(Vec::as_slice).unwrap_or_default().iter()
+}
+
+/// A whole number; 0 if there is none.
+pub fn number_at(value: &Value, pointer: &str) -> i64 {
+    at(value, pointer).and_then(Value::as_i64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_empty() {
+        let value = json!({"a": {"b": ["x", {"n": 3}]}, "t": "y"});
+        assert_eq!(at(&value, ""), Some(&value));
+        assert_eq!(text_at(&value, "/a/b/0"), "x");
+        assert_eq!(number_at(&value, "/a/b/1/n"), 3);
+        assert_eq!(list_at(&value, "/a/b").len(), 2);
+        assert_eq!(text(&value, "t"), "y");
+        for pointer in ["/a/b/2", "/a/b/x", "/t/y", "/z"] {
+            assert_eq!(at(&value, pointer), None, "{pointer}");
+        }
+        assert_eq!((text(&value, "a"), list(&value, "t").len()), ("", 0));
+        assert_eq!(
+            (list_at(&value, "/t").len(), number_at(&value, "/t")),
+            (0, 0)
+        );
+    }
+}

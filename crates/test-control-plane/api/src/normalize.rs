@@ -1,0 +1,88 @@
+//! What decoding into the reference's types and encoding again does to an object.
+
+use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
+use serde_json::{Value, json};
+
+use crate::defaults;
+use crate::kinds::{Kind, Trait, type_of};
+use crate::object::Draft;
+use crate::settings::UnknownFields;
+use crate::status::{ApiError, ApiResult};
+
+/// Checks the types of what a client sent, where defaults would hide wrong ones.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub fn check_types(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
+    if defaults::hide_wrong_types(kind) {
+        normalize(kind, draft, unknown_fields)?;
+    }
+    Ok(())
+}
+
+/// Checks the types of what a client sent where the server puts values of its own into a new
+/// object.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+    const METADATA: [&str; 8] = [
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    let Some(found) = type_of(kind) else {
+        return Ok(());
+    };
+    let metadata = draft.value.get("metadata");
+    let members = METADATA
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), metadata?.get(name)?.clone())));
+    let mut sent = json!({"metadata": Value::Object(members.collect())});
+    if let Some(status) = draft.value.get("status") {
+        sent["status"] = status.clone();
+    }
+    match schema::normalize_owned(found.name, sent, UnknownMembers::Drop, "") {
+        Ok(_) => Ok(()),
+        Err(err) => Err(undecodable(kind, &err)),
+    }
+}
+
+/// Brings an object into its canonical form.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type, and for unknown members where they are not allowed.
+pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
+    let unknown = match unknown_fields {
+        UnknownFields::Keep => UnknownMembers::Keep,
+        UnknownFields::Prune => UnknownMembers::Drop,
+    };
+    let Some(found) = type_of(kind) else {
+        return Ok(());
+    };
+    let sent = std::mem::take(&mut draft.value);
+    draft.value = schema::normalize_owned(found.name, sent, unknown, "")
+        .map_err(|err| undecodable(kind, &err))?;
+    if kind.has(Trait::RawData)
+        && let Some(map) = draft.value.as_object_mut()
+    {
+        // It is kept beside the value, as text.
+        map.remove("data");
+    }
+    Ok(())
+}
+
+fn undecodable(kind: &Kind, err: &DecodeError) -> ApiError {
+    ApiError::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: {err}",
+        kind.kind, kind.version, kind.kind
+    ))
+}

@@ -1,0 +1,424 @@
+//! Objects: a draft while a request is handled, and the stored form that is encoded once.
+
+use bytes::Bytes;
+use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::labels::Labels;
+use kube_apimachinery::schema::{self, Type};
+use serde_json::{Map, Value, json};
+
+use crate::go_json::cursor::Cursor;
+use crate::go_json::held;
+use crate::go_json::raw::compact;
+use crate::go_json::read::{self, Expect, Place, Twice};
+use crate::kinds::type_of;
+use crate::kinds::{Field, Kind, Trait};
+use crate::members::at;
+use encode::Encoder;
+
+mod as_is;
+mod encode;
+mod finalizers;
+mod key;
+pub mod raw_members;
+
+pub use as_is::AsIs;
+pub use as_is::StoreAsIsError;
+pub use finalizers::{FOREGROUND, ORPHAN};
+pub use key::Key;
+
+/// An object as a request brings it, or as it is being changed.
+///
+/// For kinds with [`Trait::RawData`] the member `data` is not in `value` but in `data`, as text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// The object; always a JSON object.
+    pub value: Value,
+    /// The text of `.data` for kinds that keep it verbatim; bytes that are no UTF-8 are
+    /// `held` in it.
+    pub data: Option<String>,
+}
+
+impl Draft {
+    /// Parses JSON text as Go does.
+    ///
+    /// # Errors
+    ///
+    /// Go's message, if the text is not a JSON object.
+    pub fn parse(kind: &Kind, text: &[u8]) -> Result<Self, String> {
+        let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
+        let value = read::read(text, expect, Twice::Merge)?;
+        Self::of_read(kind.has(Trait::RawData), text, value)
+    }
+
+    /// An object that was read from a text, of which the raw data is still to be taken.
+    fn of_read(has_data: bool, text: &[u8], mut value: Value) -> Result<Self, String> {
+        let Some(members) = value.as_object_mut() else {
+            return Err("not an object".to_owned());
+        };
+        let mut data = None;
+        if has_data {
+            members.remove("data");
+            data = raw_member(text, "data")
+                .filter(|raw| *raw != b"null")
+                .map(held::hold);
+        }
+        Ok(Self { value, data })
+    }
+
+    /// Takes an object apart that is a value already.
+    pub fn from_value(kind: &Kind, mut value: Value) -> Self {
+        let mut data = None;
+        if kind.has(Trait::RawData) {
+            data = value
+                .as_object_mut()
+                .and_then(|map| map.remove("data"))
+                .filter(|data| !data.is_null())
+                .map(|data| to_go_string(&data));
+        }
+        Self { value, data }
+    }
+
+    /// The object with everything in it.
+    pub fn to_value(&self) -> Value {
+        let mut value = self.value.clone();
+        if let Some(data) = &self.data {
+            let text = held::release(data);
+            value["data"] =
+                read::read_checked(&text, Expect::Anything, Twice::Merge, Place::Inside);
+        }
+        value
+    }
+
+    /// The JSON text as clients get it: kind and apiVersion first.
+    pub fn encode(&self) -> Vec<u8> {
+        self.encoded().text
+    }
+
+    fn encoded(&self) -> Encoder {
+        let empty = Map::new();
+        let map = self.value.as_object().unwrap_or(&empty);
+        let of = type_in(map);
+        let mut encoder = Encoder {
+            text: Vec::with_capacity(ENCODED_SIZE),
+            has_held: false,
+        };
+        encoder.text.push(b'{');
+        encoder.text.extend_from_slice(type_meta(map).as_bytes());
+        let null = Value::Null;
+        let data = self.data.as_deref();
+        let mut members: Vec<(&str, &Value)> = map
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| !matches!(*name, "kind" | "apiVersion"))
+            .chain(data.map(|_| ("data", &null)))
+            .collect();
+        let declared = |name: &str| {
+            let mut fields = of.into_iter().flat_map(|found| &found.fields);
+            fields.position(|field| field.name == name)
+        };
+        members.sort_by_cached_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
+        for (name, value) in members {
+            encoder.text.push(b',');
+            match data {
+                Some(data) if name == "data" => {
+                    encoder.name(name);
+                    let raw = held::release(data);
+                    encoder.has_held |= serde_json::from_slice::<Value>(&raw).is_err();
+                    encoder.text.extend_from_slice(&compact(&raw));
+                }
+                _ => encoder.root_member(of, name, value),
+            }
+        }
+        encoder.text.push(b'}');
+        encoder
+    }
+
+    /// The member `metadata`; empty if there is none.
+    pub fn metadata(&self) -> MetadataRef<'_> {
+        MetadataRef(self.value.get("metadata"))
+    }
+
+    /// The member `metadata`, made if missing.
+    pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        object_mut(&mut self.value, "metadata")
+    }
+
+    /// The text at a JSON pointer, if there is text.
+    pub fn text(&self, pointer: &str) -> Option<&str> {
+        at(&self.value, pointer)?.as_str()
+    }
+}
+
+/// How much room a text has while it is written, in bytes; most objects are smaller.
+const ENCODED_SIZE: usize = 4096;
+
+/// The type of an object, by its kind and apiVersion.
+fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    schema::type_of_kind(text("apiVersion")?, text("kind")?)
+}
+
+/// The bytes of a member of the outermost object; the last one, if it stands there twice.
+pub(crate) fn raw_member<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let mut cursor = Cursor::new(text);
+    let mut found = None;
+    let mut more = cursor.open(b'{', b'}');
+    while more {
+        let name = cursor.name();
+        let raw = cursor.raw();
+        if name == wanted {
+            found = Some(raw);
+        }
+        more = cursor.next(b'}');
+    }
+    found
+}
+
+fn type_meta(map: &Map<String, Value>) -> String {
+    let null = Value::Null;
+    format!(
+        "\"kind\":{},\"apiVersion\":{}",
+        map.get("kind").unwrap_or(&null),
+        map.get("apiVersion").unwrap_or(&null)
+    )
+}
+
+/// A member of a JSON object that is a JSON object, made if it isn't one.
+///
+/// # Panics
+///
+/// If `value` itself is neither an object nor null.
+pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String, Value> {
+    let slot = &mut value[member];
+    if !slot.is_object() {
+        *slot = json!({});
+    }
+    slot.as_object_mut()
+        .expect("the member was made an object just above")
+}
+
+/// Sets a member, or removes it if the value is null.
+pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+    match value {
+        Some(value) if !value.is_null() => {
+            map.insert(key.to_owned(), value);
+        }
+        _ => {
+            map.remove(key);
+        }
+    }
+}
+
+/// Reads the usual members of `metadata`.
+#[derive(Clone, Copy, Debug)]
+pub struct MetadataRef<'a>(pub Option<&'a Value>);
+
+impl<'a> MetadataRef<'a> {
+    /// A text member, empty if missing.
+    pub fn text(self, member: &str) -> &'a str {
+        self.0
+            .and_then(|m| m.get(member))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// The name.
+    pub fn name(self) -> &'a str {
+        self.text("name")
+    }
+
+    /// The namespace.
+    pub fn namespace(self) -> &'a str {
+        self.text("namespace")
+    }
+
+    /// The uid.
+    pub fn uid(self) -> &'a str {
+        self.text("uid")
+    }
+
+    /// The resource version.
+    pub fn resource_version(self) -> &'a str {
+        self.text("resourceVersion")
+    }
+
+    /// Whether deletion has begun.
+    pub fn is_deleting(self) -> bool {
+        !self.text("deletionTimestamp").is_empty()
+    }
+
+    /// The grace period of a deletion that has begun.
+    pub fn deletion_grace_period_seconds(self) -> Option<i64> {
+        self.0?.get("deletionGracePeriodSeconds")?.as_i64()
+    }
+
+    /// The generation, 0 if there is none.
+    pub fn generation(self) -> i64 {
+        self.0
+            .and_then(|m| m.get("generation"))
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    }
+
+    /// The finalizers.
+    pub fn finalizers(self) -> Vec<&'a str> {
+        self.list("finalizers").filter_map(Value::as_str).collect()
+    }
+
+    /// The owner references.
+    pub fn owner_references(self) -> impl Iterator<Item = &'a Value> {
+        self.list("ownerReferences")
+    }
+
+    /// A label's value.
+    pub fn label(self, key: &str) -> Option<&'a str> {
+        self.0?.get("labels")?.get(key)?.as_str()
+    }
+
+    /// An annotation's value.
+    pub fn annotation(self, key: &str) -> Option<&'a str> {
+        self.0?.get("annotations")?.get(key)?.as_str()
+    }
+
+    /// The elements of a member that is a list.
+    pub fn list(self, member: &str) -> impl Iterator<Item = &'a Value> {
+        self.0
+            .and_then(|m| m.get(member))
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// A committed version of an object. Its text is encoded once and shared by all readers.
+#[derive(Debug)]
+pub struct Object {
+    /// Where it is stored.
+    pub key: Key,
+    /// Its uid.
+    pub uid: Box<str>,
+    /// The revision that wrote it.
+    pub resource_version: u64,
+    /// Its labels.
+    pub labels: Labels,
+    /// The values of the fields that its kind can be selected by, in the order of the kind.
+    pub fields: Box<[Box<str>]>,
+    /// The uids of its owners.
+    pub owners: Box<[Box<str>]>,
+    /// Whether its deletion has begun.
+    pub deleting: bool,
+    text: Bytes,
+    after_type_meta: usize,
+    data: Option<Box<str>>,
+    /// Whether the text holds what only Go's rules read.
+    is_odd: bool,
+}
+
+impl Object {
+    /// Encodes a draft as the version `resource_version`, which is written into it.
+    pub fn commit(kind: &Kind, key: Key, mut draft: Draft, resource_version: u64) -> Self {
+        draft.metadata_mut().insert(
+            "resourceVersion".to_owned(),
+            json!(resource_version.to_string()),
+        );
+        let encoded = draft.encoded();
+        let after_type_meta = draft
+            .value
+            .as_object()
+            .map_or(0, |map| type_meta(map).len() + "{,".len());
+        Self {
+            after_type_meta,
+            is_odd: encoded.has_held,
+            ..Self::of_text(kind, key, draft, resource_version, encoded.text)
+        }
+    }
+
+    /// A version with this text, which needn't be that of the draft.
+    fn of_text(kind: &Kind, key: Key, draft: Draft, resource_version: u64, text: Vec<u8>) -> Self {
+        let labels = at(&draft.value, "/metadata/labels")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(k, v)| (k.as_str(), v.as_str().unwrap_or_default()))
+            .collect();
+        let fields = kind
+            .fields
+            .iter()
+            .map(|field| field_text(field, &draft.value).into_boxed_str())
+            .collect();
+        let metadata = draft.metadata();
+        let owners = metadata
+            .owner_references()
+            .filter_map(|owner| owner.get("uid")?.as_str())
+            .map(Box::from)
+            .collect();
+        let deleting = metadata.is_deleting();
+        Self {
+            uid: draft.metadata().uid().into(),
+            key,
+            resource_version,
+            labels,
+            fields,
+            owners,
+            deleting,
+            // The text stays as long as the object, so that it must not have room to grow.
+            text: text.into_boxed_slice().into(),
+            after_type_meta: "{".len(),
+            data: draft.data.map(String::into_boxed_str),
+            is_odd: true,
+        }
+    }
+
+    /// The JSON text.
+    pub fn text(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// The JSON text after the opening brace, kind and apiVersion: what a list repeats.
+    pub fn item_text(&self) -> Bytes {
+        self.text.slice(self.after_type_meta.min(self.text.len())..)
+    }
+
+    /// The object to work on.
+    pub fn draft(&self) -> Draft {
+        let mut value = self.read();
+        if self.data.is_some()
+            && let Some(map) = value.as_object_mut()
+        {
+            map.remove("data");
+        }
+        Draft {
+            value,
+            data: self.data.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// The object as a value. Raw text that no value can stand for is in it as a string.
+    pub fn value(&self) -> Value {
+        self.read()
+    }
+
+    /// Whether the text holds what only Go's rules read, such as values of any depth.
+    pub fn needs_go_rules(&self) -> bool {
+        self.is_odd
+    }
+
+    fn read(&self) -> Value {
+        if !self.is_odd
+            && let Ok(value) = serde_json::from_slice(&self.text)
+        {
+            return value;
+        }
+        as_is::read(&self.text)
+    }
+}
+
+fn field_text(field: &Field, object: &Value) -> String {
+    let is_there = |value: &&Value| !value.is_null() && *value != "";
+    let found = at(object, field.pointer).filter(is_there);
+    match found.or_else(|| at(object, field.otherwise?).filter(is_there)) {
+        None => field.default.to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

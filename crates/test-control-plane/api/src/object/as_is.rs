@@ -1,0 +1,199 @@
+//! Objects that are stored as they are, whatever their text: what a server of another version, or a
+//! backup, can leave in a store.
+
+use kube_apimachinery::schema;
+use serde_json::Value;
+
+use super::{Draft, Key, Object, raw_member};
+use crate::go_json::cursor::Cursor;
+use crate::go_json::read::{Expect, Place, Twice, read_checked};
+use crate::go_json::syntax_error;
+use crate::kinds::{self, Kind, Trait};
+
+/// A text can't be stored as an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreAsIsError {
+    /// The text is no JSON, by Go's rules.
+    #[error("{0}")]
+    Syntax(String),
+    /// The server has no such kind.
+    #[error("no kind {kind:?} in version {api_version:?}")]
+    Kind {
+        /// The apiVersion that the text names.
+        api_version: String,
+        /// The kind that the text names.
+        kind: String,
+    },
+    /// The object has no name.
+    #[error("the object has no name")]
+    Name,
+}
+
+/// An object that is to be stored as it is.
+#[derive(Clone)]
+pub struct AsIs {
+    /// The kind of the object.
+    pub kind: &'static Kind,
+    /// Where the object is stored.
+    pub key: Key,
+    draft: Draft,
+    text: Vec<u8>,
+}
+
+impl AsIs {
+    /// Reads as much of an object as the store needs.
+    ///
+    /// # Errors
+    ///
+    /// The text is no object of a kind that the server has.
+    pub fn read(text: &[u8]) -> Result<Self, StoreAsIsError> {
+        if let Some(why) = syntax_error(text) {
+            return Err(StoreAsIsError::Syntax(why));
+        }
+        let (api_version, kind_name) = type_meta(text);
+        let served = kinds::by_kind(&api_version, &kind_name);
+        let kind = served.filter(|kind| !kind.has(Trait::View) && !kind.has(Trait::Virtual));
+        let Some(kind) = kind else {
+            return Err(StoreAsIsError::Kind {
+                api_version,
+                kind: kind_name,
+            });
+        };
+        let draft = Draft::of_read(kind.has(Trait::RawData), text, read(text));
+        let draft = draft.map_err(StoreAsIsError::Syntax)?;
+        let metadata = draft.metadata();
+        if metadata.name().is_empty() {
+            return Err(StoreAsIsError::Name);
+        }
+        let namespace = if kind.namespaced {
+            metadata.namespace()
+        } else {
+            ""
+        };
+        Ok(Self {
+            kind,
+            key: Key::new(kind, namespace, metadata.name()),
+            text: text.trim_ascii().to_vec(),
+            draft,
+        })
+    }
+
+    /// The object as a version of the store.
+    pub fn commit(self, resource_version: u64) -> Object {
+        let text = with_version(&self.text, resource_version);
+        let mut object = Object::of_text(self.kind, self.key, self.draft, resource_version, text);
+        let version = self.kind.api_version();
+        let head = format!(
+            "{{\"kind\":\"{}\",\"apiVersion\":\"{version}\",",
+            self.kind.kind
+        );
+        if object.text.starts_with(head.as_bytes()) {
+            object.after_type_meta = head.len();
+        }
+        object
+    }
+}
+
+/// Reads a stored object by the type that it names.
+pub(super) fn read(text: &[u8]) -> Value {
+    let (api_version, kind) = type_meta(text);
+    let found = schema::type_of_kind(&api_version, &kind);
+    let expect = found.map_or(Expect::Anything, Expect::Object);
+    read_checked(text, expect, Twice::Merge, Place::Root)
+}
+
+fn type_meta(text: &[u8]) -> (String, String) {
+    let member = |name| {
+        let raw = raw_member(text, name).filter(|raw| raw.starts_with(b"\""));
+        raw.map(|raw| Cursor::new(raw).string()).unwrap_or_default()
+    };
+    (member("apiVersion"), member("kind"))
+}
+
+/// The text with this resource version in its metadata, all else as it is.
+fn with_version(text: &[u8], version: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 32);
+    let mut copied = 0;
+    let mut put = |out: &mut Vec<u8>, from: usize, to: usize, by: &str| {
+        out.extend_from_slice(&text[copied..from]);
+        out.extend_from_slice(by.as_bytes());
+        copied = to;
+    };
+    let mut cursor = Cursor::new(text);
+    let mut more = cursor.open(b'{', b'}');
+    while more {
+        let name = cursor.name();
+        if name != "metadata" || cursor.peek() != b'{' {
+            cursor.raw();
+            more = cursor.next(b'}');
+            continue;
+        }
+        let mut is_found = false;
+        let start = cursor.at() + 1;
+        let mut inner = cursor.open(b'{', b'}');
+        let is_empty = !inner;
+        while inner {
+            let name = cursor.name();
+            cursor.peek();
+            let from = cursor.at();
+            cursor.raw();
+            if name == "resourceVersion" {
+                is_found = true;
+                put(&mut out, from, cursor.at(), &format!("\"{version}\""));
+            }
+            inner = cursor.next(b'}');
+        }
+        if !is_found {
+            let comma = if is_empty { "" } else { "," };
+            let member = format!("\"resourceVersion\":\"{version}\"{comma}");
+            put(&mut out, start, start, &member);
+        }
+        more = cursor.next(b'}');
+    }
+    out.extend_from_slice(&text[copied..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versioned(text: &str) -> String {
+        String::from_utf8(with_version(text.as_bytes(), 7)).unwrap()
+    }
+
+    #[test]
+    fn version_alone_is_replaced() {
+        assert_eq!(
+            versioned(r#"{ "metadata": {"name": "a", "resourceVersion" : "12" }, "x": 1e5 }"#),
+            r#"{ "metadata": {"name": "a", "resourceVersion" : "7" }, "x": 1e5 }"#
+        );
+        assert_eq!(
+            versioned(r#"{"spec":{"metadata":{"resourceVersion":"1"}},"metadata":{"name":"a"}}"#),
+            r#"{"spec":{"metadata":{"resourceVersion":"1"}},"metadata":{"resourceVersion":"7","name":"a"}}"#
+        );
+        assert_eq!(
+            versioned("{\"metadata\":{}}"),
+            "{\"metadata\":{\"resourceVersion\":\"7\"}}"
+        );
+    }
+
+    #[test]
+    fn texts_of_no_kind_are_refused() {
+        for (text, why) in [
+            ("{", "unexpected end of JSON input"),
+            ("{}", "no kind \"\" in version \"\""),
+            (
+                r#"{"kind":"Pod","apiVersion":"v9"}"#,
+                "no kind \"Pod\" in version \"v9\"",
+            ),
+            (
+                r#"{"kind":"Pod","apiVersion":"v1"}"#,
+                "the object has no name",
+            ),
+        ] {
+            let error = AsIs::read(text.as_bytes()).err().unwrap();
+            assert_eq!(error.to_string(), why);
+        }
+    }
+}

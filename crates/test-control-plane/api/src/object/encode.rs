@@ -1,0 +1,117 @@
+//! Objects as JSON text, as Go writes them: members in the order in which Go declares them, its
+//! escapes, raw text as it was sent.
+
+use kube_apimachinery::json::{write_go, write_go_str};
+use kube_apimachinery::schema::{Kind, Type};
+use serde_json::{Map, Value};
+
+use crate::go_json::held;
+use crate::go_json::read::Expect;
+use crate::managed_fields::sorted_fields;
+
+/// The text of an object, and whether raw text is held in it.
+pub(super) struct Encoder {
+    pub(super) text: Vec<u8>,
+    pub(super) has_held: bool,
+}
+
+/// Whose `managedFields` a value is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Root,
+    Metadata,
+    Inside,
+}
+
+impl Encoder {
+    /// Appends the member `name` of an object of the type `of`.
+    pub(super) fn root_member(&mut self, of: Option<&'static Type>, name: &str, value: &Value) {
+        self.name(name);
+        let expect = of.map_or(Expect::Anything, Expect::Object);
+        self.member(expect, Place::Root, name, value);
+    }
+
+    /// Appends a member's name and a colon.
+    pub(super) fn name(&mut self, name: &str) {
+        self.string(name);
+        self.text.push(b':');
+    }
+
+    fn member(&mut self, expect: Expect, place: Place, name: &str, value: &Value) {
+        let place = match (place, name) {
+            (Place::Root, "metadata") | (Place::Metadata, _) => Place::Metadata,
+            _ => Place::Inside,
+        };
+        self.value(expect.step(name), place, value);
+    }
+
+    fn value(&mut self, expect: Expect, place: Place, value: &Value) {
+        match (expect, value) {
+            (Expect::One(Kind::Raw), Value::String(text)) => {
+                self.has_held = true;
+                self.text.extend_from_slice(&held::json(text));
+            }
+            (Expect::One(Kind::Raw), value) if place == Place::Metadata => self.fields(value),
+            (Expect::Object(_) | Expect::Map(_), Value::Object(members)) => {
+                self.object(expect, place, members);
+            }
+            (Expect::List(kind), Value::Array(elements)) => {
+                self.text.push(b'[');
+                for (index, element) in elements.iter().enumerate() {
+                    if index > 0 {
+                        self.text.push(b',');
+                    }
+                    self.value(Expect::of(kind), place, element);
+                }
+                self.text.push(b']');
+            }
+            (_, Value::String(text)) => self.string(text),
+            (_, value) => self.generic(value),
+        }
+    }
+
+    fn object(&mut self, expect: Expect, place: Place, members: &Map<String, Value>) {
+        let mut members: Vec<(&String, &Value)> = members.iter().collect();
+        if let Expect::Object(found) = expect {
+            let declared = |name: &str| found.fields.iter().position(|field| field.name == name);
+            members.sort_by_cached_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
+        }
+        self.text.push(b'{');
+        for (index, (name, value)) in members.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
+            self.name(name);
+            self.member(expect, place, name, value);
+        }
+        self.text.push(b'}');
+    }
+
+    /// A field set, whose members come in the order of their path elements.
+    fn fields(&mut self, value: &Value) {
+        let Value::Object(members) = value else {
+            return self.generic(value);
+        };
+        self.text.push(b'{');
+        for (index, (name, value)) in sorted_fields(members).into_iter().enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
+            self.name(name);
+            self.fields(value);
+        }
+        self.text.push(b'}');
+    }
+
+    fn string(&mut self, text: &str) {
+        let mut quoted = String::with_capacity(text.len() + 2);
+        write_go_str(text, &mut quoted);
+        self.text.extend_from_slice(quoted.as_bytes());
+    }
+
+    fn generic(&mut self, value: &Value) {
+        let mut text = String::new();
+        write_go(value, &mut text);
+        self.text.extend_from_slice(text.as_bytes());
+    }
+}

@@ -1,0 +1,288 @@
+//! Options of writes and deletes, from query and body.
+
+use serde_json::{Value, json};
+
+use crate::go_json;
+use crate::managed_fields::{check_field_manager, manager_of};
+use crate::query::Query;
+use crate::status::FieldError;
+use crate::status::{ApiError, ApiResult};
+
+/// How strictly unknown and repeated fields of a body are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// Refuse the request.
+    Strict,
+    /// Warn about them.
+    Warn,
+    /// The client doesn't say: warn about what gets lost.
+    Unasked,
+    /// Say nothing.
+    Ignore,
+}
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// It is created.
+    Create,
+    /// It is replaced.
+    Update,
+    /// It is patched, other than by applying.
+    Patch,
+    /// A configuration is applied to it.
+    Apply,
+}
+
+impl Write {
+    /// The kind of its options.
+    fn options(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Patch | Self::Apply => "PatchOptions",
+        }
+    }
+}
+
+/// Options of creates, updates and patches.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Do everything but store.
+    pub dry_run: bool,
+    /// What to do about unknown fields.
+    pub field_validation: FieldValidation,
+    /// Who becomes the manager of what changes; none if the object itself says who manages it.
+    pub field_manager: Option<String>,
+    /// Take what others own.
+    pub force: bool,
+}
+
+impl WriteOptions {
+    /// Reads them from a query; a client that doesn't name its manager has its user agent's name.
+    ///
+    /// # Errors
+    ///
+    /// 422 for values that aren't allowed.
+    pub fn parse(write: Write, query: &Query, user_agent: &str) -> ApiResult<Self> {
+        let mut errors = Vec::new();
+        let manager = query.get("fieldManager");
+        if write == Write::Apply && manager.is_none() {
+            let error = FieldError::required("fieldManager", "is required for apply patch");
+            errors.push(error);
+        }
+        if write == Write::Patch && query.has("force") {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldError::forbidden("force", detail));
+        }
+        errors.extend(check_field_manager(
+            "fieldManager",
+            manager.unwrap_or_default(),
+        ));
+        let dry_run: Vec<String> = query.get("dryRun").map(str::to_owned).into_iter().collect();
+        errors.extend(dry_run_error(&dry_run));
+        let field_validation = match query.get("fieldValidation") {
+            None => FieldValidation::Unasked,
+            Some("Warn") => FieldValidation::Warn,
+            Some("Strict") => FieldValidation::Strict,
+            Some("Ignore") => FieldValidation::Ignore,
+            Some(other) => {
+                let known = ["", "Ignore", "Strict", "Warn"];
+                let error = FieldError::not_supported("fieldValidation", &json!(other), &known);
+                errors.push(error);
+                FieldValidation::Unasked
+            }
+        };
+        if !errors.is_empty() {
+            let options = write.options();
+            return Err(ApiError::invalid_kind(options, "meta.k8s.io", "", &errors));
+        }
+        let manager = manager.map_or_else(|| manager_of(user_agent), str::to_owned);
+        Ok(Self {
+            dry_run: !dry_run.is_empty(),
+            field_validation,
+            field_manager: Some(manager),
+            force: query.flag("force"),
+        })
+    }
+
+    /// Options of a write that the server makes by itself.
+    pub fn internal() -> Self {
+        Self {
+            dry_run: false,
+            field_validation: FieldValidation::Ignore,
+            field_manager: None,
+            force: false,
+        }
+    }
+}
+
+fn dry_run_error(values: &[String]) -> Option<FieldError> {
+    let is_known = values.iter().all(|value| value == "All");
+    (!is_known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They stay, without the reference.
+    Orphan,
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+}
+
+/// Options of a deletion.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// The grace period asked for, in seconds.
+    pub grace_period_seconds: Option<i64>,
+    /// What to do with dependents; none leaves it to the object's finalizers.
+    pub propagation: Option<Propagation>,
+    /// The same for namespaces, which take `orphanDependents: false` for the foreground.
+    pub of_namespace: Option<Propagation>,
+    /// Delete only this object.
+    pub uid: Option<String>,
+    /// Delete only this version.
+    pub resource_version: Option<String>,
+    /// Do everything but delete.
+    pub dry_run: bool,
+}
+
+impl DeleteOptions {
+    /// Reads them from the body, or from the query where there is no body.
+    ///
+    /// # Errors
+    ///
+    /// 422 for values that aren't allowed or don't go together, 400 for a number in the query that
+    /// is none, 500 for a member of another type, as the reference answers.
+    pub fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
+        let raw = if body.is_null() {
+            Raw::of_query(query)?
+        } else {
+            Raw::of_body(body).map_err(ApiError::internal)?
+        };
+        let mut errors = Vec::new();
+        if let Some(policy) = &raw.policy {
+            if raw.orphan.is_some() {
+                errors.push(FieldError::invalid(
+                    "propagationPolicy",
+                    &json!(policy),
+                    "orphanDependents and deletionPropagation cannot be both set",
+                ));
+            }
+            if !["Foreground", "Background", "Orphan"].contains(&policy.as_str()) {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                let error = FieldError::not_supported("propagationPolicy", &json!(policy), &known);
+                errors.push(error);
+            }
+        }
+        errors.extend(dry_run_error(&raw.dry_run));
+        if !errors.is_empty() {
+            return Err(ApiError::invalid_kind(
+                "DeleteOptions",
+                "meta.k8s.io",
+                "",
+                &errors,
+            ));
+        }
+        let propagation = match (raw.orphan, raw.policy.as_deref()) {
+            (Some(true), _) | (None, Some("Orphan")) => Some(Propagation::Orphan),
+            (Some(false), _) | (None, Some("Background")) => Some(Propagation::Background),
+            (None, Some("Foreground")) => Some(Propagation::Foreground),
+            (None, _) => None,
+        };
+        let of_namespace = match raw.orphan {
+            Some(false) => Some(Propagation::Foreground),
+            _ => propagation,
+        };
+        Ok(Self {
+            grace_period_seconds: raw.grace_period_seconds,
+            propagation,
+            of_namespace,
+            uid: raw.uid,
+            resource_version: raw.resource_version,
+            dry_run: !raw.dry_run.is_empty(),
+        })
+    }
+}
+
+/// Options of a deletion as they were sent.
+#[derive(Default)]
+struct Raw {
+    grace_period_seconds: Option<i64>,
+    orphan: Option<bool>,
+    policy: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    dry_run: Vec<String>,
+}
+
+impl Raw {
+    fn of_query(query: &Query) -> ApiResult<Self> {
+        let text = |member: &str| query.get(member).map(str::to_owned);
+        Ok(Self {
+            grace_period_seconds: query.integer("gracePeriodSeconds")?,
+            orphan: query.optional_flag("orphanDependents"),
+            policy: text("propagationPolicy"),
+            uid: text("uid"),
+            resource_version: None,
+            dry_run: text("dryRun").into_iter().collect(),
+        })
+    }
+
+    fn of_body(body: &Value) -> Result<Self, String> {
+        let member = |pointer: &str| body.pointer(pointer).filter(|value| !value.is_null());
+        let wrong = |value: &Value, field: &str, wanted: &str| {
+            let found = go_json::type_name(&value.to_string());
+            format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+        };
+        let text = |pointer: &str, field: &str, wanted: &str| {
+            let text = |value: &Value| {
+                let text = value.as_str().map(str::to_owned);
+                text.ok_or_else(|| wrong(value, field, wanted))
+            };
+            member(pointer).map(text).transpose()
+        };
+        let mut raw = Self {
+            policy: text(
+                "/propagationPolicy",
+                "DeleteOptions.propagationPolicy",
+                "v1.DeletionPropagation",
+            )?,
+            uid: text(
+                "/preconditions/uid",
+                "Preconditions.preconditions.uid",
+                "types.UID",
+            )?,
+            resource_version: text(
+                "/preconditions/resourceVersion",
+                "Preconditions.preconditions.resourceVersion",
+                "string",
+            )?,
+            ..Self::default()
+        };
+        if let Some(value) = member("/gracePeriodSeconds") {
+            let field = "DeleteOptions.gracePeriodSeconds";
+            let number = value.as_i64().ok_or_else(|| wrong(value, field, "int64"))?;
+            raw.grace_period_seconds = Some(number);
+        }
+        if let Some(value) = member("/orphanDependents") {
+            let field = "DeleteOptions.orphanDependents";
+            let flag = value.as_bool().ok_or_else(|| wrong(value, field, "bool"))?;
+            raw.orphan = Some(flag);
+        }
+        if let Some(value) = member("/dryRun") {
+            let field = "DeleteOptions.dryRun";
+            let list = value
+                .as_array()
+                .ok_or_else(|| wrong(value, field, "[]string"))?;
+            for item in list {
+                let text = item.as_str().ok_or_else(|| wrong(item, field, "string"))?;
+                raw.dry_run.push(text.to_owned());
+            }
+        }
+        Ok(raw)
+    }
+}

@@ -1,0 +1,150 @@
+//! Query strings, and what is escaped in URLs.
+
+mod duration;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::status::{ApiError, ApiResult};
+
+/// The parameters of a request; of a repeated one the first value counts.
+#[derive(Clone, Debug, Default)]
+pub struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Parses the part of a URL after the question mark.
+    pub fn parse(text: &str) -> Self {
+        let mut map = BTreeMap::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            map.entry(decode(key)).or_insert_with(|| decode(value));
+        }
+        Self(map)
+    }
+
+    /// A parameter's value; none if missing or empty.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0
+            .get(key)
+            .map(String::as_str)
+            .filter(|v| !v.is_empty())
+    }
+
+    /// Whether the parameter is there, with or without a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// A parameter that is true or false; a missing one is false.
+    pub fn flag(&self, key: &str) -> bool {
+        self.0
+            .get(key)
+            .is_some_and(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
+    }
+
+    /// A parameter that is true or false; none if it is missing.
+    pub fn optional_flag(&self, key: &str) -> Option<bool> {
+        self.0.contains_key(key).then(|| self.flag(key))
+    }
+
+    /// A parameter that is an integer.
+    ///
+    /// # Errors
+    ///
+    /// 400 if it is something else, in the words of Go.
+    pub fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
+        let Some(text) = self.0.get(key) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+            let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            let why = if is_number {
+                "value out of range"
+            } else {
+                "invalid syntax"
+            };
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
+        })
+    }
+
+    /// How long the client wants the server to work on the request at most.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a text that is no duration.
+    pub fn timeout(&self) -> ApiResult<Option<Duration>> {
+        let parsed = self.get("timeout").map(duration::parse).transpose();
+        parsed.map_err(|why| {
+            ApiError::bad_request(format!(
+                "invalid timeout specified in the request URL - {why}"
+            ))
+        })
+    }
+}
+
+/// The path of a URL without its escapes.
+pub fn decode_path(path: &str) -> Cow<'_, str> {
+    if path.contains('%') {
+        // A plus sign is an escape in queries only.
+        decode(&path.replace('+', "%2B")).into()
+    } else {
+        path.into()
+    }
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let escaped = (bytes[i] == b'%')
+            .then(|| text.get(i + 1..i + 3))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if let Some(byte) = escaped {
+            out.push(byte);
+            i += 3;
+        } else {
+            out.push(if bytes[i] == b'+' { b' ' } else { bytes[i] });
+            i += 1;
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded() {
+        let query = Query::parse("&limit=500&labelSelector=app%3Dx%2Ctier+in+(a)&watch&empty=");
+        assert_eq!(query.get("limit"), Some("500"));
+        assert_eq!(query.get("labelSelector"), Some("app=x,tier in (a)"));
+        assert!(query.flag("watch"));
+        assert!(!query.flag("dryRun"));
+        assert_eq!(query.get("empty"), None);
+        assert_eq!(query.integer("limit").unwrap(), Some(500));
+        assert!(Query::parse("limit=x").integer("limit").is_err());
+    }
+
+    #[test]
+    fn paths_keep_their_plus_signs() {
+        assert_eq!(decode_path("/a%3Ab/c+d"), "/a:b/c+d");
+        assert_eq!(decode_path("/a/b+c"), "/a/b+c");
+    }
+
+    #[test]
+    fn a_timeout_is_a_duration_of_go() {
+        let timeout = |text| Query::parse(text).timeout();
+        assert_eq!(timeout("timeout=32s"), Ok(Some(Duration::from_secs(32))));
+        assert_eq!(timeout("timeout="), Ok(None));
+        let message = timeout("timeout=abc").unwrap_err().message;
+        assert_eq!(
+            message,
+            "invalid timeout specified in the request URL - time: invalid duration \"abc\""
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Label and field selectors of lists and watches.
+
+use kube_apimachinery::selector::Selector;
+use serde_json::Value;
+
+use crate::kinds::{Kind, Trait};
+use crate::object::Object;
+use crate::query::Query;
+use crate::status::{ApiError, ApiResult};
+
+/// What a list or watch selects.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    labels: Selector,
+    fields: Vec<FieldTerm>,
+}
+
+#[derive(Clone, Debug)]
+struct FieldTerm {
+    field: Field,
+    value: String,
+    equal: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    Name,
+    Namespace,
+    /// The position in the kind's list.
+    Of(usize),
+}
+
+impl Selection {
+    /// Reads `labelSelector` and `fieldSelector`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for bad syntax and for fields that the kind can't be selected by.
+    pub fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
+        let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
+            .map_err(|err| ApiError::bad_request(err.to_string()))?;
+        let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
+        Ok(Self { labels, fields })
+    }
+
+    /// Only the object of the name, if there is one, among those selected.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        if !name.is_empty() {
+            self.fields.push(FieldTerm {
+                field: Field::Name,
+                value: name.to_owned(),
+                equal: true,
+            });
+        }
+        self
+    }
+
+    /// Whether nothing is selected away.
+    pub fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether the object is selected.
+    pub fn matches(&self, object: &Object) -> bool {
+        self.fields.iter().all(|term| {
+            let value: &str = match term.field {
+                Field::Name => &object.key.name,
+                Field::Namespace => &object.key.namespace,
+                Field::Of(index) => object.fields.get(index).map_or("", |value| value),
+            };
+            (value == term.value) == term.equal
+        }) && self.labels.matches(&object.labels)
+    }
+}
+
+fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
+    let mut terms = Vec::new();
+    for term in split(text).filter(|term| !term.is_empty()) {
+        let (label, value, equal) = split_term(term).ok_or_else(|| {
+            ApiError::bad_request(format!(
+                "invalid selector: '{text}'; can't understand '{term}'"
+            ))
+        })?;
+        let value = unescape(value).map_err(ApiError::bad_request)?;
+        terms.push((label, value, equal));
+    }
+    let known = |label: &str| match label {
+        "metadata.name" => Some(Field::Name),
+        "metadata.namespace" => Some(Field::Namespace),
+        _ => {
+            let mut fields = kind.fields.iter();
+            fields.position(|field| field.label == label).map(Field::Of)
+        }
+    };
+    terms
+        .into_iter()
+        .map(|(label, value, equal)| {
+            let field = known(label).ok_or_else(|| unknown_field(kind, label))?;
+            Ok(FieldTerm {
+                field,
+                value,
+                equal,
+            })
+        })
+        .collect()
+}
+
+/// The terms between commas that are not escaped.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    text.split(move |c| {
+        let is_end = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end
+    })
+}
+
+/// Label, value and whether they should be equal, at the term's first operator.
+fn split_term(term: &str) -> Option<(&str, &str, bool)> {
+    term.char_indices().find_map(|(at, _)| {
+        let (label, rest) = term.split_at(at);
+        [("!=", false), ("==", true), ("=", true)]
+            .iter()
+            .find_map(|(operator, equal)| Some((label, rest.strip_prefix(operator)?, *equal)))
+    })
+}
+
+/// A value without its escapes: commas, equal signs and backslashes stand behind a backslash.
+fn unescape(value: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: {sequence}"
+                    ));
+                }
+            },
+            ',' | '=' => {
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
+                ));
+            }
+            other => out.push(other),
+        }
+    }
+    Ok(out)
+}
+
+fn unknown_field(kind: &Kind, label: &str) -> ApiError {
+    ApiError::bad_request(if kind.has(Trait::OwnFieldLabels) {
+        format!("field label not supported: {label}")
+    } else {
+        format!(
+            "{label:?} is not a known field selector: only \"metadata.name\", \
+             \"metadata.namespace\""
+        )
+    })
+}
+
+/// A label selector as a query string.
+pub fn selector_text(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else {
+        return String::new();
+    };
+    let mut terms: Vec<String> = Vec::new();
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    for (key, value) in labels.into_iter().flatten() {
+        terms.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    for expression in expressions.into_iter().flatten() {
+        let key = expression
+            .get("key")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let values: Vec<&str> = expression
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let values = values.join(",");
+        terms.push(match expression.get("operator").and_then(Value::as_str) {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("Exists") => key.to_owned(),
+            _ => format!("!{key}"),
+        });
+    }
+    terms.sort();
+    terms.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+
+    #[test]
+    fn field_selectors_are_read_with_their_escapes() {
+        let pods = kinds::by_resource("", "v1", "pods").unwrap();
+        let terms = |text: &str| {
+            let terms = parse_fields(pods, text).map_err(|err| err.message)?;
+            Ok::<_, String>(
+                terms
+                    .into_iter()
+                    .map(|t| (t.value, t.equal))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let expected = vec![("a,b=c".to_owned(), true), (String::new(), false)];
+        assert_eq!(
+            terms("metadata.name==a\\,b\\=c,spec.nodeName!=,"),
+            Ok(expected)
+        );
+        for (text, message) in [
+            ("bad", "invalid selector: 'bad'; can't understand 'bad'"),
+            (
+                "metadata.name=a=b",
+                "invalid field selector: unescaped character in value: 61",
+            ),
+            (
+                "metadata.name=a\\b",
+                "invalid field selector: invalid escape sequence: \\b",
+            ),
+            ("spec.x=a", "field label not supported: spec.x"),
+        ] {
+            assert_eq!(terms(text), Err(message.to_owned()));
+        }
+    }
+}

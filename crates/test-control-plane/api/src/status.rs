@@ -1,0 +1,319 @@
+//! Errors as the API answers them: `Status` objects with reason, details and causes.
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Kind, registry_key, stored};
+
+mod field_error;
+
+pub use field_error::FieldError;
+
+/// The code that stands for no answer at all.
+const CODE_CLOSED: u16 = 0;
+
+/// An error answer: what becomes the `Status` body and the HTTP code.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The machine-readable reason; empty if the server gives none.
+    pub reason: &'static str,
+    /// The text for people.
+    pub message: String,
+    /// The `details` object, if there is one.
+    pub details: Option<Value>,
+    /// A continue token that goes on from here, for expired lists.
+    pub continue_token: Option<String>,
+}
+
+/// The result of handling a request.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    /// An error without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+        }
+    }
+
+    /// The server breaks off, so that the client gets no answer.
+    pub fn connection_closed() -> Self {
+        Self::new(CODE_CLOSED, "", "the server closed the connection")
+    }
+
+    /// Whether the client gets no answer.
+    pub fn closes_connection(&self) -> bool {
+        self.code == CODE_CLOSED
+    }
+
+    fn with(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// 400 `BadRequest`.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 404 for an object.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            format!("{} \"{name}\" not found", kind.group_resource()),
+        )
+        .with(details(name, kind.group, kind.plural))
+    }
+
+    /// 404 for a resource that isn't served.
+    pub fn no_such_resource() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+        .with(json!({}))
+    }
+
+    /// 405: the resource exists, the method isn't allowed.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with(json!({}))
+    }
+
+    /// 409: an object of that name exists.
+    pub fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
+        let prefix = if terminating {
+            "object is being deleted: "
+        } else {
+            ""
+        };
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!(
+                "{prefix}{} \"{name}\" already exists",
+                kind.group_resource()
+            ),
+        )
+        .with(details(name, kind.group, kind.plural))
+    }
+
+    /// 409: no name could be made from a prefix that isn't taken.
+    pub fn no_unique_name(kind: &Kind, name: &str) -> Self {
+        let mut details = details(name, kind.group, kind.plural);
+        details["retryAfterSeconds"] = json!(1);
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!(
+                "{} \"{name}\" already exists, the server was not able to generate a unique name \
+                 for the object",
+                kind.group_resource()
+            ),
+        )
+        .with(details)
+    }
+
+    /// 409: the resourceVersion is not the newest.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        Self::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and \
+             try again",
+        )
+    }
+
+    /// 409 for a write, with the resource in the details.
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.group_resource();
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
+        )
+        .with(details(name, kind.group, kind.plural))
+    }
+
+    /// 409: the object of that name has another uid than the request wants.
+    pub fn other_uid(
+        served: &'static Kind,
+        namespace: &str,
+        name: &str,
+        wanted: &str,
+        found: &str,
+    ) -> Self {
+        let kind = stored(served);
+        let key = registry_key(kind, namespace, name);
+        Self::conflict(
+            kind,
+            name,
+            &format!(
+                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in \
+                 object meta: {found}"
+            ),
+        )
+    }
+
+    /// 409 for a failed precondition, with the kind in the details.
+    pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let group_kind = kind.group_kind();
+        Self::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {group_kind} \"{name}\": {why}"),
+        )
+        .with(details(name, kind.group, kind.kind))
+    }
+
+    /// 403, with the resource in the details.
+    pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.group_resource();
+        Self::new(
+            403,
+            "Forbidden",
+            format!("{resource} \"{name}\" is forbidden: {why}"),
+        )
+        .with(details(name, kind.group, kind.plural))
+    }
+
+    /// 422 with one cause per field error.
+    pub fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_kind(kind.kind, kind.group, name, errors)
+    }
+
+    /// 422 for a kind that is no resource, such as `DeleteOptions`.
+    pub fn invalid_kind(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+        // An error that is found twice is a cause twice, but stands in the message once.
+        let mut lines: Vec<String> = Vec::new();
+        for error in errors {
+            let line = format!("{}: {}", error.field, error.message);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        let list = match lines.as_slice() {
+            [one] => one.clone(),
+            more => format!("[{}]", more.join(", ")),
+        };
+        let dotted = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
+        let mut details = details(name, group, kind);
+        details["causes"] = errors
+            .iter()
+            .map(|e| json!({"reason": e.reason, "message": e.message, "field": e.field}))
+            .collect();
+        Self::new(
+            422,
+            "Invalid",
+            format!("{dotted} \"{name}\" is invalid: {list}"),
+        )
+        .with(details)
+    }
+
+    /// 422 for request options such as `ListOptions`.
+    pub fn invalid_options(options: &str, error: FieldError) -> Self {
+        Self::invalid_kind(options, "meta.k8s.io", "", &[error])
+    }
+
+    /// 406: no form of the answer that the client takes.
+    pub fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// 422 without details of its own: a patch that can't be applied.
+    pub fn unprocessable() -> Self {
+        Self::new(
+            422,
+            "Invalid",
+            "the server rejected our request due to an error in our request",
+        )
+        .with(json!({}))
+    }
+
+    /// 410: the requested version is no longer kept.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 504: the requested version is still to come.
+    pub fn too_large_resource_version(wanted: u64, current: u64) -> Self {
+        Self::new(
+            504,
+            "Timeout",
+            format!("Timeout: Too large resource version: {wanted}, current: {current}"),
+        )
+        .with(json!({
+            "causes": [{
+                "reason": "ResourceVersionTooLarge",
+                "message": "Too large resource version",
+            }],
+            "retryAfterSeconds": 1,
+        }))
+    }
+
+    /// 500 without a reason.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    /// 401.
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// How long the client should wait, in seconds.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
+    }
+
+    /// The `Status` object.
+    pub fn to_value(&self) -> Value {
+        let mut metadata = Map::new();
+        if let Some(token) = &self.continue_token {
+            metadata.insert("continue".to_owned(), json!(token));
+        }
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": metadata,
+            "status": "Failure",
+            "message": self.message,
+            "code": self.code,
+        });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        status
+    }
+}
+
+/// A `details` object; empty members are left out.
+pub fn details(name: &str, group: &str, kind: &str) -> Value {
+    let mut map = Map::new();
+    for (key, value) in [("name", name), ("group", group), ("kind", kind)] {
+        if !value.is_empty() {
+            map.insert(key.to_owned(), json!(value));
+        }
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,185 @@
+//! Unknown and repeated members of a body, for `fieldValidation`.
+
+mod struct_order;
+mod walk;
+
+use serde_json::{Value, json};
+
+use crate::decode::as_warnings;
+use crate::go_format;
+use crate::kinds::Kind;
+use crate::kinds::stored;
+use crate::kinds::type_of;
+use crate::options::FieldValidation;
+use crate::patch::Patch;
+use crate::settings::UnknownFields;
+use crate::status::FieldError;
+use crate::status::{ApiError, ApiResult};
+
+pub use self::walk::has_repeated;
+use self::walk::{Finding, walk};
+
+/// The check of a body's members.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberCheck {
+    /// The kind that the body is of.
+    pub kind: &'static Kind,
+    /// What the client asks for.
+    pub validation: FieldValidation,
+    /// What becomes of members that the schema doesn't know.
+    pub unknown_fields: UnknownFields,
+}
+
+impl MemberCheck {
+    /// Looks for repeated members of a POST or PUT and for those that the schema doesn't know:
+    /// warnings, or an error if the client wants to be strict. `in_yaml` tells what was repeated in
+    /// the YAML that the text was made of.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a strict client.
+    pub fn body(self, text: &[u8], in_yaml: Option<String>) -> ApiResult<Vec<String>> {
+        let Self {
+            kind, validation, ..
+        } = self;
+        if validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
+        }
+        let reports_unknown = self.reports_unknown();
+        let found = walk(kind, text)
+            .into_iter()
+            .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
+            .map(|finding| finding.to_string());
+        let found: Vec<String> = in_yaml.into_iter().chain(found).collect();
+        if validation != FieldValidation::Strict || found.is_empty() {
+            return Ok(found.iter().flat_map(|told| as_warnings(told)).collect());
+        }
+        Err(ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {}",
+            kind.kind,
+            kind.version,
+            kind.kind,
+            strict_error(&found)
+        )))
+    }
+
+    /// Looks for members that occur twice in a patch, and for those that it brings into the object
+    /// and the schema doesn't know. `patched` gives the object before and after the patch.
+    ///
+    /// # Errors
+    ///
+    /// 422 for a strict client.
+    pub fn patch(
+        self,
+        patch: &Patch,
+        text: &[u8],
+        patched: impl FnOnce() -> Option<(Value, Value)>,
+    ) -> ApiResult<Vec<String>> {
+        let Self {
+            kind, validation, ..
+        } = self;
+        if validation == FieldValidation::Ignore {
+            return Ok(Vec::new());
+        }
+        let prefix = match patch {
+            Patch::Json(_) => "json patch ",
+            Patch::Merge(_) | Patch::Strategic(_) => "",
+        };
+        let mut found: Vec<String> = walk::repeated(text)
+            .iter()
+            .map(|finding| format!("{prefix}{finding}"))
+            .collect();
+        let is_strict = validation == FieldValidation::Strict;
+        let patched = if is_strict || self.reports_unknown() {
+            patched()
+        } else {
+            None
+        };
+        if let Some((old, new)) = &patched {
+            let mut brought = walk(kind, new.to_string().as_bytes());
+            if !brought.is_empty() {
+                // What the object holds already was let in before.
+                let known = walk(kind, old.to_string().as_bytes());
+                brought.retain(|finding| !known.contains(finding));
+            }
+            found.extend(brought.iter().map(ToString::to_string));
+        }
+        if !is_strict || found.is_empty() {
+            return Ok(found);
+        }
+        let new = patched.as_ref().map(|(_, new)| new);
+        let value = shown(kind, patch, new);
+        let value = value.unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
+        Err(invalid_patch(&value, &strict_error(&found)))
+    }
+
+    /// Whether unknown members are worth a word: a client that doesn't ask for it is told only of
+    /// those that get lost, as a newer server, which keeps them, knows them.
+    fn reports_unknown(self) -> bool {
+        match self.validation {
+            FieldValidation::Strict | FieldValidation::Warn => true,
+            FieldValidation::Unasked => self.unknown_fields == UnknownFields::Prune,
+            FieldValidation::Ignore => false,
+        }
+    }
+}
+
+/// The error of a patch whose result is no object of its kind, from the error of a PUT.
+/// `patched` gives the object before and after the patch.
+pub fn undecodable(
+    kind: &'static Kind,
+    patch: &Patch,
+    error: ApiError,
+    patched: impl FnOnce() -> Option<(Value, Value)>,
+) -> ApiError {
+    let told = format!("cannot be handled as a {}: ", stored(kind).kind);
+    let Some((_, why)) = error.message.split_once(&told) else {
+        return error;
+    };
+    let patched = patched();
+    let value = shown(kind, patch, patched.as_ref().map(|(_, new)| new));
+    invalid_patch(&value.unwrap_or_default(), why)
+}
+
+/// The result of a patch as messages show it; none if it isn't known.
+fn shown(kind: &Kind, patch: &Patch, new: Option<&Value>) -> Option<String> {
+    let of = type_of(kind);
+    Some(match patch {
+        Patch::Strategic(patch) => go_format::value(patch),
+        Patch::Merge(patch) => struct_order::patched(of, new?, Some(patch)),
+        Patch::Json(operations) => struct_order::patched(of, new?, Some(&reached(operations))),
+    })
+}
+
+fn invalid_patch(value: &str, why: &str) -> ApiError {
+    let value = json!(value).to_string();
+    let error = FieldError::invalid_text("patch", &value, why);
+    ApiError::invalid_kind("", "", "", &[error])
+}
+
+/// The members that the operations of a JSON patch reach into.
+fn reached(operations: &[Value]) -> Value {
+    let mut reached = json!({});
+    for operation in operations {
+        for member in ["path", "from"] {
+            let Some(path) = operation.get(member).and_then(Value::as_str) else {
+                continue;
+            };
+            let steps: Vec<&str> = path.split('/').skip(1).collect();
+            let mut at = &mut reached;
+            // The last step is what is put there, and not gone into.
+            for step in steps.iter().take(steps.len().saturating_sub(1)) {
+                let step = step.replace("~1", "/").replace("~0", "~");
+                at = &mut at[step];
+                if at.is_null() {
+                    *at = json!({});
+                }
+            }
+        }
+    }
+    reached
+}
+
+fn strict_error(found: &[String]) -> String {
+    format!("strict decoding error: {}", found.join(", "))
+}

@@ -1,0 +1,219 @@
+//! The walk over a body's text that finds unknown and repeated members, in the text's order.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use kube_apimachinery::schema::Kind as ValueKind;
+
+use crate::go_json::cursor::{Cursor, push_index};
+use crate::go_json::read::Expect;
+use crate::go_json::syntax_error;
+use crate::kinds::Kind;
+use crate::kinds::type_of;
+
+/// How many findings are reported at most.
+///
+/// Upstream: `saveStrictError` of `sigs.k8s.io/json`
+const FINDINGS_MAX: usize = 100;
+
+/// What is wrong with a member, with its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// The schema doesn't know it.
+    Unknown(String),
+    /// It occurs twice in one object.
+    Repeated(String),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(path) => write!(f, "unknown field {path:?}"),
+            Self::Repeated(path) => write!(f, "duplicate field {path:?}"),
+        }
+    }
+}
+
+/// What is wrong with an object's members; nothing if the text isn't JSON, which is reported
+/// elsewhere.
+pub(super) fn walk(kind: &Kind, text: &[u8]) -> Vec<Finding> {
+    run(type_of(kind).map_or(Expect::Anything, Expect::Object), text)
+}
+
+/// Members that occur twice in any JSON text.
+pub(super) fn repeated(text: &[u8]) -> Vec<Finding> {
+    run(Expect::Anything, text)
+}
+
+/// Whether members occur twice in JSON text.
+pub fn has_repeated(text: &[u8]) -> bool {
+    !repeated(text).is_empty()
+}
+
+fn run(expect: Expect, text: &[u8]) -> Vec<Finding> {
+    if syntax_error(text).is_some() {
+        return Vec::new();
+    }
+    let mut walk = Walk {
+        cursor: Cursor::new(text),
+        path: String::new(),
+        found: Vec::new(),
+    };
+    walk.value(expect, 0);
+    walk.found
+}
+
+/// How deep the walk goes.
+const DEPTH_MAX: usize = 200;
+
+/// Where the walk is, and what it has found.
+struct Walk<'a> {
+    cursor: Cursor<'a>,
+    path: String,
+    found: Vec<Finding>,
+}
+
+impl Walk<'_> {
+    fn note(&mut self, finding: Finding) {
+        if self.found.len() < FINDINGS_MAX && !self.found.contains(&finding) {
+            self.found.push(finding);
+        }
+    }
+
+    fn value(&mut self, expect: Expect, depth: usize) {
+        // What is kept as it was sent isn't looked into.
+        let is_raw = matches!(expect, Expect::One(ValueKind::Raw)) || depth > DEPTH_MAX;
+        match self.cursor.peek() {
+            b'{' if !is_raw => self.object(expect, depth),
+            b'[' if !is_raw => self.list(expect, depth),
+            _ => {
+                self.cursor.raw();
+            }
+        }
+    }
+
+    fn object(&mut self, expect: Expect, depth: usize) {
+        let mut seen = BTreeSet::new();
+        let holder = self.path.len();
+        let mut more = self.cursor.open(b'{', b'}');
+        while more {
+            let name = self.cursor.name();
+            if holder > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&name);
+            let is_unknown = match expect {
+                Expect::Object(found) => found.field(&name).is_none(),
+                _ => false,
+            };
+            let inner = expect.step(&name);
+            let is_repeated = !seen.insert(name);
+            if is_repeated || is_unknown {
+                let path = self.path.clone();
+                self.note(if is_repeated {
+                    Finding::Repeated(path)
+                } else {
+                    Finding::Unknown(path)
+                });
+                self.cursor.raw();
+            } else {
+                self.value(inner, depth + 1);
+            }
+            self.path.truncate(holder);
+            more = self.cursor.next(b'}');
+        }
+    }
+
+    fn list(&mut self, expect: Expect, depth: usize) {
+        let expect = match expect {
+            Expect::List(kind) => Expect::of(kind),
+            _ => Expect::Anything,
+        };
+        let holder = self.path.len();
+        let mut more = self.cursor.open(b'[', b']');
+        for index in 0.. {
+            if !more {
+                break;
+            }
+            push_index(&mut self.path, index);
+            self.value(expect, depth + 1);
+            self.path.truncate(holder);
+            more = self.cursor.next(b']');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(kind: &str, text: &str) -> Vec<String> {
+        let version = if kind == "StatefulSet" {
+            "apps/v1"
+        } else {
+            "v1"
+        };
+        let kind = crate::kinds::by_kind(version, kind).unwrap();
+        walk(kind, text.as_bytes())
+            .iter()
+            .map(Finding::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn repeated_members_are_found_at_any_depth() {
+        let text = r#"{"a":{"b":1,"b":2},"c":[{"d":1},{"d":1,"d":null}],"e":"x"}"#;
+        let found: Vec<String> = repeated(text.as_bytes())
+            .iter()
+            .map(Finding::to_string)
+            .collect();
+        let expected = ["duplicate field \"a.b\"", "duplicate field \"c[1].d\""];
+        assert_eq!(found, expected);
+        assert!(repeated(b"no json").is_empty());
+    }
+
+    #[test]
+    fn findings_are_told_once_and_up_to_a_limit() {
+        let twice = r#"{"a":1,"a":2,"a":3}"#;
+        assert_eq!(repeated(twice.as_bytes()).len(), 1);
+        let many: Vec<String> = (0..200).map(|i| format!("\"m{i}\":1")).collect();
+        let found = found("ConfigMap", &format!("{{{}}}", many.join(",")));
+        assert_eq!(found.len(), FINDINGS_MAX);
+        assert_eq!(found[99], "unknown field \"m99\"");
+    }
+
+    #[test]
+    fn unknown_members_are_found_in_the_order_of_the_text() {
+        let text = r#"{"kind":"StatefulSet","spec":{"template":{"spec":{"containers":[
+            {"name":"c","imagee":{"x":1},"resources":{"limits":{"any":1}}}]}},"replica":3,
+            "replicas":1,"replicas":2},"metadata":{"labels":{"any":"x"}},"Spec":{}}"#;
+        let expected = [
+            "unknown field \"spec.template.spec.containers[0].imagee\"",
+            "unknown field \"spec.replica\"",
+            "duplicate field \"spec.replicas\"",
+            "unknown field \"Spec\"",
+        ];
+        assert_eq!(found("StatefulSet", text), expected);
+    }
+
+    #[test]
+    fn the_members_of_every_kind_are_known() {
+        let unknown = crate::kinds::KINDS
+            .iter()
+            .filter(|kind| type_of(kind).is_none());
+        let unknown: Vec<&str> = unknown.map(|kind| kind.kind).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+        let text = r#"{"dat":{},"data":{"a":"b"},"metadata":{"label":{}}}"#;
+        let expected = ["unknown field \"dat\"", "unknown field \"metadata.label\""];
+        assert_eq!(found("ConfigMap", text), expected);
+        let text = r#"{"spec":{"container":[]},"status":{"any":1},"stat":1}"#;
+        let expected = [
+            "unknown field \"spec.container\"",
+            "unknown field \"status.any\"",
+            "unknown field \"stat\"",
+        ];
+        assert_eq!(found("Pod", text), expected);
+        let expected = ["unknown field \"any\""];
+        assert_eq!(found("Event", r#"{"any":1}"#), expected);
+    }
+}

@@ -1,0 +1,306 @@
+//! A kube-apiserver and an etcd of our own, started as envtest starts them.
+
+mod flags;
+mod folder;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kube_test_control_plane_actors::ActorsConfig;
+use kube_test_control_plane_server::certificates::TlsMaterial;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::error::{ClusterError, in_one_line};
+use super::process::Process;
+use super::real::{Origin, RealControlPlane, ask};
+use crate::kubeconfig::{Credential, kubeconfig};
+use folder::Folder;
+
+const KUBE_APISERVER: &str = "kube-apiserver";
+const ETCD: &str = "etcd";
+/// How long start and end may take unless told otherwise: envtest's own bounds.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// How often the API server is asked whether it is ready.
+const POLL: Duration = Duration::from_millis(100);
+/// How long it may take to answer that.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// How often a start is tried again with other ports, because somebody else took one of them
+/// between our choice and the process.
+const ATTEMPTS_MAX: usize = 3;
+/// What both programs write when somebody else has their port.
+const PORT_TAKEN: &str = "address already in use";
+
+/// The binaries of a control plane, and how long they may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assets {
+    kube_apiserver: PathBuf,
+    etcd: PathBuf,
+    start_timeout: Duration,
+    stop_timeout: Duration,
+    flags: Vec<String>,
+}
+
+impl Assets {
+    /// The binaries in a folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no such folder, or a binary is missing or can't be executed.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Result<Self, ClusterError> {
+        let folder = folder.into();
+        if !folder.is_dir() {
+            let reason = if folder.exists() {
+                "it is not a folder"
+            } else {
+                "there is no such folder"
+            };
+            return Err(unusable(&folder, reason));
+        }
+        Ok(Self {
+            kube_apiserver: executable(folder.join(KUBE_APISERVER))?,
+            etcd: executable(folder.join(ETCD))?,
+            start_timeout: TIMEOUT,
+            stop_timeout: TIMEOUT,
+            flags: Vec::new(),
+        })
+    }
+
+    /// Sets how long they may take to be ready; 20 s by default.
+    #[must_use]
+    pub fn start_timeout(mut self, timeout: Duration) -> Self {
+        self.start_timeout = timeout;
+        self
+    }
+
+    /// Sets how long each may take to end before it is killed; 20 s by default.
+    #[must_use]
+    pub fn stop_timeout(mut self, timeout: Duration) -> Self {
+        self.stop_timeout = timeout;
+        self
+    }
+
+    /// Adds flags to those that kube-apiserver is started with. Of a flag that is given twice the
+    /// last counts.
+    #[must_use]
+    pub fn kube_apiserver_flags(mut self, flags: impl IntoIterator<Item = String>) -> Self {
+        self.flags.extend(flags);
+        self
+    }
+}
+
+fn unusable(path: &Path, reason: impl Into<String>) -> ClusterError {
+    ClusterError::Binary {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+fn executable(path: PathBuf) -> Result<PathBuf, ClusterError> {
+    match std::fs::metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => Err(unusable(&path, "it is not a file")),
+        Ok(metadata) if !may_be_executed(&metadata) => Err(unusable(&path, "it is not executable")),
+        Ok(_) => Ok(path),
+        Err(err) => Err(unusable(&path, err.to_string())),
+    }
+}
+
+#[cfg(unix)]
+fn may_be_executed(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn may_be_executed(_: &std::fs::Metadata) -> bool {
+    true
+}
+
+/// The two processes and their files. They end in the order of the fields: the server first, which
+/// would complain at length about a database that is gone.
+#[derive(Debug)]
+pub(super) struct Binaries {
+    kube_apiserver: Process,
+    etcd: Process,
+    folder: Folder,
+    stop_timeout: Duration,
+}
+
+impl Binaries {
+    /// Ends both and removes their files.
+    pub(super) async fn stop(self) -> Result<(), ClusterError> {
+        let Self {
+            kube_apiserver,
+            etcd,
+            mut folder,
+            stop_timeout,
+        } = self;
+        let ended = kube_apiserver.stop(stop_timeout).await;
+        let ended = ended.and(etcd.stop(stop_timeout).await);
+        if ended.is_err() {
+            folder.keep_logs();
+        }
+        ended
+    }
+
+    /// Where the processes write their logs.
+    pub(super) fn logs(&self) -> &Path {
+        self.folder.logs()
+    }
+}
+
+/// Starts both, and waits until the API server is ready.
+pub(super) async fn start(
+    assets: &Assets,
+    actors: ActorsConfig,
+) -> Result<RealControlPlane, ClusterError> {
+    let mut attempt = 1;
+    loop {
+        match try_start(assets).await? {
+            Ok((config, binaries)) => {
+                let origin = Origin::Binaries(Box::new(binaries));
+                return RealControlPlane::start(config, origin, actors).await;
+            }
+            Err(failure) if failure.port_taken && attempt < ATTEMPTS_MAX => {
+                tracing::info!(attempt, "a port was taken by somebody else, trying others");
+                attempt += 1;
+            }
+            Err(mut failure) => {
+                failure.folder.keep_logs();
+                return Err(failure.error);
+            }
+        }
+    }
+}
+
+/// A start that failed, with the logs that may tell why.
+struct Failure {
+    error: ClusterError,
+    port_taken: bool,
+    folder: Folder,
+}
+
+async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure>, ClusterError> {
+    let folder = Folder::create()?;
+    let tls = TlsMaterial::generate()?;
+    let files = folder.write(&tls)?;
+    let [port, etcd_port] = free_ports()?;
+    let mut etcd = Process::start(
+        ETCD,
+        &assets.etcd,
+        &flags::of_etcd(etcd_port, &files),
+        folder.logs().join("etcd.log"),
+    )?;
+    let mut arguments = flags::of_kube_apiserver(port, etcd_port, &files);
+    arguments.extend(assets.flags.iter().cloned());
+    let log = folder.logs().join("kube-apiserver.log");
+    let mut server = Process::start(KUBE_APISERVER, &assets.kube_apiserver, &arguments, log)?;
+    let config = config(port, &tls).await?;
+    let ready = until_ready(&config, [&mut etcd, &mut server], assets.start_timeout).await;
+    if let Err((error, said)) = ready {
+        // The processes end here, before their logs are shown to anybody.
+        drop((server, etcd));
+        return Ok(Err(Failure {
+            error,
+            port_taken: said.contains(PORT_TAKEN),
+            folder,
+        }));
+    }
+    let binaries = Binaries {
+        kube_apiserver: server,
+        etcd,
+        folder,
+        stop_timeout: assets.stop_timeout,
+    };
+    Ok(Ok((config, binaries)))
+}
+
+/// Free loopback ports, different ones.
+fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
+    let failed = |reason| ClusterError::Prepare {
+        action: "looking for a free port".to_owned(),
+        reason,
+    };
+    let mut ports = [0; N];
+    let mut listeners = Vec::new();
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        *port = listener.local_addr().map_err(failed)?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
+}
+
+/// How the administrator reaches the server.
+async fn config(port: u16, tls: &TlsMaterial) -> Result<Config, ClusterError> {
+    let url = format!("https://127.0.0.1:{port}");
+    let credential = Credential::Certificate(&tls.admin);
+    let text = kubeconfig(&url, &tls.ca_pem, "admin", credential).to_string();
+    let failed = |err: &dyn std::error::Error| ClusterError::Unreachable {
+        url: url.clone(),
+        reason: in_one_line(err),
+    };
+    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(|err| failed(&err))?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut config = config.map_err(|err| failed(&err))?;
+    // A proxy knows nothing of our loopback address.
+    config.proxy_url = None;
+    Ok(config)
+}
+
+/// Waits until the API server is ready and has made the first namespace; on failure, with what
+/// the process to blame has written.
+async fn until_ready(
+    config: &Config,
+    processes: [&mut Process; 2],
+    bound: Duration,
+) -> Result<(), (ClusterError, String)> {
+    let [etcd, server] = processes;
+    let mut once = config.clone();
+    once.default_retry = false;
+    let client = Client::try_from(once).map_err(|reason| {
+        let user = "the administrator".to_owned();
+        (ClusterError::Client { user, reason }, String::new())
+    })?;
+    let deadline = Instant::now() + bound;
+    let mut wanted = ["/readyz", "/api/v1/namespaces/default"].iter().peekable();
+    while let Some(path) = wanted.peek() {
+        for process in [&mut *etcd, &mut *server] {
+            if let Some(status) = process.ended() {
+                let said = process.said();
+                return Err((exited(process, status, &said), said));
+            }
+        }
+        let answer = timeout(ANSWER_MAX, ask(&client, path)).await;
+        let last = match answer {
+            Ok(Ok(_)) => {
+                wanted.next();
+                continue;
+            }
+            Ok(Err(err)) => in_one_line(&err),
+            Err(_) => format!("no answer to {path} within {ANSWER_MAX:?}"),
+        };
+        if Instant::now() >= deadline {
+            let error = ClusterError::NotReady {
+                timeout: bound,
+                last,
+                log: server.log().to_owned(),
+            };
+            return Err((error, server.said()));
+        }
+        sleep(POLL).await;
+    }
+    Ok(())
+}
+
+fn exited(process: &Process, status: std::process::ExitStatus, said: &str) -> ClusterError {
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    ClusterError::Exited {
+        program: process.program(),
+        status,
+        last: last.unwrap_or_default().trim().to_owned(),
+        log: process.log().to_owned(),
+    }
+}

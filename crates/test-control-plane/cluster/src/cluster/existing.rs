@@ -1,0 +1,49 @@
+//! A cluster that is there already.
+
+use std::time::Duration;
+
+use kube::{Client, Config};
+use kube_test_control_plane_actors::ActorsConfig;
+use tokio::time::timeout;
+
+use super::error::{ClusterError, in_one_line};
+use super::real::{Origin, RealControlPlane, ask};
+
+/// How long the cluster may take to answer.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// Finds the cluster as kube-rs does, and makes sure that it answers.
+pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {
+    let config = Config::infer()
+        .await
+        .map_err(|err| unreachable("of USE_EXISTING_CLUSTER=true", in_one_line(&err)))?;
+    Box::pin(connect(config, actors)).await
+}
+
+/// Makes sure that a cluster answers, and that it lets us in.
+pub(super) async fn connect(
+    config: Config,
+    actors: ActorsConfig,
+) -> Result<RealControlPlane, ClusterError> {
+    let url = config.cluster_url.to_string();
+    // A retry would only hide for a while what is wrong.
+    let mut once = config.clone();
+    once.default_retry = false;
+    let client = Client::try_from(once).map_err(|err| unreachable(&url, in_one_line(&err)))?;
+    // Unlike /version, this is not for everybody.
+    match timeout(ANSWER_MAX, ask(&client, "/api/v1/namespaces?limit=1")).await {
+        Ok(Ok(_)) => RealControlPlane::start(config, Origin::Existing, actors).await,
+        Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),
+        Err(_) => Err(unreachable(
+            &url,
+            format!("no answer within {ANSWER_MAX:?}"),
+        )),
+    }
+}
+
+fn unreachable(url: &str, reason: String) -> ClusterError {
+    ClusterError::Unreachable {
+        url: url.to_owned(),
+        reason,
+    }
+}

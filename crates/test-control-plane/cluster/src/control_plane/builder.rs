@@ -1,0 +1,307 @@
+//! Configures and starts a control plane.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::Method;
+use jiff::Timestamp;
+use kube_test_control_plane_actors::{
+    self as actors, ActorServer, ActorsConfig, KubeletConfig, SchedulerConfig,
+};
+use kube_test_control_plane_server::auth::{Authorization, Tokens};
+use kube_test_control_plane_server::certificates::{
+    ClientAuthorities, ServingCertificate, TlsMaterial,
+};
+use kube_test_control_plane_server::config::{FeatureGates, ServerConfig, UnknownFields};
+use kube_test_control_plane_server::server::ApiServer;
+use kube_test_control_plane_server::tls::{self, ListenError};
+use kube_test_control_plane_store::clock::{Clock, TokioClock};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{Endpoint, TestControlPlane};
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// When the clock starts unless told otherwise: 2026-01-01T00:00:00Z.
+const EPOCH_SECONDS: i64 = 1_767_225_600;
+
+/// A control plane that couldn't be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The port couldn't be opened.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+}
+
+/// Builds a [`TestControlPlane`].
+#[derive(Clone, Debug, Default)]
+pub struct TestControlPlaneBuilder {
+    config: ServerConfig,
+    actors: ActorsConfig,
+    now: Option<Timestamp>,
+    clock: Option<Arc<dyn Clock>>,
+    listen: Option<SocketAddr>,
+    serving_certificate: Option<ServingCertificate>,
+    client_authorities: Option<ClientAuthorities>,
+}
+
+/// The user agent of what the control plane makes at its start.
+/// The address by which pods reach the API server: the first of the range of services.
+const SERVICE_ADDRESS: &str = "10.96.0.1";
+
+/// The port on which kube-apiserver listens if it isn't told another one.
+const DEFAULT_PORT: u16 = 6443;
+
+const BOOTSTRAP: &str = "kube-apiserver/v1.36.2";
+
+impl TestControlPlaneBuilder {
+    /// Sets all of the server's behaviour.
+    #[must_use]
+    pub fn server_config(mut self, config: ServerConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Prunes members that the schema of v1.36.2 doesn't know, as the reference does, or keeps them.
+    #[must_use]
+    pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
+        self.config.unknown_fields = unknown_fields;
+        self
+    }
+
+    /// Switches optional behaviour on.
+    #[must_use]
+    pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
+        self.config.feature_gates = gates;
+        self
+    }
+
+    /// Seeds uids and generated names.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// Sets the bearer tokens that are known.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Tokens) -> Self {
+        self.config.tokens = tokens;
+        self
+    }
+
+    /// Sets who decides what users may do; by default roles and bindings do.
+    #[must_use]
+    pub fn authorization(mut self, authorization: impl Into<Authorization>) -> Self {
+        self.config.authorization = authorization.into();
+        self
+    }
+
+    /// Sets which actors run.
+    #[must_use]
+    pub fn actors(mut self, actors: ActorsConfig) -> Self {
+        self.actors = actors;
+        self
+    }
+
+    /// Changes which actors run and how.
+    #[must_use]
+    pub fn configure_actors(mut self, change: impl FnOnce(&mut ActorsConfig)) -> Self {
+        change(&mut self.actors);
+        self
+    }
+
+    /// Runs every actor, with its defaults unless it was configured already: pods become ready at
+    /// once.
+    #[must_use]
+    pub fn all_actors(mut self) -> Self {
+        let all = ActorsConfig::all();
+        let actors = &mut self.actors;
+        actors.kubelet = actors.kubelet.take().or(all.kubelet);
+        actors.scheduler = actors.scheduler.take().or(all.scheduler);
+        actors.node_controller = actors.node_controller.or(all.node_controller);
+        actors.pod_collector = actors.pod_collector.or(all.pod_collector);
+        actors.disruption_controller = true;
+        actors.volume_binder = actors.volume_binder.take().or(all.volume_binder);
+        actors.garbage_collector = actors.garbage_collector.or(all.garbage_collector);
+        actors.namespace_controller = actors.namespace_controller.or(all.namespace_controller);
+        self
+    }
+
+    /// Lets kubelet and scheduler write events, as a cluster's do.
+    #[must_use]
+    pub fn actor_events(mut self) -> Self {
+        self.actors.events = true;
+        self
+    }
+
+    /// Runs a kubelet, and a scheduler unless one was configured already.
+    #[must_use]
+    pub fn kubelet(mut self, kubelet: KubeletConfig) -> Self {
+        self.actors.kubelet = Some(kubelet);
+        self.actors.scheduler.get_or_insert_default();
+        self
+    }
+
+    /// Runs a scheduler.
+    #[must_use]
+    pub fn scheduler(mut self, scheduler: SchedulerConfig) -> Self {
+        self.actors.scheduler = Some(scheduler);
+        self
+    }
+
+    /// Runs the volume binder; pods then wait for their claims.
+    #[must_use]
+    pub fn volume_binder(mut self) -> Self {
+        self.actors.volume_binder.get_or_insert_default();
+        self
+    }
+
+    /// Runs the garbage collector.
+    #[must_use]
+    pub fn garbage_collector(mut self) -> Self {
+        self.actors.garbage_collector.get_or_insert_default();
+        self
+    }
+
+    /// Runs the namespace controller.
+    #[must_use]
+    pub fn namespace_controller(mut self) -> Self {
+        self.actors.namespace_controller.get_or_insert_default();
+        self
+    }
+
+    /// Sets the time that the clock shows at the start; it follows tokio's time from there.
+    #[must_use]
+    pub fn starting_at(mut self, now: Timestamp) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// Takes timestamps from another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Opens a loopback port as well; port 0 takes a free one.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
+    /// Shows this certificate at the port instead of one that is made for it.
+    #[must_use]
+    pub fn serving_certificate(mut self, certificate: ServingCertificate) -> Self {
+        self.serving_certificate = Some(certificate);
+        self
+    }
+
+    /// Believes client certificates that these authorities have signed: the common name is the
+    /// user, the organizations are the groups.
+    #[must_use]
+    pub fn client_authorities(mut self, authorities: ClientAuthorities) -> Self {
+        self.client_authorities = Some(authorities);
+        self
+    }
+
+    /// Starts it. Must be called inside a tokio runtime.
+    ///
+    /// # Panics
+    ///
+    /// If the port can't be opened; [`try_start`](Self::try_start) returns the error.
+    pub async fn start(self) -> TestControlPlane {
+        match self.try_start().await {
+            Ok(plane) => plane,
+            Err(err) => panic!("starting the control plane: {err}"),
+        }
+    }
+
+    /// Starts it. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The port can't be opened.
+    pub async fn try_start(self) -> Result<TestControlPlane, StartError> {
+        let epoch = Timestamp::from_second(EPOCH_SECONDS).unwrap_or_default();
+        let base = self.now.unwrap_or(epoch);
+        let clock = self
+            .clock
+            .unwrap_or_else(|| Arc::new(TokioClock::starting_at(base)));
+        let server = ApiServer::new(self.config, clock);
+        let mut tasks = JoinSet::new();
+        let endpoint = match self.listen {
+            None => None,
+            Some(address) => {
+                let mut tls = TlsMaterial::generate().map_err(ListenError::from)?;
+                if let Some(certificate) = self.serving_certificate {
+                    tls = tls.serving(certificate);
+                }
+                if let Some(authorities) = self.client_authorities {
+                    tls = tls.believing(authorities);
+                }
+                let stopping = server.stopping();
+                let address =
+                    tls::listen(server.clone(), address, &tls, &mut tasks, stopping).await?;
+                Some(Endpoint { address, tls })
+            }
+        };
+        for name in NAMESPACES {
+            let body = json!({"metadata": {"name": name}});
+            let path = "/api/v1/namespaces";
+            server.call_json(Method::POST, path, BOOTSTRAP, &body).await;
+        }
+        let port = endpoint.as_ref().map(|endpoint| endpoint.address.port());
+        publish_service(&server, port.unwrap_or(DEFAULT_PORT)).await;
+        if let Some(endpoint) = &endpoint {
+            publish_client_ca(&server, &endpoint.tls.client_ca_pem()).await;
+        }
+        server.install_stock_policy();
+        let actors = actors::start(
+            &ActorServer::Embedded(server.clone()),
+            self.actors,
+            &mut tasks,
+        )
+        .await;
+        server.audit().clear();
+        Ok(TestControlPlane {
+            server,
+            actors,
+            tasks,
+            endpoint,
+        })
+    }
+}
+
+/// Makes the service by which pods find the API server.
+async fn publish_service(server: &ApiServer, port: u16) {
+    let service = json!({
+        "metadata": {
+            "name": "kubernetes",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": SERVICE_ADDRESS,
+            "ports": [{"name": "https", "port": 443, "targetPort": port}],
+        },
+    });
+    let path = "/api/v1/namespaces/default/services";
+    server
+        .call_json(Method::POST, path, BOOTSTRAP, &service)
+        .await;
+}
+
+/// Tells components that serve requests of their own who signs the certificates of clients: they
+/// look there before they ask this server whom a token belongs to.
+async fn publish_client_ca(server: &ApiServer, ca_pem: &str) {
+    let map = json!({
+        "metadata": {"name": "extension-apiserver-authentication"},
+        "data": {"client-ca-file": ca_pem},
+    });
+    let path = "/api/v1/namespaces/kube-system/configmaps";
+    server.call_json(Method::POST, path, BOOTSTRAP, &map).await;
+}

@@ -1,0 +1,5 @@
+//! Control planes for tests: the embedded one, kube-apiserver with etcd, an existing cluster.
+
+pub mod cluster;
+pub mod control_plane;
+pub mod kubeconfig;

@@ -1,0 +1,98 @@
+//! Whether a user may do what a request wants.
+
+use kube_test_control_plane_api::status::ApiResult;
+
+use crate::auth::Decision;
+use crate::auth::attributes::{Attributes, Resource};
+use crate::auth::forbidden::{forbidden, forbidden_object};
+use crate::auth::identity::{Identity, MASTERS, NODES, node_name};
+use crate::auth::mode::AuthorizationMode;
+use crate::auth::rbac::stock;
+use crate::route::{ResourceRequest, Verb};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Asks the modes in turn.
+    pub fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
+        if user.is_in(MASTERS) {
+            return Decision::Allowed(String::new());
+        }
+        let mut reasons = Vec::new();
+        for mode in self.config().authorization.modes() {
+            match self.ask(*mode, user, attributes) {
+                Decision::NoOpinion(reason) => reasons.push(reason),
+                allowed @ Decision::Allowed(_) => return allowed,
+            }
+        }
+        reasons.retain(|reason| !reason.is_empty());
+        Decision::NoOpinion(reasons.join("\n"))
+    }
+
+    fn ask(
+        &self,
+        mode: AuthorizationMode,
+        user: &Identity,
+        attributes: &Attributes<'_>,
+    ) -> Decision {
+        match mode {
+            AuthorizationMode::AlwaysAllow => Decision::Allowed(String::new()),
+            AuthorizationMode::AlwaysDeny => {
+                Decision::NoOpinion("Everything is forbidden.".to_owned())
+            }
+            AuthorizationMode::Node => {
+                let is_node = user.is_in(NODES) && node_name(&user.name).is_some();
+                if is_node && stock::allows_node(attributes) {
+                    Decision::Allowed(String::new())
+                } else {
+                    Decision::NoOpinion(String::new())
+                }
+            }
+            AuthorizationMode::Rbac => self.policy_index().decide(user, attributes),
+        }
+    }
+
+    /// Refuses what the user may not do.
+    ///
+    /// # Errors
+    ///
+    /// 403, naming user, verb and resource.
+    pub(crate) fn authorize(&self, user: &Identity, attributes: &Attributes<'_>) -> ApiResult<()> {
+        match self.decide(user, attributes) {
+            Decision::Allowed(_) => Ok(()),
+            Decision::NoOpinion(reason) => Err(forbidden(user, attributes, &reason)),
+        }
+    }
+
+    /// Refuses to create by an update or an apply what its sender may not create.
+    ///
+    /// # Errors
+    ///
+    /// 403 with the authorizer's reason alone.
+    ///
+    /// Upstream: `withAuthorization`.
+    pub(crate) fn authorize_create_on_update(&self, request: &ResourceRequest) -> ApiResult<()> {
+        let Some(user) = &request.user else {
+            return Ok(());
+        };
+        let kind = request.kind;
+        let wanted = Attributes::resource(
+            Verb::Create.name(),
+            Resource {
+                group: kind.group.into(),
+                plural: kind.plural.into(),
+                subresource: request.target.subresource().into(),
+                namespace: request.namespace.as_str().into(),
+                name: request.name.as_str().into(),
+            },
+        );
+        match self.decide(user, &wanted) {
+            Decision::Allowed(_) => Ok(()),
+            Decision::NoOpinion(reason) => Err(forbidden_object(
+                kind.group,
+                kind.plural,
+                &request.name,
+                &reason,
+            )),
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Nobody gives away what they don't have: writing a role needs every right in it, and writing a
+//! binding every right of the role that it grants, or the verbs `escalate` and `bind`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube_test_control_plane_api::kinds::is_policy;
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::status::ApiResult;
+use serde_json::Value;
+
+use crate::auth::attributes::{Attributes, Resource};
+use crate::auth::forbidden::forbidden_object;
+use crate::auth::identity::{Identity, MASTERS};
+use crate::auth::rbac::PolicyRule;
+use crate::auth::rbac::index::RoleRef;
+use crate::auth::rbac::rule::{ALL, covers_path, quoted};
+use crate::route::{ResourceRequest, Verb};
+use crate::server::ApiServer;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+impl ApiServer {
+    /// Checks a write of a role or a binding; `old` is what is stored.
+    ///
+    /// # Errors
+    ///
+    /// 403 that lists the rights that its sender would give away without having them, 404 for a
+    /// binding to a role that isn't there.
+    ///
+    /// Upstream: the `policybased` storages.
+    pub(crate) fn check_escalation(
+        &self,
+        request: &ResourceRequest,
+        new: &Draft,
+        old: Option<&Draft>,
+    ) -> ApiResult<()> {
+        let kind = request.kind;
+        let Some(user) = request.user.as_deref().filter(|user| !user.is_in(MASTERS)) else {
+            return Ok(());
+        };
+        if !is_policy(kind.storage) || old.is_some_and(|old| differs_for_deletion_only(new, old)) {
+            return Ok(());
+        }
+        let name = new.metadata().name();
+        if let Some(role) = new.value.get("roleRef") {
+            let role: RoleRef = serde_json::from_value(role.clone()).unwrap_or_default();
+            let resource = role.resource().unwrap_or_default();
+            if self.may(user, "bind", resource, &request.namespace, &role.name) {
+                return Ok(());
+            }
+            let rules = self.policy_index().rules_of(&role, &request.namespace)?;
+            return self.confirm(user, request, name, &rules);
+        }
+        // A create doesn't tell the name in its URL, which is what the right is asked for with.
+        let named = match request.verb {
+            Verb::Create => "",
+            _ => request.name.as_str(),
+        };
+        if self.may(user, "escalate", kind.plural, &request.namespace, named) {
+            return Ok(());
+        }
+        self.confirm(user, request, name, &rules_of(new))?;
+        if aggregates(new) || old.is_some_and(aggregates) {
+            let why = "must have cluster-admin privileges to use the aggregationRule";
+            self.confirm(user, request, name, &everything())
+                .map_err(|_| forbidden_object(kind.group, kind.plural, name, why))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the user has a special right on a role, everywhere or in the namespace.
+    fn may(
+        &self,
+        user: &Identity,
+        verb: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> bool {
+        let wanted = Attributes::resource(
+            verb,
+            Resource {
+                group: GROUP.into(),
+                plural: resource.into(),
+                namespace: namespace.into(),
+                name: name.into(),
+                ..Resource::default()
+            },
+        );
+        self.decide(user, &wanted).is_allowed()
+    }
+
+    /// Refuses to give away rights that the user doesn't have.
+    ///
+    /// Upstream: `ConfirmNoEscalation`.
+    fn confirm(
+        &self,
+        user: &Identity,
+        request: &ResourceRequest,
+        name: &str,
+        granted: &[PolicyRule],
+    ) -> ApiResult<()> {
+        let grants = self.policy_index().grants(user, &request.namespace);
+        let owned: Vec<&PolicyRule> = grants.rules().collect();
+        let missing = missing(&owned, granted);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let lines: BTreeSet<String> = missing.iter().map(PolicyRule::compact).collect();
+        let lines: Vec<String> = lines.into_iter().collect();
+        let mut why = format!(
+            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+            user.name,
+            quoted(&user.groups),
+            lines.join("\n")
+        );
+        if let Some(errors) = grants.errors(true) {
+            why = format!("{why}; resolution errors: [{errors}]");
+        }
+        let kind = request.kind;
+        Err(forbidden_object(kind.group, kind.plural, name, &why))
+    }
+}
+
+fn rules_of(role: &Draft) -> Vec<PolicyRule> {
+    let rules = role.value.get("rules").filter(|rules| !rules.is_null());
+    // Rules that can't be read are refused by validation.
+    let rules = rules.map(|rules| serde_json::from_value(rules.clone()));
+    rules.and_then(Result::ok).unwrap_or_default()
+}
+
+fn aggregates(role: &Draft) -> bool {
+    let selectors = role.value.pointer("/aggregationRule/clusterRoleSelectors");
+    selectors
+        .and_then(Value::as_array)
+        .is_some_and(|s| !s.is_empty())
+}
+
+fn everything() -> [PolicyRule; 2] {
+    let all = || vec![ALL.to_owned()];
+    [
+        PolicyRule {
+            verbs: all(),
+            api_groups: all(),
+            resources: all(),
+            ..PolicyRule::default()
+        },
+        PolicyRule {
+            verbs: all(),
+            non_resource_urls: all(),
+            ..PolicyRule::default()
+        },
+    ]
+}
+
+/// Whether an update only lets the object go: references to owners and finalizers.
+///
+/// Upstream: `IsOnlyMutatingGCFields`.
+fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
+    let rest = |draft: &Draft| {
+        let mut value = draft.value.clone();
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            for member in [
+                "ownerReferences",
+                "finalizers",
+                "managedFields",
+                "resourceVersion",
+            ] {
+                metadata.remove(member);
+            }
+        }
+        value
+    };
+    rest(new) == rest(old)
+}
+
+/// The rights in `wanted` that no rule of `owned` covers, with the verbs on a resource in one rule.
+///
+/// Upstream: `Covers`, `BreakdownRule` and `CompactRules`.
+fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
+    let mut complex = Vec::new();
+    let mut simple: BTreeMap<(String, String), PolicyRule> = BTreeMap::new();
+    for right in wanted.iter().flat_map(single_rights) {
+        if owned.iter().any(|rule| covers(rule, &right)) {
+            continue;
+        }
+        if right.resources.is_empty() || !right.resource_names.is_empty() {
+            complex.push(right);
+            continue;
+        }
+        let key = (right.api_groups.concat(), right.resources.concat());
+        match simple.get_mut(&key) {
+            Some(rule) => rule.verbs.extend(right.verbs),
+            None => {
+                simple.insert(key, right);
+            }
+        }
+    }
+    complex.extend(simple.into_values());
+    complex
+}
+
+/// A rule taken apart into rules of one verb, group, resource, name or path.
+fn single_rights(rule: &PolicyRule) -> Vec<PolicyRule> {
+    let mut rights = Vec::new();
+    for group in &rule.api_groups {
+        for resource in &rule.resources {
+            for verb in &rule.verbs {
+                let right = PolicyRule {
+                    verbs: vec![verb.clone()],
+                    api_groups: vec![group.clone()],
+                    resources: vec![resource.clone()],
+                    ..PolicyRule::default()
+                };
+                if rule.resource_names.is_empty() {
+                    rights.push(right);
+                    continue;
+                }
+                rights.extend(rule.resource_names.iter().map(|name| PolicyRule {
+                    resource_names: vec![name.clone()],
+                    ..right.clone()
+                }));
+            }
+        }
+    }
+    for url in &rule.non_resource_urls {
+        rights.extend(rule.verbs.iter().map(|verb| PolicyRule {
+            verbs: vec![verb.clone()],
+            non_resource_urls: vec![url.clone()],
+            ..PolicyRule::default()
+        }));
+    }
+    rights
+}
+
+/// Whether a rule gives a right that was taken apart by [`single_rights`].
+fn covers(rule: &PolicyRule, right: &PolicyRule) -> bool {
+    let has = |list: &[String], wanted: &[String]| {
+        list.iter().any(|l| l == ALL) || wanted.iter().all(|w| list.contains(w))
+    };
+    let resources = has(&rule.resources, &right.resources)
+        || right.resources.iter().all(|wanted| {
+            let subresource = wanted.split_once('/').map(|(_, sub)| format!("*/{sub}"));
+            rule.resources.contains(wanted)
+                || subresource.is_some_and(|any| rule.resources.contains(&any))
+        });
+    let names = rule.resource_names.is_empty()
+        || !right.resource_names.is_empty()
+            && right
+                .resource_names
+                .iter()
+                .all(|n| rule.resource_names.contains(n));
+    let urls = right.non_resource_urls.iter().all(|wanted| {
+        rule.non_resource_urls
+            .iter()
+            .any(|url| covers_path(url, wanted))
+    });
+    has(&rule.verbs, &right.verbs)
+        && has(&rule.api_groups, &right.api_groups)
+        && resources
+        && names
+        && urls
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules(value: &Value) -> Vec<PolicyRule> {
+        serde_json::from_value(value.clone()).unwrap()
+    }
+
+    fn lines(owned: &Value, wanted: &Value) -> Vec<String> {
+        let owned = rules(owned);
+        let owned: Vec<&PolicyRule> = owned.iter().collect();
+        let missing = missing(&owned, &rules(wanted));
+        missing.iter().map(PolicyRule::compact).collect()
+    }
+
+    #[test]
+    fn what_is_not_held_is_listed_by_resource() {
+        let owned = json!([
+            {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "secrets"]},
+            {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*/scale"]},
+            {"verbs": ["get"], "nonResourceURLs": ["/healthz/*"]},
+        ]);
+        let wanted = json!([
+            {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods"]},
+            {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"]},
+            {"verbs": ["delete"], "apiGroups": [""], "resources": ["secrets"],
+                "resourceNames": ["a"]},
+            {"verbs": ["update"], "apiGroups": ["apps"], "resources": ["statefulsets/scale"]},
+            {"verbs": ["get"], "nonResourceURLs": ["/healthz/ping", "/metrics"]},
+        ]);
+        assert_eq!(
+            lines(&owned, &wanted),
+            [
+                "{APIGroups:[\"\"], Resources:[\"secrets\"], ResourceNames:[\"a\"], \
+                 Verbs:[\"delete\"]}",
+                "{NonResourceURLs:[\"/metrics\"], Verbs:[\"get\"]}",
+                "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"list\" \"watch\"]}",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_right_on_some_objects_does_not_cover_all() {
+        let some = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"],
+            "resourceNames": ["a"]}]);
+        let all = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
+        assert!(lines(&all, &some).is_empty());
+        assert_eq!(lines(&some, &all).len(), 1);
+    }
+
+    #[test]
+    fn a_star_is_covered_by_a_star_alone() {
+        let star = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+        let many = json!([{"verbs": ["get", "list", "watch", "create", "update", "patch", "delete",
+            "deletecollection"], "apiGroups": [""], "resources": ["pods"]}]);
+        assert!(lines(&star, &many).is_empty());
+        assert!(lines(&star, &star).is_empty());
+        assert_eq!(
+            lines(&many, &star),
+            ["{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}"]
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! `SubjectAccessReview` and its kin: may somebody, or may I, do this?
+
+use std::collections::BTreeMap;
+
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::status::FieldError;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::auth::attributes::{Attributes, Resource, Subject};
+use crate::auth::identity::Identity;
+use crate::server::ApiServer;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    resource_attributes: Option<ResourceAttributes>,
+    non_resource_attributes: Option<PathAttributes>,
+    user: String,
+    groups: Option<Vec<String>>,
+    uid: String,
+    extra: Option<BTreeMap<String, Vec<String>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ResourceAttributes {
+    namespace: String,
+    verb: String,
+    group: String,
+    resource: String,
+    subresource: String,
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PathAttributes {
+    path: String,
+    verb: String,
+}
+
+impl Spec {
+    fn of(draft: &Draft) -> Self {
+        let spec = draft.value.get("spec").cloned().unwrap_or_default();
+        // The decoder has seen to it that the types fit.
+        serde_json::from_value(spec).unwrap_or_default()
+    }
+
+    /// The user that is asked about.
+    fn subject(&self) -> Identity {
+        Identity {
+            name: self.user.clone(),
+            uid: self.uid.clone(),
+            groups: self.groups.clone().unwrap_or_default(),
+            extra: self.extra.clone().unwrap_or_default(),
+        }
+    }
+
+    /// What is asked about.
+    fn attributes(&self) -> Attributes<'_> {
+        if let Some(wanted) = &self.resource_attributes {
+            let resource = Resource {
+                group: wanted.group.as_str().into(),
+                plural: wanted.resource.as_str().into(),
+                subresource: wanted.subresource.as_str().into(),
+                namespace: wanted.namespace.as_str().into(),
+                name: wanted.name.as_str().into(),
+            };
+            return Attributes::resource(wanted.verb.as_str(), resource);
+        }
+        let wanted = self.non_resource_attributes.as_ref();
+        let (verb, path) = wanted.map_or(("", ""), |w| (w.verb.as_str(), w.path.as_str()));
+        Attributes {
+            verb: verb.into(),
+            subject: Subject::Path(path.into()),
+        }
+    }
+}
+
+impl ApiServer {
+    /// Whether the user may do what it asks about.
+    pub(super) fn review_own_access(&self, user: &Identity, draft: Draft) -> ApiResult<Value> {
+        let spec = Spec::of(&draft);
+        let mut errors = check_attributes(&draft, &spec);
+        check_metadata(&draft, "", &mut errors);
+        refuse(&errors)?;
+        Ok(self.answered(draft, user, &spec.attributes()))
+    }
+
+    /// Whether somebody may do what is asked about.
+    pub(super) fn review_access(&self, draft: Draft) -> ApiResult<Value> {
+        let spec = Spec::of(&draft);
+        let mut errors = check_attributes(&draft, &spec);
+        check_subject(&spec, &mut errors);
+        check_metadata(&draft, "", &mut errors);
+        refuse(&errors)?;
+        Ok(self.answered(draft, &spec.subject(), &spec.attributes()))
+    }
+
+    /// As [`review_access`](Self::review_access), within a namespace.
+    pub(super) fn review_local_access(
+        &self,
+        namespace: &str,
+        mut draft: Draft,
+    ) -> ApiResult<Value> {
+        let named = draft.metadata().namespace();
+        if !named.is_empty() && named != namespace {
+            return Err(ApiError::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the \
+                 request",
+            ));
+        }
+        let metadata = draft.metadata_mut();
+        metadata.insert("namespace".to_owned(), json!(namespace));
+        let spec = Spec::of(&draft);
+        let mut errors = check_attributes(&draft, &spec);
+        check_subject(&spec, &mut errors);
+        check_metadata(&draft, "namespace", &mut errors);
+        if let Some(wanted) = &spec.resource_attributes
+            && wanted.namespace != namespace
+        {
+            errors.push(FieldError::invalid(
+                "spec.resourceAttributes.namespace",
+                &json!(wanted.namespace),
+                "must match metadata.namespace",
+            ));
+        }
+        if spec.non_resource_attributes.is_some() {
+            errors.push(FieldError::invalid(
+                "spec.nonResourceAttributes",
+                &draft.value["spec"]["nonResourceAttributes"],
+                "disallowed on this kind of request",
+            ));
+        }
+        refuse(&errors)?;
+        Ok(self.answered(draft, &spec.subject(), &spec.attributes()))
+    }
+
+    fn answered(&self, mut draft: Draft, user: &Identity, attributes: &Attributes<'_>) -> Value {
+        let decision = self.decide(user, attributes);
+        let mut status = Map::new();
+        status.insert("allowed".to_owned(), json!(decision.is_allowed()));
+        if !decision.reason().is_empty() {
+            status.insert("reason".to_owned(), json!(decision.reason()));
+        }
+        draft.value["status"] = status.into();
+        draft.value
+    }
+}
+
+fn check_attributes(draft: &Draft, spec: &Spec) -> Vec<FieldError> {
+    let paths = &draft.value["spec"]["nonResourceAttributes"];
+    let both = (&spec.resource_attributes, &spec.non_resource_attributes);
+    let error = match both {
+        (Some(_), Some(_)) => FieldError::invalid(
+            "spec.nonResourceAttributes",
+            paths,
+            "cannot be specified in combination with resourceAttributes",
+        ),
+        (None, None) => FieldError::invalid(
+            "spec.resourceAttributes",
+            &Value::Null,
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        ),
+        _ => return Vec::new(),
+    };
+    vec![error]
+}
+
+fn check_subject(spec: &Spec, errors: &mut Vec<FieldError>) {
+    if spec.user.is_empty() && spec.groups.as_ref().is_none_or(Vec::is_empty) {
+        errors.push(FieldError::invalid(
+            "spec.user",
+            &json!(spec.user),
+            "at least one of user or group must be specified",
+        ));
+    }
+}
+
+/// Reviews have no names and no labels; `allowed` is the member that may be there.
+fn check_metadata(draft: &Draft, allowed: &str, errors: &mut Vec<FieldError>) {
+    let metadata = draft.value.get("metadata").and_then(Value::as_object);
+    let mut members = metadata.into_iter().flatten();
+    let spare = members.any(|(member, _)| member != allowed && member != "managedFields");
+    if spare {
+        let detail = match allowed {
+            "" => "must be empty".to_owned(),
+            allowed => format!("must be empty except for {allowed}"),
+        };
+        errors.push(FieldError::invalid(
+            "metadata",
+            &draft.value["metadata"],
+            &detail,
+        ));
+    }
+}
+
+/// The kind is missing in the message, as upstream's has it.
+fn refuse(errors: &[FieldError]) -> ApiResult<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid_kind(
+        "",
+        "authorization.k8s.io",
+        "",
+        errors,
+    ))
+}

@@ -1,0 +1,43 @@
+//! `TokenReview`: whose token is this?
+
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use crate::auth::service_account::ISSUER;
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Whose token it is, if it is meant for one of the audiences, or for this server if none is
+    /// named.
+    ///
+    /// # Errors
+    ///
+    /// 400 without a token.
+    pub(super) fn review_token(&self, mut draft: Draft) -> ApiResult<Value> {
+        let token = draft.text("/spec/token").unwrap_or_default();
+        if token.is_empty() {
+            let why = "token is required for TokenReview in authentication";
+            return Err(ApiError::bad_request(why));
+        }
+        let named = draft.value.pointer("/spec/audiences");
+        let named = named.and_then(Value::as_array).into_iter().flatten();
+        let mut audiences: Vec<&str> = named.filter_map(Value::as_str).collect();
+        if audiences.is_empty() {
+            audiences.push(ISSUER);
+        }
+        let status = match self.token_user(token, &audiences) {
+            Ok(shown) => json!({
+                "authenticated": true,
+                "user": shown.identity.to_user_info(),
+                "audiences": shown.audiences,
+            }),
+            Err(why) => json!({"user": {}, "error": match why {
+                Some(why) => format!("[invalid bearer token, {why}]"),
+                None => "invalid bearer token".to_owned(),
+            }}),
+        };
+        draft.value["status"] = status;
+        Ok(draft.value)
+    }
+}

@@ -1,0 +1,166 @@
+//! The check of service account tokens.
+
+use jiff::{SignedDuration, Timestamp};
+use kube_apimachinery::time;
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::object::{Draft, Key};
+use serde_json::{Value, json};
+
+use crate::auth::Identity;
+use crate::auth::service_account::{Bound, Claims, ISSUER, Shown};
+use crate::auth::token::{SigningKey, unverified_claims};
+use crate::server::ApiServer;
+
+/// How far clocks may differ: tokens count that long before and after their time.
+const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+
+impl ApiServer {
+    /// Whom a token of this server's key shows, if it is meant for one of `audiences`.
+    ///
+    /// # Errors
+    ///
+    /// Why it doesn't count, in words; nothing to say if it is no such token at all.
+    ///
+    /// Upstream: `jwtTokenAuthenticator.AuthenticateToken` and `validator.Validate`.
+    pub(crate) fn verify_token(
+        &self,
+        token: &str,
+        audiences: &[&str],
+    ) -> Result<Shown, Option<String>> {
+        let issuer = unverified_claims(token).map(|claims| claims["iss"] == ISSUER);
+        if issuer != Some(true) {
+            return Err(None);
+        }
+        let claims = self.token_key().ok().and_then(|key| key.verify(token));
+        let claims: Option<Claims> = claims.and_then(|c| serde_json::from_value(c).ok());
+        let claims = claims.ok_or_else(|| Some("invalid signature".to_owned()))?;
+        let meant: Vec<String> = claims
+            .aud
+            .iter()
+            .filter(|audience| audiences.contains(&audience.as_str()))
+            .cloned()
+            .collect();
+        if meant.is_empty() {
+            let wanted: Vec<String> = audiences.iter().map(|a| (*a).to_owned()).collect();
+            return Err(Some(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                go_list(&claims.aud),
+                go_list(&wanted)
+            )));
+        }
+        self.check_claims(&claims).map_err(Some)?;
+        Ok(Shown {
+            identity: identity(&claims),
+            audiences: meant,
+        })
+    }
+
+    /// Whether the time and the objects that a token is bound to are still there.
+    fn check_claims(&self, claims: &Claims) -> Result<(), String> {
+        let now = self.clock().now();
+        let at = |seconds| Timestamp::from_second(seconds).unwrap_or_default();
+        let later = |time: Timestamp| time.saturating_add(LEEWAY).unwrap_or(time);
+        if later(at(claims.exp)) < now {
+            return Err("service account token has expired".to_owned());
+        }
+        if later(now) < at(claims.nbf) {
+            return Err("service account token is not valid yet".to_owned());
+        }
+        let Bound {
+            namespace,
+            serviceaccount: account,
+            node,
+            pod,
+            secret,
+        } = &claims.bound;
+        let found = self.find("serviceaccounts", namespace, &account.name);
+        let found = found.ok_or_else(|| format!("serviceaccounts {:?} not found", account.name))?;
+        if gone_since(&found, now) {
+            return Err(format!(
+                "service account {namespace}/{} has been deleted",
+                account.name
+            ));
+        }
+        let uid = found.metadata().uid();
+        if uid != account.uid {
+            return Err(format!(
+                "service account UID ({uid}) does not match claim ({})",
+                account.uid
+            ));
+        }
+        let mut bound = vec![("pods", "pod", pod), ("secrets", "secret", secret)];
+        if pod.is_none() {
+            bound.push(("nodes", "node", node));
+        }
+        for (storage, word, reference) in bound {
+            let Some(reference) = reference else {
+                continue;
+            };
+            let namespace = if storage == "nodes" { "" } else { namespace };
+            let found = self.find(storage, namespace, &reference.name);
+            let found = found.filter(|found| !gone_since(found, now));
+            let found =
+                found.ok_or_else(|| "service account token has been invalidated".to_owned())?;
+            let uid = found.metadata().uid();
+            if uid != reference.uid {
+                return Err(format!(
+                    "{word} UID ({uid}) does not match service account {word} ref claim ({})",
+                    reference.uid
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn find(&self, storage: &'static str, namespace: &str, name: &str) -> Option<Draft> {
+        let kind = kinds::by_storage(storage)?;
+        let object = self.store().get(&Key::new(kind, namespace, name))?;
+        Some(object.draft())
+    }
+
+    /// What those need to know who check tokens themselves.
+    pub(crate) fn token_issuer_keys(&self) -> Value {
+        let keys: Vec<Value> = self
+            .token_key()
+            .ok()
+            .map(SigningKey::to_jwk)
+            .into_iter()
+            .collect();
+        json!({"keys": keys})
+    }
+}
+
+/// Whether the deletion of an object began longer ago than clocks may differ.
+fn gone_since(object: &Draft, now: Timestamp) -> bool {
+    let deleted = time::parse(object.metadata().text("deletionTimestamp")).ok();
+    deleted.is_some_and(|at| at.saturating_add(LEEWAY).unwrap_or(at) < now)
+}
+
+/// A list of texts as Go prints it with `%q`.
+fn go_list(list: &[String]) -> String {
+    let list: Vec<String> = list.iter().map(|text| format!("{text:?}")).collect();
+    format!("[{}]", list.join(" "))
+}
+
+/// The service account as a user, with what its token says of where it is used.
+fn identity(claims: &Claims) -> Identity {
+    let bound = &claims.bound;
+    let account = &bound.serviceaccount;
+    let mut identity = Identity::service_account(&bound.namespace, &account.name)
+        .uid(&account.uid)
+        .extra(
+            "authentication.kubernetes.io/credential-id",
+            format!("JTI={}", claims.jti),
+        );
+    for (word, reference) in [("pod", &bound.pod), ("node", &bound.node)] {
+        let Some(reference) = reference else {
+            continue;
+        };
+        let key = format!("authentication.kubernetes.io/{word}");
+        identity = identity.extra(format!("{key}-name"), &reference.name);
+        if !reference.uid.is_empty() {
+            identity = identity.extra(format!("{key}-uid"), &reference.uid);
+        }
+    }
+    identity
+}

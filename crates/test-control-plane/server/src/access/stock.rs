@@ -1,0 +1,29 @@
+//! The installation of the stock roles and bindings.
+
+use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_store::store::Expect;
+use serde_json::{Value, json};
+
+use crate::auth::rbac::stock;
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Stores the stock roles and bindings, those that are missing.
+    pub fn install_stock_policy(&self) {
+        for (kind, mut draft) in stock::objects() {
+            let key = Key::new(kind, draft.metadata().namespace(), draft.metadata().name());
+            let (uid, now) = (self.new_uid(), self.now_text());
+            let metadata = draft.metadata_mut();
+            metadata.insert("uid".to_owned(), json!(uid));
+            let managers = metadata
+                .get_mut("managedFields")
+                .and_then(Value::as_array_mut);
+            for entry in managers.into_iter().flatten() {
+                entry["time"] = json!(now);
+            }
+            metadata.insert("creationTimestamp".to_owned(), json!(now));
+            // Whoever made an object of that name first keeps it.
+            let _ = self.store().put(kind, key, Expect::Absent, draft);
+        }
+    }
+}

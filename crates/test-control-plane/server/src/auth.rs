@@ -1,0 +1,38 @@
+//! Who asks, and whether they may: authentication, impersonation and authorization.
+//!
+//! | credentials | who it is |
+//! |---|---|
+//! | none, in this process | the administrator: `kubernetes-admin`, in `system:masters` |
+//! | an [`Identity`] in the extensions of a request of this process | that user |
+//! | a client certificate of the server's authority | the common name, in the organizations as groups |
+//! | a bearer token | who it belongs to, see [`Tokens`]; 401 if it is nobody's |
+//! | none, over the port | `system:anonymous`, in `system:unauthenticated` |
+//!
+//! Whoever is in `system:masters` may do everything. For all others the [`Authorization`] decides:
+//! by default [`AuthorizationMode::Rbac`], as in most clusters, with the stock roles and bindings
+//! of a cluster (`cluster-admin`, `view`, `system:discovery` and so on) stored from the start.
+
+pub(crate) mod attributes;
+mod certificate;
+mod decision;
+pub(crate) mod forbidden;
+pub(crate) mod identity;
+pub(crate) mod mode;
+pub(crate) mod rbac;
+mod sender;
+pub(crate) mod service_account;
+pub(crate) mod token;
+mod token_file;
+
+pub use certificate::user as certificate_user;
+pub use identity::{ANONYMOUS, AUTHENTICATED, Identity, MASTERS, NODES, UNAUTHENTICATED};
+pub use mode::{Authorization, AuthorizationError, AuthorizationMode};
+pub use rbac::PolicyRule;
+pub use sender::Peer;
+pub use token_file::{TokenFileError, TokenFileFlaw, Tokens};
+
+pub(crate) use decision::Decision;
+pub(crate) use rbac::{Rbac, RbacIndex};
+pub(crate) use sender::{IssuedTokens, Sender};
+pub(crate) use service_account::{ISSUER as TOKEN_ISSUER, Shown, TokenKey};
+pub(crate) use token::{KeyError, SigningKey};

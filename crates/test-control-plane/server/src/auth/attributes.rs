@@ -1,0 +1,230 @@
+//! What a request wants, as authorization sees it: read from method and path alone, whether the
+//! server serves such a thing or not.
+//!
+//! Upstream: `RequestInfoFactory.NewRequestInfo`.
+
+use std::borrow::Cow;
+
+use http::Method;
+
+use kube_test_control_plane_api::query::Query;
+
+/// A verb and what it is to be done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes<'a> {
+    /// The verb, such as `list`; for paths the method in lower case.
+    pub verb: Cow<'a, str>,
+    /// What it is to be done to.
+    pub subject: Subject<'a>,
+}
+
+/// What a verb is to be done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject<'a> {
+    /// Objects.
+    Resource(Resource<'a>),
+    /// A path that leads to no objects.
+    Path(Cow<'a, str>),
+}
+
+/// A resource, or an object of it; what is empty is not named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resource<'a> {
+    pub group: Cow<'a, str>,
+    pub plural: Cow<'a, str>,
+    pub subresource: Cow<'a, str>,
+    pub namespace: Cow<'a, str>,
+    pub name: Cow<'a, str>,
+}
+
+impl<'a> Attributes<'a> {
+    /// What a request wants.
+    pub(crate) fn of(method: &'a Method, path: &'a str, query: &'a Query) -> Self {
+        Self::of_resource(method, path, query).unwrap_or_else(|| Self {
+            verb: method.as_str().to_ascii_lowercase().into(),
+            subject: Subject::Path(path.into()),
+        })
+    }
+
+    fn of_resource(method: &Method, path: &'a str, query: &'a Query) -> Option<Self> {
+        let mut segments = path.trim_matches('/').split('/');
+        let group = match segments.next()? {
+            "api" => "",
+            "apis" => segments.next()?,
+            _ => return None,
+        };
+        let _version = segments.next()?;
+        let mut parts: Vec<&str> = segments.collect();
+        if parts.is_empty() {
+            return None;
+        }
+        let mut verb = match method.as_str() {
+            "POST" => "create",
+            "GET" | "HEAD" => "get",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            "DELETE" => "delete",
+            _ => "",
+        };
+        // The older way to watch has the verb in the path.
+        if let ["watch" | "proxy", _, ..] = parts.as_slice() {
+            verb = parts.remove(0);
+        }
+        let mut namespace = "";
+        if let ["namespaces", name, rest @ ..] = parts.as_slice() {
+            namespace = name;
+            if rest
+                .first()
+                .is_some_and(|r| !matches!(*r, "status" | "finalize"))
+            {
+                parts.drain(..2);
+            }
+        }
+        let part = |i: usize| parts.get(i).copied().unwrap_or_default();
+        let mut name = part(1);
+        if name.is_empty() && verb == "get" {
+            verb = if query.flag("watch") { "watch" } else { "list" };
+            name = query
+                .get("fieldSelector")
+                .and_then(named_by)
+                .unwrap_or_default();
+        } else if name.is_empty() && verb == "delete" {
+            verb = "deletecollection";
+        }
+        Some(Self {
+            verb: verb.to_owned().into(),
+            subject: Subject::Resource(Resource {
+                group: group.into(),
+                plural: part(0).into(),
+                subresource: part(2).into(),
+                namespace: namespace.into(),
+                name: name.into(),
+            }),
+        })
+    }
+
+    /// A verb on a resource.
+    pub(crate) fn resource(verb: impl Into<Cow<'a, str>>, resource: Resource<'a>) -> Self {
+        Self {
+            verb: verb.into(),
+            subject: Subject::Resource(resource),
+        }
+    }
+
+    /// The namespace; empty for paths and at the cluster scope.
+    pub(crate) fn namespace(&self) -> &str {
+        match &self.subject {
+            Subject::Resource(resource) => &resource.namespace,
+            Subject::Path(_) => "",
+        }
+    }
+
+    /// The same on something else's behalf: with another verb.
+    pub(crate) fn with_verb(&self, verb: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            verb: verb.into(),
+            subject: self.subject.clone(),
+        }
+    }
+}
+
+/// The name that a field selector narrows a collection to.
+fn named_by(selector: &str) -> Option<&str> {
+    let name = selector.split(',').find_map(|term| {
+        let value = term.strip_prefix("metadata.name=")?;
+        Some(value.strip_prefix('=').unwrap_or(value))
+    })?;
+    let is_segment = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '%']);
+    is_segment.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(method: &str, path: &str, query: &str) -> String {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let query = Query::parse(query);
+        let attributes = Attributes::of(&method, path, &query);
+        match &attributes.subject {
+            Subject::Path(path) => format!("{} path {path}", attributes.verb),
+            Subject::Resource(r) => format!(
+                "{} {}/{}/{} {}/{}",
+                attributes.verb, r.group, r.plural, r.subresource, r.namespace, r.name
+            ),
+        }
+    }
+
+    #[test]
+    fn resources_are_told_from_paths() {
+        for (method, path, query, expected) in [
+            ("GET", "/", "", "get path /"),
+            ("GET", "/api", "", "get path /api"),
+            ("GET", "/api/v1/", "", "get path /api/v1/"),
+            ("GET", "/apis/apps/v1", "", "get path /apis/apps/v1"),
+            ("OPTIONS", "/metrics/slis", "", "options path /metrics/slis"),
+            ("GET", "/api/v1/pods", "", "list /pods/ /"),
+            ("GET", "/api/v1/pods", "watch=1", "watch /pods/ /"),
+            ("GET", "/api/v1/watch/pods", "", "watch /pods/ /"),
+            ("GET", "/api/v1/namespaces", "", "list /namespaces/ /"),
+            ("GET", "/api/v1/namespaces/a", "", "get /namespaces/ a/a"),
+            (
+                "PUT",
+                "/api/v1/namespaces/a/finalize",
+                "",
+                "update /namespaces/finalize a/a",
+            ),
+            ("POST", "/api/v1/namespaces/a/pods", "", "create /pods/ a/"),
+            (
+                "DELETE",
+                "/api/v1/namespaces/a/pods",
+                "",
+                "deletecollection /pods/ a/",
+            ),
+            (
+                "DELETE",
+                "/api/v1/namespaces/a/pods/p",
+                "",
+                "delete /pods/ a/p",
+            ),
+            ("HEAD", "/api/v1/namespaces/a/pods/p", "", "get /pods/ a/p"),
+            ("OPTIONS", "/api/v1/namespaces/a/pods/p", "", " /pods/ a/p"),
+            (
+                "PATCH",
+                "/apis/apps/v1/namespaces/a/statefulsets/w/status/",
+                "",
+                "patch apps/statefulsets/status a/w",
+            ),
+            (
+                "GET",
+                "/apis/no.such/v9/things/x/y/z",
+                "",
+                "get no.such/things/y /x",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods",
+                "fieldSelector=metadata.name%3Dp",
+                "list /pods/ a/p",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods",
+                "watch=true&fieldSelector=status.phase%3DRunning,metadata.name%3D%3Dp",
+                "watch /pods/ a/p",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods",
+                "fieldSelector=metadata.name%21%3Dp",
+                "list /pods/ a/",
+            ),
+        ] {
+            assert_eq!(
+                line(method, path, query),
+                expected,
+                "{method} {path}?{query}"
+            );
+        }
+    }
+}

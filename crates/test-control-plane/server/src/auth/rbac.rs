@@ -1,0 +1,55 @@
+//! Role-based access control from the roles and bindings that are stored in the server.
+
+pub(crate) mod index;
+pub(crate) mod rule;
+pub(crate) mod stock;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub use rule::PolicyRule;
+
+pub(crate) use index::RbacIndex;
+
+use kube_test_control_plane_store::store::Store;
+
+use super::attributes::Attributes;
+use super::decision::Decision;
+use super::identity::Identity;
+
+/// Finds the rules that apply to a user. They are read anew only once a role or a binding changed.
+#[derive(Debug, Default)]
+pub(crate) struct Rbac(RwLock<Arc<RbacIndex>>);
+
+impl Rbac {
+    /// The index of the roles and bindings as they are now.
+    pub(crate) fn index(&self, store: &Store) -> Arc<RbacIndex> {
+        let changes = store.policy_revision();
+        let index = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        if index.revision == changes {
+            return index;
+        }
+        let index = Arc::new(index.rebuilt(store, changes));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
+        index
+    }
+}
+
+impl RbacIndex {
+    /// Whether a rule allows the request; without one, what kept rules from being found.
+    ///
+    /// Upstream: `RBACAuthorizer.Authorize`.
+    pub(crate) fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
+        let grants = self.grants(user, attributes.namespace());
+        let allowing = grants.iter().find(|grant| {
+            let rules = grant.rules.as_ref().map_or(&[][..], |rules| rules);
+            rules.iter().any(|rule| rule.allows(attributes))
+        });
+        if let Some(grant) = allowing {
+            return Decision::Allowed(grant.reason.clone());
+        }
+        Decision::NoOpinion(match grants.errors(false) {
+            Some(errors) => format!("RBAC: {errors}"),
+            None => String::new(),
+        })
+    }
+}

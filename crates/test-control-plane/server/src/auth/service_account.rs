@@ -1,0 +1,98 @@
+//! Tokens of service accounts: their key and their claims.
+
+use std::sync::OnceLock;
+
+use jiff::Timestamp;
+use kube_test_control_plane_api::object::Draft;
+use serde::{Deserialize, Serialize};
+
+use super::identity::{Identity, service_account_user};
+use super::token::{KeyError, SigningKey};
+
+/// Who issues the tokens, and who they are meant for unless a request names others.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
+
+/// The key of a server, made when it is needed first.
+#[derive(Debug, Default)]
+pub(crate) struct TokenKey(OnceLock<Result<SigningKey, KeyError>>);
+
+impl TokenKey {
+    pub(crate) fn get(&self) -> Result<&SigningKey, KeyError> {
+        let made = self.0.get_or_init(SigningKey::generate);
+        made.as_ref().map_err(|err| *err)
+    }
+}
+
+/// What a token claims.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Claims {
+    pub aud: Vec<String>,
+    pub exp: i64,
+    pub iat: i64,
+    pub iss: String,
+    pub jti: String,
+    #[serde(rename = "kubernetes.io")]
+    pub bound: Bound,
+    pub nbf: i64,
+    pub sub: String,
+}
+
+/// What a token is bound to: it ends with any of these.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Bound {
+    pub namespace: String,
+    pub serviceaccount: Reference,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Reference>,
+}
+
+/// An object by name and uid.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+}
+
+/// Whom a token shows, and for whom it is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub identity: Identity,
+    pub audiences: Vec<String>,
+}
+
+impl Reference {
+    pub(crate) fn to(object: &Draft) -> Self {
+        Self {
+            name: object.metadata().name().to_owned(),
+            uid: object.metadata().uid().to_owned(),
+        }
+    }
+}
+
+impl Claims {
+    /// The claims of a token for a service account, from `now` on.
+    pub(crate) fn new(
+        bound: Bound,
+        audiences: Vec<String>,
+        id: String,
+        now: Timestamp,
+        seconds: i64,
+    ) -> Self {
+        let now = now.as_second();
+        Self {
+            aud: audiences,
+            exp: now.saturating_add(seconds),
+            iat: now,
+            iss: ISSUER.to_owned(),
+            jti: id,
+            sub: service_account_user(&bound.namespace, &bound.serviceaccount.name),
+            bound,
+            nbf: now,
+        }
+    }
+}

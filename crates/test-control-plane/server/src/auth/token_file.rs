@@ -1,0 +1,213 @@
+//! Bearer tokens that are known from the start, and the file that lists them.
+
+use std::collections::BTreeMap;
+
+use super::identity::Identity;
+
+/// The tokens that are known.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens(BTreeMap<String, Identity>);
+
+/// A token file that can't be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the token file: {reason}")]
+pub struct TokenFileError {
+    /// The line's number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: TokenFileFlaw,
+}
+
+/// What is wrong with a line of a token file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFileFlaw {
+    /// There are fewer than three columns.
+    #[error("needs at least token, user and uid, but has {0} of them")]
+    Columns(usize),
+    /// A quote stands inside of a column that doesn't begin with one.
+    #[error("a quote inside of a column that is not quoted")]
+    BareQuote,
+    /// A quoted column goes on after its closing quote, or has none.
+    #[error("a quoted column without its closing quote, or with text behind it")]
+    OpenQuote,
+    /// The first column is empty.
+    #[error("the token is empty")]
+    NoToken,
+    /// The token stands in an earlier line already.
+    #[error("the token is taken already")]
+    Repeated,
+}
+
+impl Tokens {
+    /// Adds a token; who had it before loses it.
+    pub fn insert(&mut self, token: &str, identity: Identity) {
+        self.0.insert(token.to_owned(), identity);
+    }
+
+    /// Adds the tokens of a file of kube-apiserver's form: `token,user,uid,"group1,group2"`, where
+    /// the groups may be missing. Empty lines and lines that begin with `#` are skipped.
+    ///
+    /// # Errors
+    ///
+    /// A line has fewer than three columns, an empty token or one that is taken, or stray quotes.
+    pub fn insert_file(&mut self, text: &str) -> Result<(), TokenFileError> {
+        for record in records(text)? {
+            let error = |reason| TokenFileError {
+                line: record.line,
+                reason,
+            };
+            let [token, user, uid, rest @ ..] = record.columns.as_slice() else {
+                return Err(error(TokenFileFlaw::Columns(record.columns.len())));
+            };
+            if token.is_empty() {
+                return Err(error(TokenFileFlaw::NoToken));
+            }
+            let groups = rest.first().map_or("", String::as_str).split(',');
+            let mut identity = Identity::user(user).uid(uid);
+            for group in groups.map(str::trim).filter(|group| !group.is_empty()) {
+                identity = identity.group(group);
+            }
+            if self.0.insert(token.clone(), identity).is_some() {
+                return Err(error(TokenFileFlaw::Repeated));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whose token it is.
+    pub fn get(&self, token: &str) -> Option<&Identity> {
+        self.0.get(token)
+    }
+}
+
+struct Record {
+    line: usize,
+    columns: Vec<String>,
+}
+
+/// Splits a text into the records of RFC 4180, where a quoted column may hold commas, line breaks,
+/// and quotes that are written twice.
+fn records(text: &str) -> Result<Vec<Record>, TokenFileError> {
+    let mut records = Vec::new();
+    let mut line = 1;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        if first.trim().is_empty() || first.starts_with('#') {
+            rest = after;
+            line += 1;
+            continue;
+        }
+        let (columns, after) = record(rest).map_err(|reason| TokenFileError { line, reason })?;
+        records.push(Record { line, columns });
+        let read = &rest[..rest.len() - after.len()];
+        line += read.matches('\n').count();
+        rest = after;
+    }
+    Ok(records)
+}
+
+/// One record and what comes after it.
+fn record(text: &str) -> Result<(Vec<String>, &str), TokenFileFlaw> {
+    let mut columns = Vec::new();
+    let mut rest = text;
+    loop {
+        let start = rest.trim_start_matches([' ', '\t']);
+        let (column, after) = match start.strip_prefix('"') {
+            Some(quoted) => quoted_column(quoted)?,
+            None => plain_column(start)?,
+        };
+        columns.push(column);
+        if let Some(next) = after.strip_prefix(',') {
+            rest = next;
+            continue;
+        }
+        let after = after.strip_prefix('\r').unwrap_or(after);
+        return Ok((columns, after.strip_prefix('\n').unwrap_or(after)));
+    }
+}
+
+fn plain_column(text: &str) -> Result<(String, &str), TokenFileFlaw> {
+    let (column, rest) = text.split_at(text.find([',', '\n']).unwrap_or(text.len()));
+    if column.contains('"') {
+        return Err(TokenFileFlaw::BareQuote);
+    }
+    Ok((column.trim_end().to_owned(), rest))
+}
+
+fn quoted_column(text: &str) -> Result<(String, &str), TokenFileFlaw> {
+    let mut column = String::new();
+    let mut rest = text;
+    loop {
+        let (part, after) = rest.split_once('"').ok_or(TokenFileFlaw::OpenQuote)?;
+        column.push_str(part);
+        rest = after;
+        if let Some(after) = rest.strip_prefix('"') {
+            column.push('"');
+            rest = after;
+            continue;
+        }
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let ended = rest.is_empty() || rest.starts_with([',', '\r', '\n']);
+        return if ended {
+            Ok((column, rest))
+        } else {
+            Err(TokenFileFlaw::OpenQuote)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Tokens, TokenFileError> {
+        let mut tokens = Tokens::default();
+        tokens.insert_file(text).map(|()| tokens)
+    }
+
+    #[test]
+    fn users_uids_and_groups_are_read() {
+        let tokens = read(
+            "# who is who\n\nsecret,alice,alice-uid,\"devs, ops\"\nt2,bob,2\r\nt3,carol,3,admins\n\
+             \"t,4\",\"d \"\"x\"\" e\",,\"\"\n",
+        )
+        .unwrap();
+        let alice = tokens.get("secret").unwrap();
+        assert_eq!(
+            *alice,
+            Identity::user("alice")
+                .uid("alice-uid")
+                .group("devs")
+                .group("ops")
+        );
+        assert_eq!(*tokens.get("t2").unwrap(), Identity::user("bob").uid("2"));
+        assert_eq!(tokens.get("t3").unwrap().groups, ["admins"]);
+        assert_eq!(*tokens.get("t,4").unwrap(), Identity::user("d \"x\" e"));
+        assert_eq!(tokens.get("secret,alice"), None);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (text, line, reason) in [
+            ("a,b,1\nc,d\n", 2, TokenFileFlaw::Columns(2)),
+            ("\n\n,b,1", 3, TokenFileFlaw::NoToken),
+            ("a,b,1\n\na,c,2", 3, TokenFileFlaw::Repeated),
+            ("a,b\"c,1", 1, TokenFileFlaw::BareQuote),
+            ("a,b,1\nx,\"y,1\nz,w,2", 2, TokenFileFlaw::OpenQuote),
+            ("a,\"b\"c,1", 1, TokenFileFlaw::OpenQuote),
+            ("\"a\nb\",c,1\nd,e", 3, TokenFileFlaw::Columns(2)),
+        ] {
+            assert_eq!(
+                read(text).unwrap_err(),
+                TokenFileError { line, reason },
+                "{text:?}"
+            );
+        }
+        let message = read("a,b").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "line 1 of the token file: needs at least token, user and uid, but has 2 of them"
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! Faults on request: rules that make requests and watches fail in the ways of a real network and
+//! server, gates that stop requests, and plans that hold rules as data.
+//!
+//! Rules act on what clients see and never on what is stored: whatever they do, the objects, the
+//! revisions and the order of events stay those of a correct server.
+
+mod action;
+mod applied;
+mod draw;
+mod duration;
+mod engine;
+mod error;
+mod facts;
+mod gate;
+mod lines;
+mod matcher;
+mod outage;
+mod plan;
+mod rule;
+mod schedule;
+mod setters;
+mod strike;
+mod view;
+mod watch_rule;
+mod watch_stream;
+mod watches;
+
+pub use action::FaultAction;
+pub use draw::{Count, Delay};
+pub use engine::Faults;
+pub use error::FaultError;
+pub use facts::RequestFacts;
+pub use gate::{Gate, GatePoint};
+pub use matcher::{ACTOR_AGENT_PREFIX, RequestMatcher};
+pub use outage::Outage;
+pub use plan::{FaultPlan, PlanError};
+pub use rule::{FaultRule, RuleId};
+pub use schedule::Schedule;
+pub use view::{View, ViewRule};
+pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
+
+pub(crate) use strike::Interrupted;
+pub(crate) use view::Eyes;
+
+use kube_test_control_plane_api::kinds::Verb;
+use tokio_util::sync::CancellationToken;
+
+use crate::reply::Reply;
+
+impl Faults {
+    /// Puts the rules for watches between an answer and its client, if it is a watch.
+    pub fn follow(
+        &self,
+        facts: &RequestFacts,
+        connection: CancellationToken,
+        reply: Reply,
+    ) -> Reply {
+        if facts.verb != Some(Verb::Watch) || !reply.status().is_success() {
+            return reply;
+        }
+        watch_stream::wrap(self, facts, connection, reply)
+    }
+}

@@ -1,0 +1,207 @@
+//! What rules and the audit log see of a request: what its method, path and headers say, whether
+//! or not the server has such a resource.
+
+use http::Method;
+use serde_json::Value;
+
+use kube_test_control_plane_api::decode::protobuf;
+use kube_test_control_plane_api::kinds::Verb;
+use kube_test_control_plane_api::query::Query;
+
+/// Subresources are below `namespaces/NAME` too; everything else there is a resource of its own.
+const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
+
+/// What a request is about.
+#[derive(Clone, Debug, Default)]
+pub struct RequestFacts {
+    /// What it does; none if it isn't about resources.
+    pub verb: Option<Verb>,
+    /// The path.
+    pub path: String,
+    /// The raw query string.
+    pub query: String,
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The API version.
+    pub version: String,
+    /// The resource; empty if it isn't about resources.
+    pub resource: String,
+    /// The subresource; empty for the object itself.
+    pub subresource: String,
+    /// The namespace; empty for all and for cluster-scoped resources.
+    pub namespace: String,
+    /// The object's name; of a create the one in its body, once that has been read. Empty for
+    /// collections.
+    pub name: String,
+    /// Who asks.
+    pub user: String,
+    /// The `User-Agent` header.
+    pub user_agent: String,
+}
+
+impl RequestFacts {
+    /// What method, path and query say; user, agent and the name in a body are filled in later.
+    pub fn new(method: &Method, path: &str, query: &str) -> Self {
+        let mut facts = Self {
+            path: path.to_owned(),
+            query: query.to_owned(),
+            ..Self::default()
+        };
+        let trimmed = path.strip_suffix('/').unwrap_or(path);
+        let segments: Vec<&str> = trimmed.split('/').skip(1).collect();
+        let rest = match segments.as_slice() {
+            ["api", version, rest @ ..] => {
+                (*version).clone_into(&mut facts.version);
+                rest
+            }
+            ["apis", group, version, rest @ ..] => {
+                (*group).clone_into(&mut facts.group);
+                (*version).clone_into(&mut facts.version);
+                rest
+            }
+            _ => return facts,
+        };
+        // The old way to watch: the path begins with `watch`.
+        let (is_watch, rest) = match rest {
+            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+            _ => (false, rest),
+        };
+        let (namespace, rest) = match rest {
+            [] => return facts,
+            ["namespaces", _, sub, ..] if NAMESPACE_SUBRESOURCES.contains(sub) => ("", rest),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            _ => ("", rest),
+        };
+        let part = |i: usize| rest.get(i).map_or_else(String::new, |s| (*s).to_owned());
+        namespace.clone_into(&mut facts.namespace);
+        facts.resource = part(0);
+        facts.name = part(1);
+        facts.subresource = part(2);
+        facts.verb = match verb(method, &facts.name, query) {
+            Some(Verb::Get | Verb::List) if is_watch => Some(Verb::Watch),
+            verb => verb,
+        };
+        facts
+    }
+
+    /// Whether it is about resources.
+    pub fn is_resource(&self) -> bool {
+        !self.resource.is_empty()
+    }
+
+    /// The resource as messages name it, such as `statefulsets.apps`.
+    pub(crate) fn group_resource(&self) -> String {
+        if self.group.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}.{}", self.resource, self.group)
+        }
+    }
+
+    /// Takes a create's name from its body.
+    pub(crate) fn name_from(&mut self, body: &[u8]) {
+        if self.verb != Some(Verb::Create) || !self.name.is_empty() {
+            return;
+        }
+        if let Some(metadata) = protobuf::metadata(body) {
+            let name = metadata.get("name").and_then(Value::as_str);
+            name.unwrap_or_default().clone_into(&mut self.name);
+        } else if let Ok(body) = serde_json::from_slice::<NameOnly>(body) {
+            self.name = body.metadata.name;
+        }
+    }
+}
+
+/// As much of a body as tells the name of the object that it creates.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct NameOnly {
+    metadata: MetadataNameOnly,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct MetadataNameOnly {
+    name: String,
+}
+
+/// The labels of the object in a body of JSON or protobuf.
+pub(crate) fn body_labels(body: &[u8]) -> Value {
+    let metadata = protobuf::metadata(body).or_else(|| {
+        let mut value: Value = serde_json::from_slice(body).ok()?;
+        value.get_mut("metadata").map(Value::take)
+    });
+    let mut metadata = metadata.unwrap_or_default();
+    metadata
+        .get_mut("labels")
+        .map(Value::take)
+        .unwrap_or_default()
+}
+
+fn verb(method: &Method, name: &str, query: &str) -> Option<Verb> {
+    Some(match (method.as_str(), name.is_empty()) {
+        ("GET" | "HEAD", false) => Verb::Get,
+        ("GET" | "HEAD", true) if Query::parse(query).flag("watch") => Verb::Watch,
+        ("GET" | "HEAD", true) => Verb::List,
+        ("POST", _) => Verb::Create,
+        ("PUT", _) => Verb::Update,
+        ("PATCH", _) => Verb::Patch,
+        ("DELETE", false) => Verb::Delete,
+        ("DELETE", true) => Verb::DeleteCollection,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(method: &Method, path: &str, query: &str) -> String {
+        let f = RequestFacts::new(method, path, query);
+        let verb = f.verb.map_or("-", Verb::name);
+        format!(
+            "{verb} {}/{}/{} {}/{}",
+            f.group, f.resource, f.subresource, f.namespace, f.name
+        )
+    }
+
+    #[test]
+    fn paths_tell_what_a_request_is_about() {
+        let sets = "/apis/apps/v1/namespaces/x/statefulsets";
+        assert_eq!(facts(&Method::GET, sets, ""), "list apps/statefulsets/ x/");
+        assert_eq!(
+            facts(&Method::GET, sets, "watch=1"),
+            "watch apps/statefulsets/ x/"
+        );
+        let old = "/api/v1/watch/namespaces/x/pods";
+        assert_eq!(facts(&Method::GET, old, ""), "watch /pods/ x/");
+        let one = format!("{old}/web-0");
+        assert_eq!(facts(&Method::GET, &one, ""), "watch /pods/ x/web-0");
+        assert_eq!(
+            facts(&Method::PUT, &format!("{sets}/web/status"), ""),
+            "update apps/statefulsets/status x/web"
+        );
+        assert_eq!(
+            facts(&Method::DELETE, "/api/v1/nodes/", ""),
+            "deletecollection /nodes/ /"
+        );
+        assert_eq!(
+            facts(&Method::GET, "/api/v1/namespaces/x", ""),
+            "get /namespaces/ /x"
+        );
+        assert_eq!(
+            facts(&Method::PUT, "/api/v1/namespaces/x/finalize", ""),
+            "update /namespaces/finalize /x"
+        );
+        for path in ["/", "/healthz", "/api", "/apis/apps/v1", "/openapi/v3"] {
+            assert_eq!(facts(&Method::GET, path, "").split(' ').next(), Some("-"));
+        }
+    }
+
+    #[test]
+    fn creates_are_known_by_the_name_in_their_body() {
+        let mut facts = RequestFacts::new(&Method::POST, "/api/v1/namespaces/x/pods", "");
+        facts.name_from(br#"{"metadata":{"name":"web-0"}}"#);
+        assert_eq!(facts.name, "web-0");
+    }
+}

@@ -1,0 +1,183 @@
+//! Which requests a rule is for.
+
+use std::collections::BTreeMap;
+
+use kube_test_control_plane_api::kinds::Verb;
+use kube_test_control_plane_api::query::Query;
+use serde::{Deserialize, Serialize};
+
+use super::facts::{RequestFacts, body_labels};
+use super::setters::text_setters;
+
+/// How the user agents of actors start.
+pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
+
+/// Which requests a rule is for. Whatever isn't set matches everything, with two exceptions: only
+/// requests about resources match unless a path is set, and the control plane's own actors are
+/// left alone unless they are included or a user agent is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestMatcher {
+    /// One of these verbs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verbs: Vec<Verb>,
+    /// This API group; empty for the core group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// One of these resources, such as `pods`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    /// This subresource; an empty one means the object itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subresource: Option<String>,
+    /// This namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// This object; creates match by the name in their body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// This user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Clients whose user agent starts so; actors are clients here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// These query parameters, with these values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+    /// These labels in the object that the body brings (JSON bodies only).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub body_labels: BTreeMap<String, String>,
+    /// Paths that start so, also of requests that aren't about resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Also the requests of the control plane's own actors.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub actors: bool,
+}
+
+impl RequestMatcher {
+    /// Matches every request of clients.
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Matches everything that writes.
+    pub fn writes() -> Self {
+        Self::any().verbs(&[
+            Verb::Create,
+            Verb::Update,
+            Verb::Patch,
+            Verb::Delete,
+            Verb::DeleteCollection,
+        ])
+    }
+
+    /// Only this verb, or the ones named before.
+    #[must_use]
+    pub fn verb(self, verb: Verb) -> Self {
+        self.verbs(&[verb])
+    }
+
+    /// Only these verbs, or the ones named before.
+    #[must_use]
+    pub fn verbs(mut self, verbs: &[Verb]) -> Self {
+        self.verbs.extend_from_slice(verbs);
+        self
+    }
+
+    text_setters! {
+        /// Only this API group; empty for the core group.
+        group,
+        /// Only this subresource; an empty one means the object itself.
+        subresource,
+        /// Only this namespace.
+        namespace,
+        /// Only this object; creates match by the name in their body.
+        name,
+        /// Only this user.
+        user,
+        /// Only clients whose user agent starts so; actors are clients here.
+        user_agent,
+        /// Only paths that start so, also of requests that aren't about resources.
+        path,
+    }
+
+    /// Only this resource, such as `pods`, or the ones named before.
+    #[must_use]
+    pub fn resource(mut self, resource: &str) -> Self {
+        self.resources.push(resource.to_owned());
+        self
+    }
+
+    /// Only requests with this query parameter of this value.
+    #[must_use]
+    pub fn query(mut self, key: &str, value: &str) -> Self {
+        self.query.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Only requests whose body is an object with this label.
+    #[must_use]
+    pub fn body_label(mut self, key: &str, value: &str) -> Self {
+        self.body_labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Also the requests of the control plane's own actors.
+    #[must_use]
+    pub fn include_actors(mut self) -> Self {
+        self.actors = true;
+        self
+    }
+
+    /// Whether it matches a request with this body.
+    pub fn matches(&self, facts: &RequestFacts, body: &[u8]) -> bool {
+        let equal = |wanted: &Option<String>, found: &str| is_wanted(wanted.as_ref(), found);
+        let starts = |wanted: &Option<String>, found: &str| {
+            wanted
+                .as_deref()
+                .is_none_or(|prefix| found.starts_with(prefix))
+        };
+        (facts.is_resource() || self.path.is_some())
+            && (self.verbs.is_empty() || facts.verb.is_some_and(|v| self.verbs.contains(&v)))
+            && (self.resources.is_empty() || self.resources.contains(&facts.resource))
+            && equal(&self.group, &facts.group)
+            && equal(&self.subresource, &facts.subresource)
+            && equal(&self.namespace, &facts.namespace)
+            && equal(&self.name, &facts.name)
+            && equal(&self.user, &facts.user)
+            && starts(&self.user_agent, &facts.user_agent)
+            && starts(&self.path, &facts.path)
+            && (self.actors
+                || self.user_agent.is_some()
+                || !facts.user_agent.starts_with(ACTOR_AGENT_PREFIX))
+            && self.query_matches(&facts.query)
+            && self.labels_match(body)
+    }
+
+    fn query_matches(&self, text: &str) -> bool {
+        if self.query.is_empty() {
+            return true;
+        }
+        let query = Query::parse(text);
+        let same = |(key, value): (&String, &String)| query.get(key) == Some(value);
+        self.query.iter().all(same)
+    }
+
+    fn labels_match(&self, body: &[u8]) -> bool {
+        if self.body_labels.is_empty() {
+            return true;
+        }
+        let labels = body_labels(body);
+        let same = |(key, value): (&String, &String)| {
+            labels.get(key).and_then(|v| v.as_str()) == Some(value)
+        };
+        self.body_labels.iter().all(same)
+    }
+}
+
+/// Whether a text is the one that is wanted, if one is.
+pub(super) fn is_wanted(wanted: Option<&String>, found: &str) -> bool {
+    wanted.is_none_or(|wanted| wanted == found)
+}

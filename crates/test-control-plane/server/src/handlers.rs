@@ -1,0 +1,23 @@
+//! One handler per verb, the same for every kind.
+
+mod admit;
+mod allocate;
+mod apply;
+mod apply_body;
+mod bind;
+mod connect;
+mod create;
+mod delete;
+mod discovery;
+mod evict;
+mod open_api;
+mod read;
+mod scale;
+mod storage_class;
+mod token_issuer;
+mod update;
+mod virtual_resources;
+
+pub(crate) use read::Page;
+pub(crate) use scale::ScaleSource;
+pub(crate) use update::Source;

@@ -1,0 +1,127 @@
+//! The questions to the admission hooks.
+
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::status::ApiResult;
+use serde_json::Value;
+
+use crate::admission::{AdmissionRequest, Operation};
+use crate::route::{ResourceRequest, Verb};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Asks the hooks about an object that is about to be stored; whether they changed it.
+    ///
+    /// # Errors
+    ///
+    /// A hook denies the write.
+    pub(crate) fn review_write(
+        &self,
+        request: &ResourceRequest,
+        old: Option<&Draft>,
+        new: &mut Draft,
+        dry_run: bool,
+    ) -> ApiResult<bool> {
+        // What a post to a subresource changes was asked about as that.
+        let is_posted = old.is_some() && request.verb == Verb::Create;
+        if is_posted || self.admission().is_empty() {
+            return Ok(false);
+        }
+        let kind = stored(request.kind);
+        let object = new.to_value();
+        let name = new.metadata().name().to_owned();
+        let operation = match old {
+            None => Operation::Create,
+            Some(_) => Operation::Update,
+        };
+        let reviewed = self.review_all(AdmissionRequest {
+            name: &name,
+            object: object.clone(),
+            old_object: old.map(Draft::to_value).unwrap_or_default(),
+            ..question(request, operation, dry_run)
+        })?;
+        if reviewed == object {
+            return Ok(false);
+        }
+        // What is kept verbatim stays so unless the hook changed it.
+        let data = new
+            .data
+            .take()
+            .filter(|_| reviewed["data"] == object["data"]);
+        *new = Draft::from_value(kind, reviewed);
+        new.data = data.or_else(|| new.data.take());
+        Ok(true)
+    }
+
+    /// Asks the hooks about a body that is posted to a subresource.
+    ///
+    /// # Errors
+    ///
+    /// A hook denies the write.
+    pub(crate) fn review_posted(
+        &self,
+        request: &ResourceRequest,
+        body: &Value,
+        dry_run: bool,
+    ) -> ApiResult<()> {
+        if self.admission().is_empty() {
+            return Ok(());
+        }
+        self.review_all(AdmissionRequest {
+            object: body.clone(),
+            ..question(request, Operation::Create, dry_run)
+        })?;
+        Ok(())
+    }
+
+    /// Asks the hooks about an object that is about to be deleted. What an eviction deletes was
+    /// asked about as an eviction.
+    ///
+    /// # Errors
+    ///
+    /// A hook denies the write.
+    pub(crate) fn review_deletion(
+        &self,
+        request: &ResourceRequest,
+        old: &Draft,
+        dry_run: bool,
+    ) -> ApiResult<()> {
+        let asked = matches!(request.verb, Verb::Delete | Verb::DeleteCollection);
+        if self.admission().is_empty() || !asked {
+            return Ok(());
+        }
+        self.review_all(AdmissionRequest {
+            old_object: old.to_value(),
+            ..question(request, Operation::Delete, dry_run)
+        })?;
+        Ok(())
+    }
+
+    /// The object as the hooks leave it.
+    fn review_all(&self, mut request: AdmissionRequest<'_>) -> ApiResult<Value> {
+        for (name, hook) in self.admission().all() {
+            hook.review(&mut request)
+                .map_err(|denial| denial.into_error(&name, &request))?;
+        }
+        Ok(request.object)
+    }
+}
+
+/// What hooks are asked about a request, without the objects.
+fn question(
+    request: &ResourceRequest,
+    operation: Operation,
+    dry_run: bool,
+) -> AdmissionRequest<'_> {
+    AdmissionRequest {
+        operation,
+        kind: stored(request.kind),
+        subresource: request.target.subresource(),
+        namespace: &request.namespace,
+        name: &request.name,
+        user: request.user.as_deref(),
+        dry_run,
+        object: Value::Null,
+        old_object: Value::Null,
+    }
+}

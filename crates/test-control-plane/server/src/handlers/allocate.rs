@@ -1,0 +1,178 @@
+//! Addresses and ports that the server gives to services.
+
+use std::net::Ipv4Addr;
+use std::sync::MutexGuard;
+
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::object::{Draft, Key, object_mut};
+use kube_test_control_plane_api::status::FieldError;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use crate::allocations::Allocations;
+use crate::server::ApiServer;
+
+/// The first address of the range of services.
+const RANGE_START: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
+
+/// How many leading bits the addresses of the range share.
+const RANGE_BITS: u32 = 12;
+
+/// How many addresses at the start of the range are left to those who choose their own.
+const RESERVED: u32 = 256;
+
+/// The ports that nodes open for services.
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
+
+impl ApiServer {
+    /// Gives a service that is about to be stored the addresses and ports that it lacks. They are
+    /// its own once it is stored; until the guard is dropped nobody else is given any.
+    ///
+    /// # Errors
+    ///
+    /// 422 if another service has what it asks for, or if it is out of range.
+    pub(crate) fn allocate(
+        &self,
+        kind: &Kind,
+        key: &Key,
+        draft: &mut Draft,
+    ) -> ApiResult<Option<MutexGuard<'_, Allocations>>> {
+        if kind.storage != "services" {
+            return Ok(None);
+        }
+        let spec = object_mut(&mut draft.value, "spec");
+        let of = |member: &str| spec.get(member).and_then(Value::as_str).unwrap_or_default();
+        let (service_type, address) = (of("type").to_owned(), of("clusterIP").to_owned());
+        if service_type == "ExternalName" {
+            return Ok(None);
+        }
+        let mut errors = Vec::new();
+        let mut guard = self.lock_allocations();
+        let allocations = &mut *guard;
+        if address.is_empty() {
+            let address = self.free_address(allocations, key).to_string();
+            spec.insert("clusterIP".to_owned(), json!(address));
+            spec.insert("clusterIPs".to_owned(), json!([address]));
+        } else if let Ok(address) = address.parse::<Ipv4Addr>() {
+            errors.extend(self.claim_address(allocations, key, address));
+        }
+        let opens_ports = service_type == "NodePort"
+            || service_type == "LoadBalancer"
+                && spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false));
+        let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+        for (i, port) in ports.into_iter().flatten().enumerate() {
+            let wanted = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
+            if wanted != 0 {
+                let field = format!("spec.ports[{i}].nodePort");
+                errors.extend(self.claim_port(allocations, key, wanted, field));
+            } else if opens_ports {
+                port["nodePort"] = json!(self.free_port(allocations, key));
+            }
+        }
+        let is_local = spec.get("externalTrafficPolicy") == Some(&json!("Local"));
+        if service_type == "LoadBalancer" && is_local {
+            spec.entry("healthCheckNodePort")
+                .or_insert_with(|| json!(self.free_port(allocations, key)));
+        }
+        if errors.is_empty() {
+            return Ok(Some(guard));
+        }
+        Err(ApiError::invalid(kind, &key.name, &errors))
+    }
+
+    fn free_address(&self, allocations: &mut Allocations, key: &Key) -> Ipv4Addr {
+        let size = 1 << (32 - RANGE_BITS);
+        loop {
+            // The last address of the range is for broadcasts.
+            let offset = RESERVED + allocations.next_address % (size - RESERVED - 1);
+            allocations.next_address = allocations.next_address.wrapping_add(1);
+            let number = u32::from(RANGE_START) + offset;
+            let address = Ipv4Addr::from(number);
+            if !self.has_address(allocations.addresses.get(&number), key, address) {
+                allocations.addresses.insert(number, key.clone());
+                return address;
+            }
+        }
+    }
+
+    fn claim_address(
+        &self,
+        allocations: &mut Allocations,
+        key: &Key,
+        address: Ipv4Addr,
+    ) -> Option<FieldError> {
+        let number = u32::from(address);
+        let why = if (number ^ u32::from(RANGE_START)) >> (32 - RANGE_BITS) != 0 {
+            format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is \
+                 {RANGE_START}/{RANGE_BITS}"
+            )
+        } else if self.has_address(allocations.addresses.get(&number), key, address) {
+            "provided IP is already allocated".to_owned()
+        } else {
+            allocations.addresses.insert(number, key.clone());
+            return None;
+        };
+        let detail = format!("failed to allocate IP {address}: {why}");
+        let value = json!([address.to_string()]);
+        Some(FieldError::invalid("spec.clusterIPs", &value, &detail))
+    }
+
+    /// Whether another service than `own` holds the address that was given to `holder`.
+    fn has_address(&self, holder: Option<&Key>, own: &Key, address: Ipv4Addr) -> bool {
+        let Some(holder) = holder.filter(|holder| *holder != own) else {
+            return false;
+        };
+        self.store().get(holder).is_some_and(|service| {
+            service.value().pointer("/spec/clusterIP") == Some(&json!(address.to_string()))
+        })
+    }
+
+    fn free_port(&self, allocations: &mut Allocations, key: &Key) -> i64 {
+        let size = NODE_PORTS.end() - NODE_PORTS.start() + 1;
+        for _ in 0..size {
+            let port = NODE_PORTS.start() + allocations.next_port % size;
+            allocations.next_port += 1;
+            if !self.has_port(allocations.ports.get(&port), key, port) {
+                allocations.ports.insert(port, key.clone());
+                return port;
+            }
+        }
+        // Every port is taken, which the reference reports; here two services share one.
+        *NODE_PORTS.start()
+    }
+
+    fn claim_port(
+        &self,
+        allocations: &mut Allocations,
+        key: &Key,
+        port: i64,
+        field: String,
+    ) -> Option<FieldError> {
+        let why = if !NODE_PORTS.contains(&port) {
+            format!(
+                "provided port is not in the valid range. The range of valid ports is {}-{}",
+                NODE_PORTS.start(),
+                NODE_PORTS.end()
+            )
+        } else if self.has_port(allocations.ports.get(&port), key, port) {
+            "provided port is already allocated".to_owned()
+        } else {
+            allocations.ports.insert(port, key.clone());
+            return None;
+        };
+        Some(FieldError::invalid(field, &json!(port), &why))
+    }
+
+    fn has_port(&self, holder: Option<&Key>, own: &Key, port: i64) -> bool {
+        let Some(holder) = holder.filter(|holder| *holder != own) else {
+            return false;
+        };
+        self.store().get(holder).is_some_and(|service| {
+            let service = service.value();
+            let ports = service.pointer("/spec/ports").and_then(Value::as_array);
+            ports.into_iter().flatten().any(|p| p["nodePort"] == port)
+                || service.pointer("/spec/healthCheckNodePort") == Some(&json!(port))
+        })
+    }
+}

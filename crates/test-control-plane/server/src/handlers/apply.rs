@@ -1,0 +1,187 @@
+//! Server-side apply: an update of what it makes of the object, or a create.
+
+use http::StatusCode;
+use kube_test_control_plane_api::decode::as_warnings;
+use kube_test_control_plane_api::defaults;
+use kube_test_control_plane_api::events;
+use kube_test_control_plane_api::kinds::Subresource;
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::managed_fields::{Applied, Strictness, Writer, described};
+use kube_test_control_plane_api::object::{Draft, set_or_remove};
+use kube_test_control_plane_api::options::WriteOptions;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::Value;
+
+use super::apply_body::Configuration;
+use super::scale::ScaleSource;
+use super::update::Outcome;
+use crate::config::UnknownFields;
+use crate::reply::{self, Reply};
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::tracking::served_value;
+use crate::write::{check_name, check_namespace};
+
+impl ApiServer {
+    /// Applies the configuration in a body.
+    pub(crate) fn apply(
+        &self,
+        request: &ResourceRequest,
+        body: &[u8],
+        options: &WriteOptions,
+    ) -> ApiResult<Reply> {
+        let config = Configuration::parse(body)?;
+        let warning = config.warning(options.field_validation)?;
+        let warnings: Vec<String> = warning.into_iter().flat_map(as_warnings).collect();
+        let reply = self.apply_configuration(request, &config, options);
+        reply::with_warnings(reply, &warnings)
+    }
+
+    fn apply_configuration(
+        &self,
+        request: &ResourceRequest,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> ApiResult<Reply> {
+        if request.target == Target::Part(Subresource::Scale) {
+            let source = ScaleSource::Apply(&config.value);
+            let text = self.update_scale(request, &source, options)?;
+            return Ok(reply::json_text(StatusCode::OK, text));
+        }
+        loop {
+            let Some(current) = self.store().get(&Self::key(request)) else {
+                match self.apply_to_nothing(request, config, options) {
+                    Err(err) if err.reason == "AlreadyExists" => continue,
+                    created => return created,
+                }
+            };
+            let old = current.draft();
+            let new = self.applied(request, &old, config, options)?;
+            match self.commit_update(request, &current, &old, new, options)? {
+                Outcome::Done(text) => return Ok(reply::json_text(StatusCode::OK, text)),
+                Outcome::Raced if names_version(config) => {
+                    return Err(ApiError::modified(stored(request.kind), &request.name));
+                }
+                Outcome::Raced => {}
+            }
+        }
+    }
+
+    /// The stored object with the configuration in it.
+    fn applied(
+        &self,
+        request: &ResourceRequest,
+        old: &Draft,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> ApiResult<Draft> {
+        let kind = stored(request.kind);
+        let live = served_value(request.kind, old);
+        let applied = self.merge(request, Some(&live), config, options)?;
+        let mut new = self.decode_applied(request, applied.object, config)?;
+        if config.value.get("data").is_none() && old.data.is_some() {
+            new.data.clone_from(&old.data);
+        }
+        check_namespace(request, &new)?;
+        check_name(request, &new)?;
+        if new.metadata().resource_version() != old.metadata().resource_version() {
+            return Err(ApiError::modified(kind, &request.name));
+        }
+        let managed = Some(applied.managed_fields);
+        set_or_remove(new.metadata_mut(), "managedFields", managed);
+        self.complete(request, old, &mut new);
+        Ok(new)
+    }
+
+    /// Creates the object that the configuration describes.
+    fn apply_to_nothing(
+        &self,
+        request: &ResourceRequest,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> ApiResult<Reply> {
+        let kind = stored(request.kind);
+        let name = &request.name;
+        let applied = self.merge(request, None, config, options)?;
+        let mut new = self.decode_applied(request, applied.object, config)?;
+        let uid = new.metadata().uid();
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object \
+                 was found"
+            );
+            return Err(ApiError::conflict(kind, name, &why));
+        }
+        check_namespace(request, &new)?;
+        check_name(request, &new)?;
+        if request.target != Target::Object {
+            return Err(ApiError::not_found(kind, name));
+        }
+        let metadata = new.metadata_mut();
+        metadata.remove("resourceVersion");
+        let managed = Some(applied.managed_fields);
+        set_or_remove(metadata, "managedFields", managed);
+        events::to_served(request.kind, &mut new.value);
+        let options = WriteOptions {
+            field_manager: None,
+            ..options.clone()
+        };
+        let text = self.create(request, new, &options)?;
+        Ok(reply::json_text(StatusCode::CREATED, text))
+    }
+
+    /// Merges the configuration into the object, and says what is wrong with it.
+    fn merge(
+        &self,
+        request: &ResourceRequest,
+        live: Option<&Value>,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> ApiResult<Applied> {
+        let writer = Writer {
+            kind: request.kind,
+            subresource: request.target.subresource(),
+            manager: options.field_manager.as_deref().unwrap_or_default(),
+            now: &self.now_text(),
+        };
+        let strictness = self.strictness();
+        let applied = writer.apply(live, &config.value, options.force, strictness)?;
+        config.warning(options.field_validation)?;
+        Ok(applied)
+    }
+
+    /// What becomes of members of configurations that the schema doesn't know.
+    pub(super) fn strictness(&self) -> Strictness {
+        match self.unknown_fields() {
+            UnknownFields::Keep => Strictness::Any,
+            UnknownFields::Prune => Strictness::Declared,
+        }
+    }
+
+    /// Brings a merged object into the stored form, with defaults.
+    fn decode_applied(
+        &self,
+        request: &ResourceRequest,
+        object: Value,
+        config: &Configuration,
+    ) -> ApiResult<Draft> {
+        let kind = stored(request.kind);
+        let mut new = Draft::from_value(request.kind, object);
+        events::to_stored(request.kind, &mut new.value);
+        defaults::set_defaults(kind, self.config().feature_gates, &mut new);
+        self.normalize(kind, &mut new).map_err(|err| {
+            let config = described(&config.value);
+            let why = err.message;
+            let message =
+                format!("failed to convert new object ({config}) to proper version: {why}");
+            ApiError::internal(message)
+        })?;
+        Ok(new)
+    }
+}
+
+/// Whether the configuration holds for one version only.
+fn names_version(config: &Configuration) -> bool {
+    let version = config.value.pointer("/metadata/resourceVersion");
+    version.is_some_and(|version| !version.is_null())
+}

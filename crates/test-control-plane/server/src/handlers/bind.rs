@@ -1,0 +1,121 @@
+//! Bindings: a pod gets its node.
+
+use http::StatusCode;
+use kube_test_control_plane_api::object::{Draft, object_mut};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
+use kube_test_control_plane_store::store::Expect;
+use serde_json::{Value, json};
+
+use crate::reply::{self, Reply};
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+use crate::write::other_uid;
+
+impl ApiServer {
+    /// Binds a pod to a node.
+    pub fn bind(&self, request: &ResourceRequest, body: &Value, dry_run: bool) -> ApiResult<Reply> {
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+        if text("/metadata/name") != request.name {
+            return Err(ApiError::bad_request(
+                "name in URL does not match name in Binding object",
+            ));
+        }
+        // The reference doesn't make a Status of what is wrong with a binding.
+        let node = text("/target/name");
+        if !matches!(text("/target/kind"), "" | "Node") {
+            return Err(ApiError::internal(format!(
+                "target.kind: Unsupported value: {:?}: supported values: \"Node\", \"<empty>\"",
+                text("/target/kind")
+            )));
+        }
+        if node.is_empty() {
+            return Err(ApiError::internal("target.name: Required value"));
+        }
+        let kind = request.kind;
+        let key = Self::key(request);
+        loop {
+            let Some(current) = self.store().get(&key) else {
+                return Err(ApiError::not_found(kind, &request.name));
+            };
+            let mut pod = current.draft();
+            check_bindable(request, &pod, text("/metadata/uid"))?;
+            object_mut(&mut pod.value, "spec").insert("nodeName".to_owned(), json!(node));
+            let annotations = body
+                .pointer("/metadata/annotations")
+                .and_then(Value::as_object);
+            if let Some(annotations) = annotations.filter(|found| !found.is_empty()) {
+                let found = pod.metadata_mut().entry("annotations").or_insert(json!({}));
+                if let Some(found) = found.as_object_mut() {
+                    found.extend(annotations.clone());
+                }
+            }
+            self.set_condition(&mut pod, json!({"type": "PodScheduled", "status": "True"}));
+            let expect = Expect::Version(current.resource_version);
+            if dry_run || self.store().put(kind, key.clone(), expect, pod).is_ok() {
+                return Ok(reply::success(StatusCode::CREATED));
+            }
+        }
+    }
+
+    /// Sets a condition of a pod; its time changes only with its status.
+    pub(super) fn set_condition(&self, pod: &mut Draft, mut condition: Value) {
+        let now = self.now_text();
+        let status = object_mut(&mut pod.value, "status");
+        let conditions = status.entry("conditions").or_insert(json!([]));
+        let Some(list) = conditions.as_array_mut() else {
+            return;
+        };
+        let found = list.iter_mut().find(|c| c["type"] == condition["type"]);
+        let since = match &found {
+            Some(found) if found["status"] == condition["status"] => {
+                found["lastTransitionTime"].clone()
+            }
+            _ => json!(now),
+        };
+        condition["lastProbeTime"] = Value::Null;
+        condition["lastTransitionTime"] = since;
+        match found {
+            Some(found) => *found = condition,
+            None => list.push(condition),
+        }
+    }
+}
+
+fn check_bindable(request: &ResourceRequest, pod: &Draft, uid: &str) -> ApiResult<()> {
+    let name = &request.name;
+    let conflict = |why: String| ApiError {
+        details: Some(details(name, "", "pods/binding")),
+        ..ApiError::new(
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}"),
+        )
+    };
+    let found = pod.metadata().uid();
+    if !uid.is_empty() && uid != found {
+        return Err(other_uid(request, uid, found));
+    }
+    if pod.metadata().is_deleting() {
+        return Err(conflict(format!(
+            "pod {name} is being deleted, cannot be assigned to a host"
+        )));
+    }
+    match pod.text("/spec/nodeName") {
+        Some(node) if !node.is_empty() => {
+            return Err(conflict(format!(
+                "pod {name} is already assigned to node \"{node}\""
+            )));
+        }
+        _ => {}
+    }
+    let gates = pod
+        .value
+        .pointer("/spec/schedulingGates")
+        .and_then(Value::as_array);
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        return Err(conflict(format!(
+            "pod {name} has non-empty .spec.schedulingGates"
+        )));
+    }
+    Ok(())
+}

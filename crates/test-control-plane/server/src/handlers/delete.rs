@@ -1,0 +1,357 @@
+//! Delete: graceful deletion of pods, finalizers, propagation policies, collections.
+
+mod namespaces;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::SignedDuration;
+use kube_apimachinery::time;
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::object::{Draft, Object, set_or_remove};
+use kube_test_control_plane_api::object::{FOREGROUND, ORPHAN};
+use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::store::Expect;
+use serde_json::{Value, json};
+
+use crate::handlers::Page;
+use crate::reply::{self, Reply};
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+use crate::write::{served_draft, served_text};
+
+/// Namespaces that can't be deleted.
+const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// What a deletion does with the stored object first.
+struct Marked {
+    draft: Draft,
+    /// Whether it is removed right after.
+    remove: bool,
+    /// Whether the mark differs from what is stored.
+    changed: bool,
+}
+
+impl ApiServer {
+    /// Deletes an object.
+    pub fn delete(&self, request: &ResourceRequest, options: &DeleteOptions) -> ApiResult<Reply> {
+        let (text, uid) = self.delete_one(request, options)?;
+        Ok(match text {
+            Some(text) => reply::json_text(StatusCode::OK, text),
+            None => reply::deleted(stored(request.kind), &request.name, &uid),
+        })
+    }
+
+    /// Deletes an object; the text of the object if that is the answer, and its uid.
+    fn delete_one(
+        &self,
+        request: &ResourceRequest,
+        options: &DeleteOptions,
+    ) -> ApiResult<(Option<Bytes>, String)> {
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        let mut last: Option<Arc<Object>> = None;
+        loop {
+            let current = self.store().get(&key);
+            let current = match (current, &last) {
+                (Some(current), None) => current,
+                (Some(current), Some(last)) if current.uid == last.uid => current,
+                (None, None) => return Err(ApiError::not_found(kind, &request.name)),
+                // Somebody who saw it marked was faster in removing it.
+                (_, Some(last)) => {
+                    let text = kind
+                        .has(Trait::ReturnsDeleted)
+                        .then(|| served_text(request.kind, last));
+                    return Ok((text, last.uid.to_string()));
+                }
+            };
+            check_preconditions(kind, &current, options)?;
+            if kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
+                let why = "this namespace may not be deleted";
+                return Err(ApiError::forbidden(kind, &request.name, why));
+            }
+            if last.is_none() {
+                self.review_deletion(request, &current.draft(), options.dry_run)?;
+            }
+            let marked = self.mark(kind, current.draft(), options);
+            let uid = current.uid.to_string();
+            let served = request.kind;
+            if options.dry_run {
+                let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+                return Ok((shown.then(|| served_draft(served, marked.draft)), uid));
+            }
+            match self.commit_deletion(served, &current, marked) {
+                Ok(answer) => return Ok((answer.text, uid)),
+                Err(Outrun { marked }) => last = marked.or(last),
+            }
+        }
+    }
+
+    fn commit_deletion(
+        &self,
+        served: &'static Kind,
+        current: &Arc<Object>,
+        marked: Marked,
+    ) -> Result<Answer, Outrun> {
+        let kind = stored(served);
+        let key = current.key.clone();
+        let mut latest = Arc::clone(current);
+        if marked.changed {
+            let expect = Expect::Version(current.resource_version);
+            latest = self
+                .store()
+                .put(kind, key.clone(), expect, marked.draft)
+                .map_err(|_| Outrun { marked: None })?;
+        }
+        if marked.remove {
+            latest = self
+                .store()
+                .delete(kind, key, latest.resource_version)
+                .map_err(|_| Outrun {
+                    marked: marked.changed.then_some(latest),
+                })?;
+        }
+        let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+        Ok(Answer {
+            text: shown.then(|| served_text(served, &latest)),
+        })
+    }
+
+    /// Decides what becomes of the object.
+    ///
+    /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
+    fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+        let before = draft.clone();
+        if kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
+            let changed = !draft.metadata().is_deleting();
+            if changed {
+                self.begin_termination(&mut draft, options);
+            }
+            return Marked {
+                draft,
+                remove: false,
+                changed,
+            };
+        }
+        let graceful = if kind.has(Trait::Graceful) {
+            self.begin_grace(&mut draft, options)
+        } else {
+            Grace::None
+        };
+        if graceful == Grace::Pending {
+            return Marked {
+                draft,
+                remove: false,
+                changed: false,
+            };
+        }
+        let finalizers = propagation_finalizers(&draft, options.propagation);
+        let list = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+        set_or_remove(draft.metadata_mut(), "finalizers", list);
+        match (graceful, finalizers.is_empty()) {
+            (Grace::Begun(seconds), empty) => Marked {
+                changed: true,
+                remove: empty && seconds == 0,
+                draft,
+            },
+            (_, false) => {
+                self.mark_as_deleting(&mut draft);
+                Marked {
+                    changed: draft != before,
+                    draft,
+                    remove: false,
+                }
+            }
+            (_, true) => Marked {
+                draft: before,
+                remove: true,
+                changed: false,
+            },
+        }
+    }
+
+    /// Begins or shortens the grace period of a pod.
+    fn begin_grace(&self, draft: &mut Draft, options: &DeleteOptions) -> Grace {
+        let metadata = draft.metadata();
+        if metadata.is_deleting() {
+            let Some(left) = metadata.deletion_grace_period_seconds().filter(|s| *s > 0) else {
+                return Grace::None;
+            };
+            let Some(wanted) = options.grace_period_seconds.filter(|s| *s < left) else {
+                return Grace::Pending;
+            };
+            let wanted = if wanted < 0 { 1 } else { wanted };
+            let ends = time::parse(metadata.text("deletionTimestamp")).unwrap_or_default();
+            let ends = ends
+                .checked_sub(SignedDuration::from_secs(left - wanted))
+                .unwrap_or(ends);
+            set_deletion(draft, &time::format_seconds(ends), wanted);
+            return Grace::Begun(wanted);
+        }
+        let seconds = grace_period(draft, options.grace_period_seconds);
+        let now = self.clock().now();
+        let ends = now
+            .checked_add(SignedDuration::from_secs(seconds))
+            .unwrap_or(now);
+        set_deletion(draft, &time::format_seconds(ends), seconds);
+        bump_generation(draft);
+        Grace::Begun(seconds)
+    }
+
+    /// Upstream: `markAsDeleting`.
+    fn mark_as_deleting(&self, draft: &mut Draft) {
+        if draft.metadata().is_deleting() {
+            draft
+                .metadata_mut()
+                .insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+            return;
+        }
+        bump_generation(draft);
+        set_deletion(draft, &self.now_text(), 0);
+    }
+
+    /// Deletes a part of a collection; the answer is the list of what was deleted, as of before, from
+    /// which a client goes on as after any list.
+    ///
+    /// Upstream: `Store.DeleteCollection`.
+    pub(crate) fn delete_collection(
+        &self,
+        request: &ResourceRequest,
+        page: Page,
+        options: &DeleteOptions,
+    ) -> ApiResult<Reply> {
+        for object in &page.objects {
+            let one = ResourceRequest {
+                namespace: object.key.namespace.to_string(),
+                name: object.key.name.to_string(),
+                ..request.clone()
+            };
+            match self.delete_one(&one, options) {
+                // Somebody else deleted it meanwhile.
+                Err(err) if err.code == 404 => {}
+                deleted => drop(deleted?),
+            }
+        }
+        let text = Self::list_text(request.kind, page);
+        Ok(reply::json_pieces(StatusCode::OK, text))
+    }
+}
+
+struct Answer {
+    text: Option<Bytes>,
+}
+
+/// Somebody else wrote the object first.
+struct Outrun {
+    /// What this request had marked as being deleted by then.
+    marked: Option<Arc<Object>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grace {
+    /// The object is not deleted gracefully, or no longer.
+    None,
+    /// A grace period runs that this request doesn't shorten.
+    Pending,
+    /// A grace period of so many seconds begins.
+    Begun(i64),
+}
+
+fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
+    let name = &*object.key.name;
+    if kind.storage == "namespaces" {
+        return namespaces::check_preconditions(kind, object, options);
+    }
+    let version = object.resource_version.to_string();
+    if let Some(uid) = &options.uid
+        && **uid != *object.uid
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The \
+             object might have been deleted and then recreated",
+            object.uid
+        );
+        return Err(ApiError::precondition(kind, name, &why));
+    }
+    if let Some(wanted) = &options.resource_version
+        && *wanted != version
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the \
+             ResourceVersion in record ({version}). The object might have been modified"
+        );
+        return Err(ApiError::precondition(kind, name, &why));
+    }
+    Ok(())
+}
+
+/// Upstream: `podStrategy.CheckGracefulDelete`.
+fn grace_period(draft: &Draft, wanted: Option<i64>) -> i64 {
+    let configured = draft
+        .value
+        .pointer("/spec/terminationGracePeriodSeconds")
+        .and_then(Value::as_i64);
+    let seconds = wanted.or(configured).unwrap_or(0);
+    let unscheduled = draft.text("/spec/nodeName").unwrap_or_default().is_empty();
+    let finished = matches!(draft.text("/status/phase"), Some("Succeeded" | "Failed"));
+    if unscheduled || finished {
+        0
+    } else if seconds < 0 {
+        1
+    } else {
+        seconds
+    }
+}
+
+fn set_deletion(draft: &mut Draft, timestamp: &str, grace_period_seconds: i64) {
+    let metadata = draft.metadata_mut();
+    metadata.insert("deletionTimestamp".to_owned(), json!(timestamp));
+    metadata.insert(
+        "deletionGracePeriodSeconds".to_owned(),
+        json!(grace_period_seconds),
+    );
+}
+
+fn bump_generation(draft: &mut Draft) {
+    let generation = draft.metadata().generation();
+    if generation > 0 {
+        draft
+            .metadata_mut()
+            .insert("generation".to_owned(), json!(generation + 1));
+    }
+}
+
+/// The finalizers after the propagation policy has had its say.
+///
+/// Upstream: `deletionFinalizersForGarbageCollection`.
+fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Vec<String> {
+    let before = draft.metadata().finalizers();
+    let orphan = before.contains(&ORPHAN);
+    let effective = propagation.unwrap_or(if orphan {
+        Propagation::Orphan
+    } else if before.contains(&FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    });
+    let wanted = match effective {
+        Propagation::Orphan => Some(ORPHAN),
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Background => None,
+    };
+    if let Some(wanted) = wanted
+        && before.contains(&wanted)
+        && !(before.contains(&ORPHAN) && before.contains(&FOREGROUND))
+    {
+        return before.into_iter().map(str::to_owned).collect();
+    }
+    before
+        .into_iter()
+        .filter(|f| *f != ORPHAN && *f != FOREGROUND)
+        .chain(wanted)
+        .map(str::to_owned)
+        .collect()
+}

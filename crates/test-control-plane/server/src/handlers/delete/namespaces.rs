@@ -1,0 +1,70 @@
+//! Deleting namespaces, which first lose their content.
+
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::object::{Draft, Object, object_mut, set_or_remove};
+use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use super::{FOREGROUND, ORPHAN};
+use crate::server::ApiServer;
+
+/// Whether a namespace that is being deleted has lost its content.
+pub(super) fn is_empty(draft: &Draft) -> bool {
+    let finalizers = draft.value.pointer("/spec/finalizers");
+    let finalizers = finalizers.and_then(Value::as_array);
+    draft.metadata().is_deleting() && finalizers.is_none_or(Vec::is_empty)
+}
+
+/// Namespaces have words of their own for preconditions that don't hold.
+pub(super) fn check_preconditions(
+    kind: &Kind,
+    object: &Object,
+    options: &DeleteOptions,
+) -> ApiResult<()> {
+    let version = object.resource_version.to_string();
+    for (what, wanted, found) in [
+        ("UID", &options.uid, &*object.uid),
+        (
+            "ResourceVersion",
+            &options.resource_version,
+            version.as_str(),
+        ),
+    ] {
+        if let Some(wanted) = wanted
+            && wanted != found
+        {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: \
+                 {found}"
+            );
+            return Err(ApiError::conflict(kind, &object.key.name, &why));
+        }
+    }
+    Ok(())
+}
+
+impl ApiServer {
+    /// Begins the deletion of a namespace, which ends it only later, when it is empty.
+    ///
+    /// Upstream: `REST.Delete` of namespaces.
+    pub(super) fn begin_termination(&self, draft: &mut Draft, options: &DeleteOptions) {
+        let now = json!(self.now_text());
+        let mut finalizers = draft.metadata().finalizers();
+        for (finalizer, propagation) in [
+            (FOREGROUND, Propagation::Foreground),
+            (ORPHAN, Propagation::Orphan),
+        ] {
+            match options.of_namespace.map(|wanted| wanted == propagation) {
+                Some(true) if !finalizers.contains(&finalizer) => finalizers.push(finalizer),
+                Some(false) => finalizers.retain(|known| *known != finalizer),
+                _ => {}
+            }
+        }
+        let finalizers = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+        let metadata = draft.metadata_mut();
+        set_or_remove(metadata, "finalizers", finalizers);
+        metadata.insert("deletionTimestamp".to_owned(), now);
+        object_mut(&mut draft.value, "status").insert("phase".to_owned(), json!("Terminating"));
+    }
+}

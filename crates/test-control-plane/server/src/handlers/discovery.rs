@@ -1,0 +1,140 @@
+//! What is served beside resources: group versions and what they hold, health, version, metrics,
+//! the paths that there are. All of it follows from the rows.
+
+mod aggregated;
+mod health;
+mod legacy;
+mod metrics;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderValue, Method, StatusCode};
+use kube_test_control_plane_api::answer::negotiate;
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::open_api;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use crate::incoming::Incoming;
+use crate::reply::{self, Reply};
+use crate::route::Route;
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Answers everything that isn't about resources.
+    pub(crate) fn discover(&self, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
+        // These answer whatever the method.
+        match route {
+            Route::Unknown => return Ok(unknown_path()),
+            Route::Health => return Ok(self.health(&incoming.path, &incoming.query)),
+            Route::Metrics => return Ok(self.metrics()),
+            Route::OpenApi(document) => {
+                return Ok(super::open_api::answer(
+                    *document,
+                    incoming,
+                    self.clock().now(),
+                ));
+            }
+            Route::Root => return Ok(reply::json_value(StatusCode::OK, &root())),
+            _ => {}
+        }
+        if incoming.method != Method::GET {
+            return Err(ApiError::method_not_allowed());
+        }
+        match route {
+            Route::OpenIdConfiguration => return Ok(Self::open_id_configuration(&incoming.host)),
+            Route::TokenKeys => return Ok(self.token_keys()),
+            _ => {}
+        }
+        let accept = incoming.header(http::header::ACCEPT);
+        if matches!(route, Route::CoreVersions | Route::Groups)
+            && negotiate::wants_aggregated_discovery(accept)
+        {
+            let is_core = matches!(route, Route::CoreVersions);
+            return Ok(with_etag(&aggregated::discovery(is_core), incoming));
+        }
+        negotiate::check_route(accept, false)?;
+        negotiate::check_plain(accept)?;
+        let value = match route {
+            Route::Version => version(),
+            Route::CoreVersions => legacy::core_versions(&incoming.host),
+            Route::Groups => legacy::groups(),
+            Route::Group(group) => legacy::group(group),
+            Route::Resources(group, version) => legacy::resources(group, version),
+            _ => return Err(ApiError::no_such_resource()),
+        };
+        Ok(reply::json_value(StatusCode::OK, &value))
+    }
+}
+
+/// The answer to paths that nothing serves.
+pub(super) fn unknown_path() -> Reply {
+    reply::plain(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+/// Aggregated discovery, which clients may keep and ask for again by its hash.
+fn with_etag(value: &Value, incoming: &Incoming) -> Reply {
+    let body = value.to_string();
+    let etag = format!("\"{}\"", open_api::hash(body.as_bytes()));
+    let known = incoming.header(IF_NONE_MATCH);
+    let mut reply = if known == etag {
+        reply::plain(StatusCode::NOT_MODIFIED, "")
+    } else {
+        reply::json_text(StatusCode::OK, body)
+    };
+    let headers = reply.headers_mut();
+    let media_type = HeaderValue::from_static(negotiate::AGGREGATED_DISCOVERY);
+    headers.insert(CONTENT_TYPE, media_type);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    if let Ok(value) = HeaderValue::from_str(&etag) {
+        headers.insert(ETAG, value);
+    }
+    reply
+}
+
+/// The version that the server imitates.
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.2",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": "linux/amd64",
+    })
+}
+
+/// The paths that there are, but for resources.
+fn root() -> Value {
+    let mut paths: Vec<String> = [
+        "/.well-known/openid-configuration",
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/",
+        "/metrics",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/openid/v1/jwks",
+        "/version",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for (group, version) in kinds::group_versions() {
+        if !group.is_empty() {
+            paths.push(format!("/apis/{group}"));
+            paths.push(format!("/apis/{group}/{version}"));
+        }
+    }
+    paths.extend(health::paths());
+    paths.sort();
+    paths.dedup();
+    json!({"paths": paths})
+}

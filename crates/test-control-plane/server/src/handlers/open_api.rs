@@ -1,0 +1,62 @@
+//! The `OpenAPI` documents on the wire: by hash they may be kept for ever, else they are asked for
+//! again.
+
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION, VARY,
+};
+use http::{HeaderName, HeaderValue, StatusCode};
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use kube_test_control_plane_api::answer::negotiate;
+use kube_test_control_plane_api::open_api;
+
+use super::discovery::unknown_path;
+use crate::incoming::Incoming;
+use crate::reply::{self, Reply};
+
+/// Answers for the index, or for the document of a group version.
+pub(crate) fn answer(
+    wanted: Option<(&'static str, &'static str)>,
+    incoming: &Incoming,
+    now: Timestamp,
+) -> Reply {
+    let Some((group, version)) = wanted else {
+        return reply::plain(StatusCode::OK, open_api::index());
+    };
+    let Some(document) = open_api::document(group, version) else {
+        return unknown_path();
+    };
+    let accept = incoming.header(ACCEPT);
+    if !accept.is_empty() && !negotiate::takes_json(accept) {
+        return reply::plain(StatusCode::NOT_ACCEPTABLE, "");
+    }
+    let etag = format!("\"{}\"", document.hash);
+    let hash = incoming.query.get("hash");
+    let mut reply = if hash.is_some_and(|hash| hash != document.hash) {
+        let mut reply = reply::plain(StatusCode::MOVED_PERMANENTLY, "");
+        set(&mut reply, LOCATION, &document.url);
+        return reply;
+    } else if incoming.header(IF_NONE_MATCH) == etag {
+        reply::plain(StatusCode::NOT_MODIFIED, "")
+    } else {
+        reply::json_text(StatusCode::OK, document.text.clone())
+    };
+    set(&mut reply, CONTENT_TYPE, "application/json");
+    set(&mut reply, ETAG, &etag);
+    set(&mut reply, VARY, "Accept");
+    if hash.is_some() {
+        set(&mut reply, CACHE_CONTROL, "public, immutable");
+        set(&mut reply, EXPIRES, &in_a_year(now));
+    }
+    reply
+}
+
+fn in_a_year(now: Timestamp) -> String {
+    let then = now.to_zoned(TimeZone::UTC).saturating_add(1.year());
+    then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+fn set(reply: &mut Reply, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        reply.headers_mut().insert(name, value);
+    }
+}

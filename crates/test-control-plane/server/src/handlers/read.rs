@@ -1,0 +1,288 @@
+//! Get and list.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use kube_test_control_plane_api::continue_token::Position;
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::list_options::{ListOptions, parse_version_field};
+use kube_test_control_plane_api::object::Object;
+use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::selectors::Selection;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use crate::faults::Eyes;
+use crate::reply::{self, Reply};
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+use crate::write::served_text;
+
+/// How long a read waits for a revision that is still to come.
+const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
+
+const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a \
+     consistent list result. You can start a new list without the continue parameter, or use the \
+     continue token in this response to retrieve the remainder of the results. Continuing with \
+     the provided token results in an inconsistent list - objects that were created, modified, or \
+     deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// Which state of a collection is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// The newest.
+    Newest,
+    /// Any; the newest is one.
+    Any,
+    /// Not before a revision.
+    NotOlderThan(u64),
+    /// Exactly a revision.
+    Exactly(u64),
+}
+
+/// A part of a collection.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    /// What is in it, in the order of keys.
+    pub objects: Vec<Arc<Object>>,
+    /// The revision that it shows.
+    revision: u64,
+    /// With what to ask for the next one, if there is more.
+    token: Option<String>,
+    /// How many objects come after it, where that is told.
+    remaining: Option<usize>,
+}
+
+impl ApiServer {
+    /// Reads one object.
+    pub async fn get(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Reply> {
+        let mut horizon = None;
+        if let Some(text) = query.get("resourceVersion") {
+            let wanted = parse_version_field(text).map_err(ApiError::internal)?;
+            horizon = self.wait_for_revision(wanted, None, eyes).await?;
+        }
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        let object = match horizon {
+            None => self.store().get(&key),
+            Some(revision) => self
+                .store()
+                .list_at(key.storage, &key.namespace, revision)
+                .map_err(|_| expired(None))?
+                .into_iter()
+                .find(|object| object.key == key),
+        };
+        let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+        Ok(reply::json_text(
+            StatusCode::OK,
+            served_text(request.kind, &object),
+        ))
+    }
+
+    /// Waits until a revision is seen, or answers that it is too large; the newest revision that
+    /// is seen, unless everything is.
+    pub(crate) async fn wait_for_revision(
+        &self,
+        wanted: u64,
+        timeout_seconds: Option<i64>,
+        eyes: &Eyes,
+    ) -> ApiResult<Option<u64>> {
+        let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
+        let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
+        let deadline = Instant::now() + wait.min(FUTURE_REVISION_WAIT);
+        let mut revisions = self.store().subscribe();
+        let mut views = eyes.faults.watch_changes();
+        loop {
+            let newest = *revisions.borrow_and_update();
+            let horizon = eyes.horizon(newest);
+            let seen = horizon.unwrap_or(newest);
+            if wanted <= seen {
+                return Ok(horizon);
+            }
+            tokio::select! {
+                biased;
+                Ok(()) = revisions.changed() => {}
+                Ok(()) = views.changed() => {}
+                () = sleep_until(deadline) => {
+                    return Err(ApiError::too_large_resource_version(wanted, seen));
+                }
+            }
+        }
+    }
+
+    /// Reads a collection.
+    pub async fn list(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Reply> {
+        let page = self.list_page(request, query, eyes).await?;
+        let text = Self::list_text(request.kind, page);
+        Ok(reply::json_pieces(StatusCode::OK, text))
+    }
+
+    /// The part of a collection that a query asks for.
+    pub(crate) async fn list_page(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        eyes: &Eyes,
+    ) -> ApiResult<Page> {
+        let options = ListOptions::of_list(query)?;
+        let selection = Selection::parse(request.kind, query)?;
+        let position = options
+            .token
+            .map(|token| position(token, &options))
+            .transpose()?;
+        let at = match position {
+            Some(_) => At::Newest,
+            None => wanted_state(&options)?,
+        };
+        let wanted = match at {
+            At::Newest => None,
+            At::Any => Some(0),
+            At::NotOlderThan(wanted) | At::Exactly(wanted) => Some(wanted),
+        };
+        let limit = options
+            .limit
+            .filter(|_| options.resource_version != Some("0"));
+        let mut at = at;
+        if let Some(wanted) = wanted {
+            let horizon = self
+                .wait_for_revision(wanted, options.timeout_seconds, eyes)
+                .await?;
+            at = match (at, horizon) {
+                (At::Any | At::NotOlderThan(_), Some(horizon)) => At::Exactly(horizon),
+                _ => at,
+            };
+        }
+        self.read_page(request, &selection, at, limit, position.as_ref())
+    }
+
+    fn read_page(
+        &self,
+        request: &ResourceRequest,
+        selection: &Selection,
+        at: At,
+        limit: Option<usize>,
+        position: Option<&Position>,
+    ) -> ApiResult<Page> {
+        let (storage, namespace) = (request.kind.storage, request.namespace.as_str());
+        let revision = match (position, at) {
+            (Some(position), _) => position.revision,
+            (None, At::Exactly(revision)) => Some(revision),
+            _ => None,
+        };
+        let (revision, mut objects) = match revision {
+            None => self.store().list(storage, namespace),
+            Some(revision) => {
+                let listed = self.store().list_at(storage, namespace, revision);
+                let objects = listed.map_err(|_| expired(position))?;
+                (revision, objects)
+            }
+        };
+        if let Some(position) = position {
+            // They come in the order of their keys.
+            let seen = objects.partition_point(|o| !position.is_before(namespace, &o.key));
+            objects.drain(..seen);
+        }
+        if !selection.is_everything() {
+            objects.retain(|object| selection.matches(object));
+        }
+        let limit = limit.unwrap_or(usize::MAX);
+        let rest = objects.len().saturating_sub(limit);
+        objects.truncate(limit);
+        let token = objects
+            .last()
+            .filter(|_| rest > 0)
+            .map(|last| Position::after(&last.key, namespace, revision).token());
+        let remaining = (rest > 0 && selection.is_everything()).then_some(rest);
+        Ok(Page {
+            objects,
+            revision,
+            token,
+            remaining,
+        })
+    }
+
+    /// The text of a list, in pieces that its items share with what is stored.
+    pub(crate) fn list_text(kind: &Kind, page: Page) -> Vec<Bytes> {
+        let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+        if let Some(token) = page.token {
+            metadata["continue"] = json!(token);
+        }
+        if let Some(remaining) = page.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        let objects = &page.objects;
+        let head = format!(
+            "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+            kind.kind,
+            kind.api_version()
+        );
+        let is_view = kind.has(Trait::View);
+        let mut separator: &'static [u8] = if is_view { b"" } else { b"{" };
+        let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
+        pieces.push(head.into());
+        for object in objects {
+            pieces.push(Bytes::from_static(separator));
+            if is_view {
+                pieces.push(served_text(kind, object));
+                separator = b",";
+            } else {
+                pieces.push(object.item_text());
+                separator = b",{";
+            }
+        }
+        pieces.push(Bytes::from_static(b"]}"));
+        pieces
+    }
+}
+
+/// Which state a list without a token asks for.
+fn wanted_state(options: &ListOptions<'_>) -> ApiResult<At> {
+    let Some(text) = options.resource_version else {
+        return Ok(At::Newest);
+    };
+    let revision = parse_version_field(text)
+        .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
+    Ok(match (revision, options.version_match) {
+        (0, _) => At::Any,
+        (_, Some("Exact")) => At::Exactly(revision),
+        // From before there was a way to say how the version is meant.
+        (_, None) if options.limit.is_some() => At::Exactly(revision),
+        _ => At::NotOlderThan(revision),
+    })
+}
+
+/// The place that a token names.
+fn position(token: &str, options: &ListOptions<'_>) -> ApiResult<Position> {
+    let position = Position::parse(token)
+        .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))?;
+    if !matches!(options.resource_version, None | Some("0")) {
+        return Err(ApiError::bad_request(
+            "specifying resource version is not allowed when using continue",
+        ));
+    }
+    Ok(position)
+}
+
+fn expired(position: Option<&Position>) -> ApiError {
+    match position {
+        None => ApiError::expired("The resourceVersion for the provided list is too old."),
+        Some(position) => ApiError {
+            continue_token: Some(position.at_newest().token()),
+            ..ApiError::expired(CONTINUE_TOO_OLD)
+        },
+    }
+}

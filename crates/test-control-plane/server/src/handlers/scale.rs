@@ -1,0 +1,230 @@
+//! The scale of a stateful set: `autoscaling/v1` in place of the object.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::managed_fields::{SCALE, Writer, to_parent, to_subresource};
+use kube_test_control_plane_api::object::{Draft, MetadataRef, object_mut, set_or_remove};
+use kube_test_control_plane_api::options::WriteOptions;
+use kube_test_control_plane_api::patch::Patch;
+use kube_test_control_plane_api::selectors::selector_text;
+use kube_test_control_plane_api::status::FieldError;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use super::Source;
+use crate::incoming::Incoming;
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::write::check_name;
+
+impl ApiServer {
+    /// Reads the scale of an object.
+    pub(crate) fn get_scale(&self, request: &ResourceRequest) -> ApiResult<Bytes> {
+        let object = self
+            .store()
+            .get(&Self::key(request))
+            .ok_or_else(|| ApiError::not_found(stored(request.kind), &request.name))?;
+        Ok(scale_of(&object.draft()).to_string().into())
+    }
+
+    /// Changes the scale of an object.
+    pub(crate) fn update_scale(
+        &self,
+        request: &ResourceRequest,
+        source: &ScaleSource<'_>,
+        options: &WriteOptions,
+    ) -> ApiResult<Bytes> {
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        let whole = ResourceRequest {
+            target: Target::Object,
+            ..request.clone()
+        };
+        loop {
+            let object = self
+                .store()
+                .get(&key)
+                .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+            let old = object.draft();
+            let (scale, managed) = self.scaled(request, source, &old, options)?;
+            let scale = check_scale(request, scale)?;
+            let mut draft = old.clone();
+            draft.value["spec"]["replicas"] = replicas(&scale);
+            let conditional = set_preconditions(&mut draft, &scale);
+            let before = old.value.pointer("/metadata/managedFields");
+            let managed = to_parent(kind, before, Some(&managed));
+            set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
+            let options = WriteOptions {
+                field_manager: None,
+                ..options.clone()
+            };
+            match self.update(&whole, &Source::Put(draft), &options) {
+                Ok((text, _)) => {
+                    let updated = Draft::parse(kind, &text).map_err(|err| {
+                        ApiError::internal(format!("reading the updated object: {err}"))
+                    })?;
+                    return Ok(scale_of(&updated).to_string().into());
+                }
+                // Another write came in between; the scale holds for what that one left as well.
+                Err(err) if err.reason == "Conflict" && !conditional => {
+                    let now = self.store().get(&key);
+                    if now.is_some_and(|now| Arc::ptr_eq(&now, &object)) {
+                        return Err(err);
+                    }
+                }
+                Err(err) => return Err(err),
+            }
+        }
+    }
+
+    /// Reads the body of a PUT; the second part is what the client is warned of.
+    pub(crate) fn decode_scale(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        options: &WriteOptions,
+    ) -> ApiResult<(Value, Vec<String>)> {
+        let scale = ResourceRequest {
+            kind: &SCALE,
+            ..request.clone()
+        };
+        let (draft, warnings) = self.decode(&scale, incoming, options)?;
+        Ok((draft.value, warnings))
+    }
+
+    /// The scale as the request wants it, and its managers.
+    fn scaled(
+        &self,
+        request: &ResourceRequest,
+        source: &ScaleSource<'_>,
+        old: &Draft,
+        options: &WriteOptions,
+    ) -> ApiResult<(Value, Value)> {
+        let kind = stored(request.kind);
+        let before = scale_of(old);
+        let mut live = before.clone();
+        let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
+        set_or_remove(
+            object_mut(&mut live, "metadata"),
+            "managedFields",
+            Some(managed),
+        );
+        let writer = Writer {
+            kind: &SCALE,
+            subresource: request.target.subresource(),
+            manager: options.field_manager.as_deref().unwrap_or_default(),
+            now: &self.now_text(),
+        };
+        let scale = match source {
+            ScaleSource::Put(scale) => (*scale).clone(),
+            ScaleSource::Patch(patch) => {
+                let before = Draft {
+                    value: before,
+                    data: None,
+                };
+                patch.apply(kind, &before)?.value
+            }
+            ScaleSource::Apply(config) => {
+                let strictness = self.strictness();
+                let applied = writer.apply(Some(&live), config, options.force, strictness)?;
+                return Ok((applied.object, applied.managed_fields));
+            }
+        };
+        let scale =
+            schema::normalize("Scale", &scale, UnknownMembers::Drop, "").map_err(|err| {
+                let version = SCALE.version;
+                ApiError::bad_request(format!(
+                    "Scale in version {version:?} cannot be handled as a Scale: {err}"
+                ))
+            })?;
+        let managed = writer.track(Some(&live), &scale);
+        Ok((scale, managed))
+    }
+}
+
+/// Where the new scale comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ScaleSource<'a> {
+    /// The body of a PUT.
+    Put(&'a Value),
+    /// A change of the current one.
+    Patch(&'a Patch),
+    /// A configuration that is applied to the current one.
+    Apply(&'a Value),
+}
+
+/// Checks what the client wants; gives it back.
+fn check_scale(request: &ResourceRequest, scale: Value) -> ApiResult<Value> {
+    let draft = Draft {
+        value: scale,
+        data: None,
+    };
+    check_name(request, &draft)?;
+    let scale = draft.value;
+    let replicas = replicas(&scale);
+    if replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
+        return Ok(scale);
+    }
+    let detail = "must be greater than or equal to 0";
+    let error = FieldError::invalid("spec.replicas", &replicas, detail);
+    let (kind, group) = ("Scale", "autoscaling");
+    Err(ApiError::invalid_kind(kind, group, &request.name, &[error]))
+}
+
+fn replicas(scale: &Value) -> Value {
+    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64);
+    json!(replicas.unwrap_or(0))
+}
+
+/// Makes the object that is written hold for the version and the uid that the scale names, or for
+/// the version that was read; whether the scale names a version.
+fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
+    let scale = MetadataRef(scale.get("metadata"));
+    let (version, uid) = (scale.resource_version(), scale.uid());
+    let metadata = draft.metadata_mut();
+    if !version.is_empty() {
+        metadata.insert("resourceVersion".to_owned(), json!(version));
+    }
+    if !uid.is_empty() {
+        metadata.insert("uid".to_owned(), json!(uid));
+    }
+    !version.is_empty() || !uid.is_empty()
+}
+
+fn scale_of(object: &Draft) -> Value {
+    let number = |pointer: &str| {
+        let value = object.value.pointer(pointer).and_then(Value::as_i64);
+        value.unwrap_or(0)
+    };
+    let metadata = object.metadata();
+    let selector = object.value.pointer("/spec/selector");
+    // A replication controller's is the labels themselves.
+    let selector = if object.value.get("kind") == Some(&json!("ReplicationController")) {
+        selector_text(
+            selector
+                .map(|labels| json!({"matchLabels": labels}))
+                .as_ref(),
+        )
+    } else {
+        selector_text(selector)
+    };
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {
+            "name": metadata.name(),
+            "namespace": metadata.namespace(),
+            "uid": metadata.uid(),
+            "resourceVersion": metadata.resource_version(),
+            "creationTimestamp": metadata.text("creationTimestamp"),
+        },
+        "spec": {"replicas": number("/spec/replicas")},
+        "status": {
+            "replicas": number("/status/replicas"),
+            "selector": selector,
+        },
+    })
+}

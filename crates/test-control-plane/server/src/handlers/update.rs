@@ -1,0 +1,267 @@
+//! Update and patch: one way for both, as a patch is an update of what it makes of the object.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kube_test_control_plane_api::events;
+use kube_test_control_plane_api::kinds::Subresource;
+use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::list_options::parse_version;
+use kube_test_control_plane_api::object::{Draft, Object};
+use kube_test_control_plane_api::options::WriteOptions;
+use kube_test_control_plane_api::patch::Patch;
+use kube_test_control_plane_api::status::FieldError;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::validation::{self, Subject};
+use kube_test_control_plane_store::store::Expect;
+use serde_json::json;
+
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+use crate::tracking::{keep_reset, keep_times};
+use crate::write::{
+    check_name, check_namespace, check_stored_size, count_generation, other_uid, prepare_update,
+    served_draft, served_text,
+};
+
+/// Where the new object comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The body of a PUT.
+    Put(Draft),
+    /// A change of what is stored.
+    Patch(Patch),
+}
+
+/// What came of one try to commit.
+pub(crate) enum Outcome {
+    Done(Bytes),
+    Raced,
+}
+
+impl ApiServer {
+    /// Updates an object; the answer is its text and whether it was created.
+    pub fn update(
+        &self,
+        request: &ResourceRequest,
+        source: &Source,
+        options: &WriteOptions,
+    ) -> ApiResult<(Bytes, bool)> {
+        let kind = stored(request.kind);
+        let key = Self::key(request);
+        if let Source::Put(draft) = source {
+            check_name(request, draft)?;
+        }
+        loop {
+            let Some(current) = self.store().get(&key) else {
+                if let Source::Put(draft) = source
+                    && Self::creates_on_update(request)
+                {
+                    let mut draft = draft.clone();
+                    draft.metadata_mut().remove("resourceVersion");
+                    return Ok((self.create(request, draft, options)?, true));
+                }
+                return Err(ApiError::not_found(kind, &request.name));
+            };
+            let old = current.draft();
+            let (new, unconditional) = self.changed(request, source, &old, options)?;
+            match self.commit_update(request, &current, &old, new, options)? {
+                Outcome::Done(text) => return Ok((text, false)),
+                // Whoever was faster has made progress, so this ends.
+                Outcome::Raced if unconditional => {}
+                Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
+            }
+        }
+    }
+
+    /// The object as the request wants it, and whether it may be made again from a newer version.
+    fn changed(
+        &self,
+        request: &ResourceRequest,
+        source: &Source,
+        old: &Draft,
+        options: &WriteOptions,
+    ) -> ApiResult<(Draft, bool)> {
+        let kind = stored(request.kind);
+        let (mut new, unconditional) = match source {
+            Source::Put(draft) => {
+                let mut new = draft.clone();
+                events::to_stored(request.kind, &mut new.value);
+                check_version(request, &mut new, old)?
+            }
+            Source::Patch(patch) => {
+                let mut served = old.clone();
+                events::to_served(request.kind, &mut served.value);
+                let mut new = patch.apply(request.kind, &served)?;
+                events::to_stored(request.kind, &mut new.value);
+                let before = old.metadata().resource_version();
+                let after = new.metadata().resource_version();
+                if !after.is_empty() && after != before {
+                    return Err(ApiError::modified(kind, &request.name));
+                }
+                check_namespace(request, &new)?;
+                let conditional = patch.names_resource_version();
+                (new, !conditional)
+            }
+        };
+        check_name(request, &new)?;
+        let wrong = |error| match source {
+            Source::Put(_) => error,
+            Source::Patch(patch) => self.undecodable(request, patch, error),
+        };
+        self.check_types(kind, &mut new).map_err(wrong)?;
+        keep_reset(&mut new);
+        kube_test_control_plane_api::defaults::set_defaults(
+            kind,
+            self.config().feature_gates,
+            &mut new,
+        );
+        self.normalize(kind, &mut new).map_err(wrong)?;
+        self.track(request, options, Some(old), &mut new)?;
+        self.complete(request, old, &mut new);
+        Ok((new, unconditional))
+    }
+
+    /// Puts what the request can't change back to what is stored.
+    pub(crate) fn complete(&self, request: &ResourceRequest, old: &Draft, new: &mut Draft) {
+        if new.metadata().uid().is_empty() {
+            let uid = json!(old.metadata().uid());
+            new.metadata_mut().insert("uid".to_owned(), uid);
+        }
+        prepare_update(stored(request.kind), request.target, new, old);
+        let kind = stored(request.kind);
+        kube_test_control_plane_api::defaults::drop_disabled(
+            kind,
+            self.config().feature_gates,
+            new,
+            Some(old),
+        );
+        kube_test_control_plane_api::defaults::admit_update(kind, new);
+        crate::write::remove_empty(new.metadata_mut());
+        keep_times(old, new);
+    }
+
+    /// Stores an update, unless it changes nothing.
+    pub(crate) fn commit_update(
+        &self,
+        request: &ResourceRequest,
+        current: &Arc<Object>,
+        old: &Draft,
+        mut new: Draft,
+        options: &WriteOptions,
+    ) -> ApiResult<Outcome> {
+        let kind = stored(request.kind);
+        if self.review_write(request, Some(old), &mut new, options.dry_run)? {
+            kube_test_control_plane_api::defaults::set_defaults(
+                kind,
+                self.config().feature_gates,
+                &mut new,
+            );
+            self.normalize(kind, &mut new)?;
+            self.complete(request, old, &mut new);
+        }
+        if new == *old {
+            return Ok(Outcome::Done(served_text(request.kind, current)));
+        }
+        let subject = Subject {
+            kind,
+            served: request.kind,
+            new: &new,
+            old: Some(old),
+            target: request.target,
+        };
+        self.check_escalation(request, &new, Some(old))?;
+        let errors = validation::validate(subject);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(kind, &request.name, &errors));
+        }
+        if request.target == Target::Object {
+            self.admit_resize(kind, old, &new)?;
+        }
+        if !matches!(
+            request.target,
+            Target::Part(Subresource::Status | Subresource::Finalize)
+        ) {
+            count_generation(kind, &mut new, old);
+        }
+        let allocated = match request.target {
+            Target::Object => self.allocate(kind, &current.key, &mut new)?,
+            Target::Part(_) => None,
+        };
+        self.note_phase(kind, &mut new, old);
+        if options.dry_run {
+            return Ok(Outcome::Done(served_draft(request.kind, new)));
+        }
+        let version = current.resource_version;
+        if is_finalized(kind, &new, old) {
+            return Ok(
+                match self.store().delete(kind, current.key.clone(), version) {
+                    Ok(_) => Outcome::Done(served_draft(request.kind, new)),
+                    Err(_) => Outcome::Raced,
+                },
+            );
+        }
+        let key = current.key.clone();
+        check_stored_size(kind, &key, &new)?;
+        let stored = self.store().put(kind, key, Expect::Version(version), new);
+        drop(allocated);
+        Ok(match stored {
+            Ok(object) => Outcome::Done(served_text(request.kind, &object)),
+            Err(_) => Outcome::Raced,
+        })
+    }
+}
+
+/// Whether an update takes away what kept a deleted object alive.
+fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
+    let metadata = old.metadata();
+    if !new.metadata().finalizers().is_empty() || !metadata.is_deleting() {
+        return false;
+    }
+    if kind.storage == "namespaces" {
+        let finalizers = new.value.pointer("/spec/finalizers");
+        return finalizers
+            .and_then(|f| f.as_array())
+            .is_none_or(Vec::is_empty);
+    }
+    metadata
+        .deletion_grace_period_seconds()
+        .is_none_or(|s| s == 0)
+}
+
+/// Checks uid and resourceVersion of a PUT; without a version it is unconditional.
+fn check_version(
+    request: &ResourceRequest,
+    new: &mut Draft,
+    old: &Draft,
+) -> ApiResult<(Draft, bool)> {
+    let kind = stored(request.kind);
+    let (uid, before) = (new.metadata().uid(), old.metadata().uid());
+    if !uid.is_empty() && uid != before {
+        return Err(other_uid(request, uid, before));
+    }
+    let version = new.metadata().resource_version();
+    if version.is_empty() || version == "0" {
+        if kind.has(Trait::NoUnconditionalUpdate) {
+            let error = FieldError::invalid_text(
+                "metadata.resourceVersion",
+                "0",
+                "must be specified for an update",
+            );
+            // The reference names the resource where other messages name the kind.
+            return Err(ApiError::invalid_kind(
+                kind.plural,
+                kind.group,
+                &request.name,
+                &[error],
+            ));
+        }
+        return Ok((new.clone(), true));
+    }
+    let number = parse_version(version).map_err(ApiError::internal)?;
+    if old.metadata().resource_version() != number.to_string() {
+        return Err(ApiError::modified(kind, &request.name));
+    }
+    Ok((new.clone(), false))
+}

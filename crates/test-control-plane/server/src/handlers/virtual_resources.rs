@@ -1,0 +1,76 @@
+//! Resources that are answered to and never stored.
+
+use http::StatusCode;
+use http::header::USER_AGENT;
+use kube_test_control_plane_api::decode;
+use kube_test_control_plane_api::kinds::{self, Subresource};
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::options::{Write, WriteOptions};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use crate::incoming::Incoming;
+use crate::reply::{self, Reply};
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Answers a POST of a kind with [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), and that of
+    /// the subresource `token`.
+    pub(crate) fn post_virtual(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        options: &WriteOptions,
+    ) -> ApiResult<Reply> {
+        if request.kind.kind == "Binding" {
+            return self.post_binding(request, incoming);
+        }
+        let asked = ResourceRequest {
+            kind: match request.target {
+                Target::Part(Subresource::Token) => &kinds::TOKEN_REQUEST,
+                _ => request.kind,
+            },
+            ..request.clone()
+        };
+        let (mut draft, warnings) = self.decode(&asked, incoming, options)?;
+        self.normalize(asked.kind, &mut draft)?;
+        self.track(&asked, options, None, &mut draft)?;
+        let mut draft = Draft::from_value(
+            asked.kind,
+            match request.target {
+                Target::Part(Subresource::Token) => self.request_token(request, draft)?,
+                _ => self.review(request, draft)?,
+            },
+        );
+        self.normalize(asked.kind, &mut draft)?;
+        let reply = reply::json_text(StatusCode::CREATED, draft.encode());
+        reply::with_warnings(Ok(reply), &warnings)
+    }
+
+    /// The older form of binding a pod: the body names the pod.
+    fn post_binding(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
+        let body = decode::value(incoming.format()?, &incoming.body)?;
+        let name = body.pointer("/metadata/name").and_then(Value::as_str);
+        let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+        let request = ResourceRequest {
+            kind: pods,
+            target: Target::Part(Subresource::Binding),
+            name: name.unwrap_or_default().to_owned(),
+            ..request.clone()
+        };
+        let agent = incoming.header(USER_AGENT);
+        let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
+        self.bind(&request, &body, options.dry_run)
+    }
+
+    /// The components of the control plane, of which none can be asked.
+    pub(crate) fn component_statuses() -> Value {
+        json!({
+            "kind": "ComponentStatusList",
+            "apiVersion": "v1",
+            "metadata": {},
+            "items": [],
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! From a request to its answer: who sends it, what faults want of it, the audit log.
+
+mod dispatch;
+mod recording;
+mod writes;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Request;
+use http::header::CONTENT_TYPE;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::{ApiServer, ConnectionDropped};
+use kube_test_control_plane_api::decode;
+use kube_test_control_plane_api::query::{self, Query};
+use recording::Recording;
+
+use crate::auth::Sender;
+use crate::faults::Interrupted;
+use crate::incoming::Incoming;
+use crate::reply::{self, BoxError, Reply};
+use crate::transport::{self, Finish};
+
+impl ApiServer {
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// A fault wants the connection dropped or refused, or the reference would panic on the request.
+    /// Every other failure is an answer.
+    pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let connection = self.faults().outage().connect().ok_or(ConnectionDropped)?;
+        tokio::select! {
+            biased;
+            () = connection.cancelled() => Err(ConnectionDropped),
+            answered = self.read_and_answer(request, &connection) => answered,
+        }
+    }
+
+    async fn read_and_answer<B>(
+        &self,
+        request: Request<B>,
+        connection: &CancellationToken,
+    ) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let (parts, body) = request.into_parts();
+        let sender = Sender::of(&parts.extensions, self.admin());
+        let query_text = parts.uri.query().unwrap_or_default().to_owned();
+        let query = Query::parse(&query_text);
+        let finish = Finish::new(&parts.method, &parts.headers, &query, self.stamps());
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let (sent, unreadable) = match transport::read_body(body).await {
+            Ok(body) => (body, None),
+            Err(err) => (Bytes::new(), Some(err)),
+        };
+        let body = decode::as_utf8(content_type.unwrap_or_default(), &sent);
+        let incoming = Incoming {
+            method: parts.method,
+            host: transport::host(&parts.uri, &parts.headers),
+            path: query::decode_path(parts.uri.path()).into_owned(),
+            query,
+            query_text,
+            headers: parts.headers,
+            body,
+            sent,
+            unreadable,
+            sender,
+        };
+        let reply = self.answer(&incoming, &finish, connection).await?;
+        Ok(finish.stamp(reply, self.stamps()))
+    }
+
+    async fn answer(
+        &self,
+        incoming: &Incoming,
+        finish: &Finish,
+        connection: &CancellationToken,
+    ) -> Result<Reply, ConnectionDropped> {
+        let admission = self.recognize(incoming);
+        let facts = Arc::new(incoming.facts(&admission.user));
+        let strike = self.faults().strike(&facts, &incoming.body);
+        let recording = Recording {
+            server: self,
+            incoming,
+            admission: &admission,
+            facts: &facts,
+            audit_id: finish.audit_id(),
+            fault: strike.names(),
+            received: self.clock().now(),
+            begun: Instant::now(),
+            is_in_log: AtomicBool::new(false),
+        };
+        if let Some(code) = strike.code_without_handling() {
+            recording.finish(self.store().revision(), code, None);
+        }
+        let handled = async {
+            let before = self.store().revision();
+            let reply = match self.dispatch(&admission, incoming, &facts).await {
+                Ok(reply) => {
+                    recording.finish(before, reply.status().as_u16(), None);
+                    reply
+                }
+                Err(err) if err.closes_connection() => {
+                    recording.finish(before, err.code, Some(&err));
+                    return Err(ConnectionDropped);
+                }
+                Err(err) => {
+                    recording.finish(before, err.code, Some(&err));
+                    reply::error(&err)
+                }
+            };
+            Ok(finish.encode(reply).await)
+        };
+        let carried_out = strike.carry_out(&facts, handled);
+        let result = match incoming.time_limit(&facts) {
+            None => carried_out.await,
+            Some(limit) => timeout(limit, carried_out).await.unwrap_or_else(|_| {
+                recording.give_up();
+                Ok(reply::timed_out())
+            }),
+        };
+        match result {
+            Ok(reply) => Ok(self.faults().follow(&facts, connection.clone(), reply)),
+            Err(Interrupted::Dropped | Interrupted::Failed(ConnectionDropped)) => {
+                Err(ConnectionDropped)
+            }
+        }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Reply;
+    type Error = ConnectionDropped;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, ConnectionDropped>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { server.serve(request).await })
+    }
+}

@@ -1,0 +1,139 @@
+//! Which handler a request is for.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::ACCEPT;
+use http_body_util::{BodyExt, Collected};
+use kube_apimachinery::json::{is_deep, on_large_stack};
+use kube_test_control_plane_api::answer::negotiate;
+use kube_test_control_plane_api::answer::represent::Representation;
+use kube_test_control_plane_api::kinds::Subresource;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::validation;
+use kube_test_control_plane_api::warnings;
+
+use crate::access::Admission;
+use crate::faults::{Eyes, RequestFacts};
+use crate::incoming::Incoming;
+use crate::reply::{self, Reply};
+use crate::route::{ResourceRequest, Route, Target, Verb, route};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Answers whoever was recognized.
+    pub(super) async fn dispatch(
+        &self,
+        admission: &Admission,
+        incoming: &Incoming,
+        facts: &Arc<RequestFacts>,
+    ) -> ApiResult<Reply> {
+        self.admit(admission, incoming)?;
+        match route(&incoming.method, &incoming.path, &incoming.query)? {
+            Route::Resource(mut request) => {
+                if let Some(error) = &incoming.unreadable {
+                    return Err(error.clone());
+                }
+                request.user = Some(Arc::clone(&admission.user));
+                let eyes = self.faults().eyes(Arc::clone(facts));
+                let handled = self.handle(&request, incoming, eyes);
+                let reply = if self.is_deep(&request, incoming) {
+                    on_large_stack(handled).await
+                } else {
+                    handled.await
+                };
+                let warning = warnings::deprecation(request.kind).map(str::to_owned);
+                reply::with_warnings(reply, warning.as_slice())
+            }
+            other => self.discover(&other, incoming),
+        }
+    }
+
+    /// Whether a request brings or changes what may be nested so deep that work on it needs a large
+    /// stack.
+    fn is_deep(&self, request: &ResourceRequest, incoming: &Incoming) -> bool {
+        let is_write = !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
+        let body = std::str::from_utf8(&incoming.body);
+        let stored = || self.store().get(&Self::key(request));
+        is_write
+            && (body.is_ok_and(is_deep) || stored().is_some_and(|object| object.needs_go_rules()))
+    }
+
+    async fn handle(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        eyes: Eyes,
+    ) -> ApiResult<Reply> {
+        check_name_fits(request)?;
+        let query = &incoming.query;
+        let accept = incoming.header(ACCEPT);
+        let wanted = if request.target == Target::Part(Subresource::Log) {
+            negotiate::logs(accept)?;
+            negotiate::plain(accept)
+        } else {
+            negotiate::objects(accept, request.verb, query)?
+        };
+        let representation = wanted.representation;
+        if request.verb != Verb::Watch {
+            query.timeout()?;
+        }
+        let reply = match (request.verb, request.target) {
+            (_, Target::Part(Subresource::Log)) => self.pod_log(request, query),
+            (
+                _,
+                Target::Part(
+                    Subresource::Attach
+                    | Subresource::Exec
+                    | Subresource::PortForward
+                    | Subresource::Proxy,
+                ),
+            ) => Err(self.connect(request, query)),
+            (Verb::List, _) if request.kind.storage == "componentstatuses" => Ok(
+                reply::json_value(StatusCode::OK, &Self::component_statuses()),
+            ),
+            (Verb::Get, Target::Part(Subresource::Scale)) => {
+                Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
+            }
+            (Verb::Get, _) => self.get(request, query, &eyes).await,
+            (Verb::List, _) => self.list(request, query, &eyes).await,
+            (Verb::Watch, _) => self.watch(request, query, representation, eyes).await,
+            (Verb::Create, _) => self.handle_create(request, incoming),
+            (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
+            (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
+            (Verb::DeleteCollection, _) => {
+                let page = self.list_page(request, query, &eyes).await?;
+                self.delete_collection(request, page, &incoming.delete_options()?)
+            }
+        }?;
+        let mut reply = reply;
+        reply.extensions_mut().insert(wanted);
+        let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
+        if is_whole || !reply.status().is_success() {
+            return Ok(reply);
+        }
+        let (parts, body) = reply.into_parts();
+        // The body is whole already, so that collecting it can't fail.
+        let body = body.collect().await.map(Collected::to_bytes);
+        let body = body.unwrap_or_default();
+        let body = representation.body(request.kind, body, self.clock().now())?;
+        Ok(reply::with_body(parts, body))
+    }
+}
+
+/// Refuses names that nothing can have, as they mean something else in paths.
+fn check_name_fits(request: &ResourceRequest) -> ApiResult<()> {
+    // The name of what is created stands in the body, which has rules of its own.
+    if request.verb == Verb::Create && request.target == Target::Object {
+        return Ok(());
+    }
+    let found = validation::path_segment(&request.name);
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "Name parameter invalid: {:?}: {}",
+        request.name,
+        found.join(";")
+    )))
+}

@@ -1,0 +1,71 @@
+//! A request on its way into the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use jiff::Timestamp;
+use kube_test_control_plane_api::status::ApiError;
+use tokio::time::Instant;
+
+use crate::access::Admission;
+use crate::audit::AuditEntry;
+use crate::faults::RequestFacts;
+use crate::incoming::Incoming;
+use crate::server::ApiServer;
+
+/// A request on its way into the log.
+pub(crate) struct Recording<'a> {
+    pub server: &'a ApiServer,
+    pub incoming: &'a Incoming,
+    pub admission: &'a Admission,
+    pub(crate) facts: &'a RequestFacts,
+    /// The answer's `Audit-Id`.
+    pub(crate) audit_id: &'a str,
+    /// The fault rules that struck it.
+    pub(crate) fault: String,
+    pub(crate) received: Timestamp,
+    pub(crate) begun: Instant,
+    pub(crate) is_in_log: AtomicBool,
+}
+
+impl Recording<'_> {
+    /// Puts it in the log, if it was about resources; `revision_before` is the store's before it
+    /// was carried out.
+    pub(crate) fn finish(&self, revision_before: u64, code: u16, error: Option<&ApiError>) {
+        self.is_in_log.store(true, Ordering::Relaxed);
+        if !self.facts.is_resource() {
+            return;
+        }
+        let revision_after = self.server.store().revision();
+        let mut entry =
+            AuditEntry::new(self.facts, Arc::clone(&self.admission.user), self.received);
+        entry.impersonator.clone_from(&self.admission.impersonator);
+        self.audit_id.clone_into(&mut entry.audit_id);
+        self.incoming
+            .header(CONTENT_TYPE)
+            .clone_into(&mut entry.content_type);
+        // A part of what was read from a connection would keep all of it.
+        entry.body = Bytes::copy_from_slice(&self.incoming.body);
+        entry.body_size = entry.body.len();
+        entry.latency = self.begun.elapsed();
+        entry.code = code;
+        if let Some(error) = error {
+            error.reason.clone_into(&mut entry.reason);
+            error.message.clone_into(&mut entry.message);
+        }
+        entry.fault.clone_from(&self.fault);
+        entry.revision_before = revision_before;
+        entry.revision_after = revision_after;
+        self.server.audit().push(entry);
+    }
+
+    /// Puts it in the log as one that took too long, unless it was carried out and only the answer
+    /// was late.
+    pub(crate) fn give_up(&self) {
+        if !self.is_in_log.load(Ordering::Relaxed) {
+            self.finish(self.server.store().revision(), 504, None);
+        }
+    }
+}

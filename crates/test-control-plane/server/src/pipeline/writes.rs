@@ -1,0 +1,138 @@
+//! Writes that bring a body: which part of an object it is for, and in which form it comes.
+
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use kube_test_control_plane_api::decode::{self, BodyFormat};
+use kube_test_control_plane_api::kinds::{Subresource, Trait};
+use kube_test_control_plane_api::managed_fields::SCALE;
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::options::{Write, WriteOptions};
+use kube_test_control_plane_api::patch::{Patch, is_apply};
+use kube_test_control_plane_api::status::ApiResult;
+use kube_test_control_plane_api::warnings;
+use serde_json::Value;
+
+use crate::handlers::{ScaleSource, Source};
+use crate::incoming::Incoming;
+use crate::reply::{self, Reply};
+use crate::route::{ResourceRequest, Target, Verb};
+use crate::server::ApiServer;
+
+impl ApiServer {
+    pub(super) fn handle_create(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+    ) -> ApiResult<Reply> {
+        let options =
+            WriteOptions::parse(Write::Create, &incoming.query, incoming.header(USER_AGENT))?;
+        let format = incoming.format()?;
+        match request.target {
+            Target::Part(Subresource::Binding) => {
+                let body = decode::value(format, &incoming.body)?;
+                self.review_posted(request, &body, options.dry_run)?;
+                self.bind(request, &body, options.dry_run)
+            }
+            Target::Part(Subresource::Eviction) => {
+                let body = decode::value(format, &incoming.body)?;
+                self.review_posted(request, &body, options.dry_run)?;
+                self.evict(request, &incoming.query, &body, &options)
+            }
+            Target::Part(Subresource::Token) => self.post_virtual(request, incoming, &options),
+            Target::Object if request.kind.has(Trait::Virtual) => {
+                self.post_virtual(request, incoming, &options)
+            }
+            _ => {
+                let (draft, mut warnings) = self.decode(request, incoming, &options)?;
+                let odd = warnings::of_object(request.kind, &draft.value);
+                let created = self.create(request, draft, &options);
+                if created.is_ok() {
+                    warnings.extend(odd);
+                }
+                let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
+                reply::with_warnings(reply, &warnings)
+            }
+        }
+    }
+
+    pub(super) fn handle_update(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+    ) -> ApiResult<Reply> {
+        let (query, agent) = (&incoming.query, incoming.header(USER_AGENT));
+        if request.verb == Verb::Patch && is_apply(incoming.header(CONTENT_TYPE)) {
+            let options = WriteOptions::parse(Write::Apply, query, agent)?;
+            return self.apply(request, &incoming.body, &options);
+        }
+        let write = if request.verb == Verb::Patch {
+            Write::Patch
+        } else {
+            Write::Update
+        };
+        let options = WriteOptions::parse(write, query, agent)?;
+        let body = &incoming.body;
+        let (source, mut warnings) = if request.verb == Verb::Patch {
+            let of = match request.target {
+                Target::Part(Subresource::Scale) => &SCALE,
+                _ => request.kind,
+            };
+            let patch = Patch::parse(of, incoming.header(CONTENT_TYPE), &incoming.sent)?;
+            if request.target == Target::Part(Subresource::Scale) {
+                let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
+                return Ok(reply::json_text(StatusCode::OK, text));
+            }
+            let found = self.check_patch(request, &patch, body, options.field_validation)?;
+            (Source::Patch(patch), found)
+        } else if request.target == Target::Part(Subresource::Scale) {
+            let (scale, warnings) = self.decode_scale(request, incoming, &options)?;
+            let text = self.update_scale(request, &ScaleSource::Put(&scale), &options);
+            let reply = text.map(|text| reply::json_text(StatusCode::OK, text));
+            return reply::with_warnings(reply, &warnings);
+        } else {
+            let (draft, found) = self.decode(request, incoming, &options)?;
+            (Source::Put(draft), found)
+        };
+        let updated = self.update(request, &source, &options);
+        if let Ok((text, _)) = &updated
+            && warnings::has_rules(request.kind)
+        {
+            let object: Value = serde_json::from_slice(text).unwrap_or_default();
+            warnings.extend(warnings::of_object(request.kind, &object));
+        }
+        let reply = updated.map(|(text, created)| {
+            let code = if created {
+                StatusCode::CREATED
+            } else {
+                StatusCode::OK
+            };
+            reply::json_text(code, text)
+        });
+        reply::with_warnings(reply, &warnings)
+    }
+
+    /// The object in a body, and what the client is to be warned of.
+    pub(crate) fn decode(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+        options: &WriteOptions,
+    ) -> ApiResult<(Draft, Vec<String>)> {
+        let kind = request.kind;
+        let format = incoming.format()?;
+        let draft = decode::object(kind, format, &incoming.sent)?;
+        let (text, in_yaml) = match format {
+            BodyFormat::Yaml => {
+                let sent = String::from_utf8_lossy(&incoming.body);
+                let text = draft.to_value().to_string();
+                (text.into(), decode::repeated_keys(&sent))
+            }
+            BodyFormat::Json => (incoming.body.clone(), None),
+            // Numbers that no field has are not unknown members.
+            BodyFormat::Protobuf => return Ok((draft, Vec::new())),
+        };
+        let check = self.member_check(kind, options.field_validation);
+        let warnings = check.body(&text, in_yaml)?;
+        Ok((draft, warnings))
+    }
+}

@@ -1,0 +1,249 @@
+//! Answers.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS};
+use http::response::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::{Value, json};
+
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
+
+/// An error of any kind.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of an answer, whole or a stream.
+pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// An answer on its way.
+pub type Reply = Response<ResponseBody>;
+
+/// A whole body of JSON text.
+pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    with_type(code, "application/json", text)
+}
+
+/// Longer bodies than this go out in the pieces that they are made of, in bytes.
+const JOINED_MAX: usize = 64 * 1024;
+
+/// A whole body of JSON text in pieces. Where it is long they aren't copied, and the answer doesn't
+/// tell its length.
+pub(crate) fn json_pieces(code: StatusCode, pieces: Vec<Bytes>) -> Reply {
+    let size: usize = pieces.iter().map(Bytes::len).sum();
+    if size <= JOINED_MAX {
+        return json_text(code, pieces.concat());
+    }
+    let (parts, _) = json_text(code, Bytes::new()).into_parts();
+    streamed(parts, stream::iter(pieces.into_iter().map(Ok)))
+}
+
+/// An answer with another body.
+pub(crate) fn with_body(parts: Parts, body: impl Into<Bytes>) -> Reply {
+    let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
+    Response::from_parts(parts, body)
+}
+
+/// A whole body from a value.
+pub fn json_value(code: StatusCode, value: &Value) -> Reply {
+    json_text(code, value.to_string())
+}
+
+/// Plain text.
+pub fn plain(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    let mut reply = with_type(code, "text/plain; charset=utf-8", text);
+    let value = HeaderValue::from_static("nosniff");
+    reply.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, value);
+    reply
+}
+
+/// Plain text without a charset, as logs are.
+pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+    with_type(code, "text/plain", text)
+}
+
+fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
+    let mut reply = Response::new(body);
+    *reply.status_mut() = code;
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    reply
+}
+
+/// Marks the answers whose body goes on as long as the client reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streamed;
+
+/// A stream of JSON lines.
+pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
+    let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
+    let mut reply = Response::new(body);
+    reply.extensions_mut().insert(Streamed);
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    reply
+}
+
+/// An answer whose body is a stream.
+pub(crate) fn streamed(
+    parts: Parts,
+    pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
+) -> Reply {
+    let body = StreamBody::new(pieces.map_ok(Frame::data).fuse()).boxed_unsync();
+    Response::from_parts(parts, body)
+}
+
+/// An error's `Status`.
+pub fn error(error: &ApiError) -> Reply {
+    let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut reply = json_value(code, &error.to_value());
+    if let Some(seconds) = error.retry_after_seconds() {
+        reply
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    reply
+}
+
+/// The answer to a request that took longer than its client wanted to wait. The reference gives it
+/// no kind and calls it text.
+pub(crate) fn timed_out() -> Reply {
+    let code = StatusCode::GATEWAY_TIMEOUT;
+    let status = json!({
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": code.as_u16(),
+    });
+    with_type(code, "text/plain; charset=utf-8", format!("{status}\n"))
+}
+
+/// The `Status` of something that went well and has no object to show.
+pub fn success(code: StatusCode) -> Reply {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": code.as_u16(),
+    });
+    json_value(code, &status)
+}
+
+/// The `Status` of a deletion.
+pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
+    let mut details = details(name, kind.group, kind.plural);
+    details["uid"] = json!(uid);
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    });
+    json_value(StatusCode::OK, &status)
+}
+
+/// How much text an answer's warnings may have in all before each is cut.
+const WARNINGS_MAX: usize = 4096;
+
+/// What is left of each warning where all of them are too long.
+const CUT_WARNING: usize = 256;
+
+/// Adds warnings to an answer, which may be an error.
+pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> ApiResult<Reply> {
+    if warnings.is_empty() {
+        return reply;
+    }
+    let mut reply = reply.unwrap_or_else(|err| error(&err));
+    let mut seen = BTreeSet::new();
+    let told: Vec<&str> = warnings
+        .iter()
+        .map(String::as_str)
+        .filter(|text| seen.insert(*text))
+        .collect();
+    for text in within_limits(&told) {
+        warn(&mut reply, text);
+    }
+    Ok(reply)
+}
+
+/// What is told of texts: all of them, or, from the moment in which they are too much, the beginning
+/// of each until that is too much as well.
+///
+/// Upstream: `recorder.AddWarning`
+fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
+    let size = |text: &str| text.chars().count();
+    let mut total = 0;
+    let too_much = texts.iter().position(|text| {
+        total += size(text);
+        total > WARNINGS_MAX
+    });
+    let Some(too_much) = too_much else {
+        return texts.to_vec();
+    };
+    let mut total = 0;
+    let mut told = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        if index > too_much && total >= WARNINGS_MAX {
+            break;
+        }
+        let end = text.char_indices().nth(CUT_WARNING).map(|(end, _)| end);
+        let cut = &text[..end.unwrap_or(text.len())];
+        total += size(cut);
+        told.push(cut);
+    }
+    told
+}
+
+/// Adds a warning that kubectl prints. A text that a header can't hold is left out.
+pub fn warn(reply: &mut Reply, text: &str) {
+    if text.chars().any(char::is_control) {
+        return;
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
+        reply.headers_mut().append(WARNING, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(warnings: &[String]) -> Vec<String> {
+        let reply = with_warnings(Ok(success(StatusCode::OK)), warnings).unwrap();
+        let found = reply.headers().get_all(WARNING).iter();
+        let texts = found.map(|value| String::from_utf8(value.as_bytes().to_vec()).unwrap());
+        texts.collect()
+    }
+
+    #[test]
+    fn a_warning_is_told_once_and_quoted() {
+        let warnings = ["a \"b\" \\c", "é", "é", "x\ny"].map(str::to_owned);
+        assert_eq!(warned(&warnings), [r#"299 - "a \"b\" \\c""#, "299 - \"é\""]);
+    }
+
+    #[test]
+    fn many_long_warnings_are_cut() {
+        let warnings: Vec<String> = (0..20).map(|i| format!("{i}{}", "é".repeat(300))).collect();
+        let found = warned(&warnings);
+        assert_eq!(found.len(), WARNINGS_MAX / CUT_WARNING);
+        assert!(
+            found
+                .iter()
+                .all(|text| text.chars().count() == CUT_WARNING + 8)
+        );
+        assert_eq!(warned(&warnings[..2])[0].chars().count(), 301 + 8);
+    }
+}

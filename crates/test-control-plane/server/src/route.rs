@@ -1,0 +1,198 @@
+//! From method and path to what is asked for.
+
+use std::sync::Arc;
+
+use http::Method;
+use kube_test_control_plane_api::kinds::{self, Kind, Subresource};
+use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+
+use crate::auth::Identity;
+pub use kube_test_control_plane_api::kinds::{Target, Verb};
+
+/// A request about resources.
+#[derive(Clone, Debug)]
+pub struct ResourceRequest {
+    /// The row of the resource.
+    pub kind: &'static Kind,
+    /// The part of the object.
+    pub target: Target,
+    /// The namespace; empty for all and for cluster-scoped resources.
+    pub namespace: String,
+    /// The object's name; empty for collections. A watch of one object has it too.
+    pub name: String,
+    /// What is to be done.
+    pub verb: Verb,
+    /// Who asks; none if the server itself does, which may do everything.
+    pub user: Option<Arc<Identity>>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug)]
+pub enum Route {
+    /// Objects.
+    Resource(ResourceRequest),
+    /// `/api`.
+    CoreVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/GROUP`.
+    Group(&'static str),
+    /// `/api/v1` and `/apis/GROUP/VERSION`.
+    Resources(&'static str, &'static str),
+    /// `/healthz`, `/livez`, `/readyz` and what is below them.
+    Health,
+    /// `/metrics`.
+    Metrics,
+    /// `/.well-known/openid-configuration`.
+    OpenIdConfiguration,
+    /// `/openid/v1/jwks`.
+    TokenKeys,
+    /// `/version`.
+    Version,
+    /// `/openapi/v3`, or the document of one group version below it.
+    OpenApi(Option<(&'static str, &'static str)>),
+    /// `/`.
+    Root,
+    /// Nothing that the server knows: a plain text 404.
+    Unknown,
+}
+
+/// Finds what a request is about.
+///
+/// # Errors
+///
+/// 404 for a resource that isn't served, 405 for a method that it doesn't allow.
+pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
+    if path == "/" {
+        return Ok(Route::Root);
+    }
+    let trimmed = path.strip_suffix('/').unwrap_or(path);
+    let segments: Vec<&str> = trimmed.split('/').skip(1).collect();
+    match segments.as_slice() {
+        ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health),
+        ["version"] => Ok(Route::Version),
+        [".well-known", "openid-configuration"] => Ok(Route::OpenIdConfiguration),
+        ["openid", "v1", "jwks"] => Ok(Route::TokenKeys),
+        ["metrics"] => Ok(Route::Metrics),
+        ["openapi", "v3"] => Ok(Route::OpenApi(None)),
+        ["openapi", "v3", "api", version] => Ok(open_api("", version)),
+        ["openapi", "v3", "apis", group, version] => Ok(open_api(group, version)),
+        ["api"] => Ok(Route::CoreVersions),
+        ["apis"] => Ok(Route::Groups),
+        ["apis", group] => {
+            Ok(kinds::group_version(group, None).map_or(Route::Unknown, |(g, _)| Route::Group(g)))
+        }
+        ["api", version, rest @ ..] => below("", version, rest, method, query),
+        ["apis", group, version, rest @ ..] => below(group, version, rest, method, query),
+        _ => Ok(Route::Unknown),
+    }
+}
+
+fn open_api(group: &str, version: &str) -> Route {
+    kinds::group_version(group, Some(version)).map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
+}
+
+fn below(
+    group: &str,
+    version: &str,
+    rest: &[&str],
+    method: &Method,
+    query: &Query,
+) -> ApiResult<Route> {
+    let Some((group, version)) = kinds::group_version(group, Some(version)) else {
+        // What is below the core group or another that is served has an answer of its own.
+        return match kinds::group_version(group, None) {
+            Some(_) => Err(ApiError::no_such_resource()),
+            None => Ok(Route::Unknown),
+        };
+    };
+    if rest.iter().any(|segment| segment.is_empty()) {
+        return Err(ApiError::no_such_resource());
+    }
+    if let ["watch", rest @ ..] = rest
+        && !rest.is_empty()
+    {
+        let route = below(group, version, rest, method, query)?;
+        return watched(route);
+    }
+    let (namespace, rest) = match rest {
+        [] => return Ok(Route::Resources(group, version)),
+        ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", rest),
+        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+        _ => ("", rest),
+    };
+    let (plural, name, subresource) = match rest {
+        [plural] => (*plural, "", ""),
+        [plural, name] => (*plural, *name, ""),
+        [plural, name, subresource] => (*plural, *name, *subresource),
+        [plural, name, "proxy", ..] => (*plural, *name, Subresource::Proxy.name()),
+        _ => return Err(ApiError::no_such_resource()),
+    };
+    let kind = kinds::by_resource(group, version, plural).ok_or_else(ApiError::no_such_resource)?;
+    let all_namespaces = kind.namespaced && namespace.is_empty();
+    if all_namespaces && (!name.is_empty() || !kind.allows(Verb::List))
+        || !kind.namespaced && !namespace.is_empty()
+    {
+        return Err(ApiError::no_such_resource());
+    }
+    let target = if subresource.is_empty() {
+        Target::Object
+    } else {
+        let mut served = kind.subresources.iter();
+        let found = served.find(|s| s.name() == subresource);
+        Target::Part(*found.ok_or_else(ApiError::no_such_resource)?)
+    };
+    let verb = verb(method, target, name.is_empty(), query)?;
+    let allowed = match target.part() {
+        Some(part) => part.verbs().contains(&verb),
+        None => kind.allows(verb) && !(all_namespaces && is_write(verb)),
+    };
+    if !allowed {
+        return Err(ApiError::method_not_allowed());
+    }
+    Ok(Route::Resource(ResourceRequest {
+        kind,
+        target,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        verb,
+        user: None,
+    }))
+}
+
+/// The older form of a watch, with `watch` in the path: of a collection or of one object.
+fn watched(route: Route) -> ApiResult<Route> {
+    match route {
+        Route::Resource(request) if request.target == Target::Object => match request.verb {
+            Verb::Get | Verb::List | Verb::Watch if request.kind.allows(Verb::Watch) => {
+                Ok(Route::Resource(ResourceRequest {
+                    verb: Verb::Watch,
+                    ..request
+                }))
+            }
+            _ => Err(ApiError::method_not_allowed()),
+        },
+        _ => Err(ApiError::no_such_resource()),
+    }
+}
+
+/// What a method means; whether it is allowed is another question.
+fn verb(method: &Method, target: Target, collection: bool, query: &Query) -> ApiResult<Verb> {
+    Ok(match (method.as_str(), collection) {
+        ("GET", true) if query.flag("watch") => Verb::Watch,
+        ("GET", true) => Verb::List,
+        ("GET", false) => Verb::Get,
+        ("POST", true) => Verb::Create,
+        ("POST", false) if target != Target::Object => Verb::Create,
+        ("PUT", false) => Verb::Update,
+        ("PATCH", false) => Verb::Patch,
+        ("DELETE", false) => Verb::Delete,
+        ("DELETE", true) => Verb::DeleteCollection,
+        _ => return Err(ApiError::method_not_allowed()),
+    })
+}
+
+fn is_write(verb: Verb) -> bool {
+    !matches!(verb, Verb::Get | Verb::List | Verb::Watch)
+}

@@ -1,0 +1,189 @@
+//! The API server: its state.
+
+mod random;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
+use kube_test_control_plane_store::clock::{Clock, SkewedClock};
+use kube_test_control_plane_store::store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::AdmissionHooks;
+use crate::allocations::Allocations;
+use crate::audit::AuditLog;
+use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
+use crate::config::{ServerConfig, UnknownFields};
+use crate::faults::Faults;
+use crate::transport::Stamps;
+use random::RandomSources;
+
+/// The connection broke, because a fault wanted it so or the reference would have panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was dropped")]
+pub struct ConnectionDropped;
+
+/// The API server. Cloning gives another handle to the same one.
+#[derive(Clone, Debug)]
+pub struct ApiServer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    skew: Arc<SkewedClock>,
+    /// Watches from before this revision are answered with 410.
+    watch_floor: AtomicU64,
+    random: Mutex<RandomSources>,
+    unknown_fields: Mutex<UnknownFields>,
+    allocations: Mutex<Allocations>,
+    config: ServerConfig,
+    audit: AuditLog,
+    faults: Faults,
+    admission: AdmissionHooks,
+    stamps: Stamps,
+    policy: Rbac,
+    token_key: TokenKey,
+    issued_tokens: IssuedTokens,
+    /// Whoever sends requests from this process and doesn't say who it is.
+    admin: Arc<Identity>,
+    stopping: CancellationToken,
+}
+
+impl ApiServer {
+    /// A server with an empty store.
+    pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
+        let skew = Arc::new(SkewedClock::new(clock));
+        Self(Arc::new(Inner {
+            store: Store::new(config.log_window),
+            clock: Arc::<SkewedClock>::clone(&skew),
+            skew,
+            watch_floor: AtomicU64::new(0),
+            random: Mutex::new(RandomSources::new(config.seed)),
+            unknown_fields: Mutex::new(config.unknown_fields),
+            allocations: Mutex::new(Allocations::default()),
+            audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
+            faults: Faults::new(config.seed),
+            admission: AdmissionHooks::default(),
+            stamps: Stamps::new(config.seed),
+            policy: Rbac::default(),
+            token_key: TokenKey::default(),
+            issued_tokens: IssuedTokens::default(),
+            admin: Arc::new(Identity::admin()),
+            stopping: CancellationToken::new(),
+            config,
+        }))
+    }
+
+    /// The store, to look into and to compact.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Stores an object as it is, byte by byte but for its `metadata.resourceVersion`, in the place
+    /// of the one that has its name: nothing is checked, completed or refused. GET, LIST and WATCH
+    /// show these bytes until the next write of the object, invalid UTF-8, lone surrogates and any
+    /// depth that Go reads included. A list leaves out `kind` and `apiVersion` where they stand
+    /// first, as it always does.
+    ///
+    /// For controllers under test, which must bear whatever a server stores.
+    ///
+    /// # Errors
+    ///
+    /// The text is no JSON, has no name, or is of a kind that the server doesn't store.
+    pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
+        self.0.store.put_as_is(&AsIs::read(text)?);
+        Ok(())
+    }
+
+    /// The clock that timestamps come from.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// How the server behaves, and began with unknown members.
+    pub fn config(&self) -> &ServerConfig {
+        &self.0.config
+    }
+
+    /// What becomes of members that the schema doesn't know.
+    pub fn unknown_fields(&self) -> UnknownFields {
+        let policy = self.0.unknown_fields.lock();
+        *policy.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what becomes of members that the schema doesn't know, as where another version of
+    /// the server takes over. What is stored stays as it is.
+    pub fn set_unknown_fields(&self, policy: UnknownFields) {
+        let current = self.0.unknown_fields.lock();
+        *current.unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+
+    /// The requests so far.
+    pub fn audit(&self) -> &AuditLog {
+        &self.0.audit
+    }
+
+    /// The fault rules.
+    pub fn faults(&self) -> &Faults {
+        &self.0.faults
+    }
+
+    /// The roles and bindings, arranged to be asked.
+    pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
+        self.0.policy.index(&self.0.store)
+    }
+
+    /// The sender of requests from this process that name no other.
+    pub(crate) fn admin(&self) -> &Arc<Identity> {
+        &self.0.admin
+    }
+
+    /// The headers that every answer of this server has.
+    pub(crate) fn stamps(&self) -> &Stamps {
+        &self.0.stamps
+    }
+
+    pub(crate) fn issued_tokens(&self) -> &IssuedTokens {
+        &self.0.issued_tokens
+    }
+
+    /// The key that the tokens of service accounts are signed with.
+    pub(crate) fn token_key(&self) -> Result<&SigningKey, KeyError> {
+        self.0.token_key.get()
+    }
+
+    /// The code of the test that looks at writes.
+    pub fn admission(&self) -> &AdmissionHooks {
+        &self.0.admission
+    }
+
+    /// Ends every watch; requests are still answered.
+    pub fn stop(&self) {
+        self.0.stopping.cancel();
+    }
+
+    pub(crate) fn watch_floor(&self) -> &AtomicU64 {
+        &self.0.watch_floor
+    }
+
+    pub(crate) fn skew(&self) -> &SkewedClock {
+        &self.0.skew
+    }
+
+    /// Cancelled when the server stops.
+    pub fn stopping(&self) -> CancellationToken {
+        self.0.stopping.clone()
+    }
+
+    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut RandomSources) -> T) -> T {
+        draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What services have been given, for as long as nobody else may be given anything.
+    pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
+        let allocations = self.0.allocations.lock();
+        allocations.unwrap_or_else(PoisonError::into_inner)
+    }
+}

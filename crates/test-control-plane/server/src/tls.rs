@@ -1,0 +1,230 @@
+//! The loopback port: TLS with a certificate authority of its own, HTTP/1.1 and HTTP/2.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rustls::RootCertStore;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::server::WebPkiClientVerifier;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::{self, Peer};
+use crate::certificates::{CertificateError, TlsMaterial, certificates};
+use crate::server::ApiServer;
+
+/// How many HTTP/2 streams a connection may have open: watches stay open, so there are many.
+const HTTP2_STREAMS_MAX: u32 = 4000;
+
+/// How long a client may take for the TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long connections may take to end when the server stops.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The port couldn't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address isn't a loopback address.
+    #[error("listening on {0}: only loopback addresses are allowed")]
+    NotLoopback(SocketAddr),
+    /// The address is taken or can't be used.
+    #[error("listening on {address}: {reason}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Making the certificates failed.
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
+    /// The TLS library refused the certificates.
+    #[error("setting up TLS: {0}")]
+    Tls(String),
+}
+
+impl TlsMaterial {
+    fn server_config(&self) -> Result<rustls::ServerConfig, ListenError> {
+        let parse = |pem: &str| certificates(pem).map_err(|err| ListenError::Tls(err.to_string()));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        let failed = |err: rustls::Error| ListenError::Tls(err.to_string());
+        for authority in parse(&self.client_ca_pem())? {
+            roots.add(authority).map_err(failed)?;
+        }
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .allow_unauthenticated()
+                .build()
+                .map_err(|err| ListenError::Tls(err.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(self.server_key_pem.as_bytes())
+            .map_err(|err| ListenError::Tls(err.to_string()))?;
+        let chain = parse(&self.server_pem)?;
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(failed)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)
+            .map_err(failed)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+/// Opens the port and serves on it until `stopping`; the address that was opened.
+pub async fn listen(
+    server: ApiServer,
+    address: SocketAddr,
+    material: &TlsMaterial,
+    tasks: &mut JoinSet<()>,
+    stopping: CancellationToken,
+) -> Result<SocketAddr, ListenError> {
+    if !address.ip().is_loopback() {
+        return Err(ListenError::NotLoopback(address));
+    }
+    let acceptor = TlsAcceptor::from(Arc::new(material.server_config()?));
+    let failed = |source| ListenError::Bind {
+        address,
+        reason: source,
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let opened = listener.local_addr().map_err(failed)?;
+    tasks.spawn(accept(listener, opened, acceptor, server, stopping));
+    Ok(opened)
+}
+
+async fn accept(
+    mut listener: TcpListener,
+    address: SocketAddr,
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+    stopping: CancellationToken,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            // The system refuses what nobody listens for.
+            () = server.faults().outage().begun() => {
+                drop(listener);
+                let opened = tokio::select! {
+                    () = stopping.cancelled() => None,
+                    opened = open_again(&server, address) => Some(opened),
+                };
+                match opened {
+                    Some(opened) => listener = opened,
+                    None => break,
+                }
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    // One that came in just before an outage is closed before a byte is read.
+                    if let Some(broken) = server.faults().outage().connect() {
+                        let acceptor = acceptor.clone();
+                        let stopping = stopping.clone();
+                        let served = connection(stream, acceptor, server.clone(), stopping);
+                        connections.spawn(until_broken(broken, served));
+                    }
+                }
+                // Out of file descriptors, most likely: let some connections end first.
+                Err(err) => {
+                    tracing::warn!(%err, "accepting a connection failed");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+    while connections.join_next().await.is_some() {}
+}
+
+/// Opens the port again once an outage is over.
+async fn open_again(server: &ApiServer, address: SocketAddr) -> TcpListener {
+    loop {
+        server.faults().outage().over().await;
+        match TcpListener::bind(address).await {
+            Ok(listener) => return listener,
+            Err(err) => {
+                tracing::warn!(%err, %address, "opening the port after an outage failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Serves a connection until it or the server ends.
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+    stopping: CancellationToken,
+) {
+    let _ = stream.set_nodelay(true);
+    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
+    let stream = tokio::select! {
+        biased;
+        () = stopping.cancelled() => return,
+        accepted = handshake => match accepted {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(err)) => {
+                tracing::debug!(%err, "the TLS handshake failed");
+                return;
+            }
+            Err(_) => return,
+        }
+    };
+    let peer = peer_of(&stream);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        let server = server.clone();
+        async move { server.serve(request).await }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http2().max_concurrent_streams(HTTP2_STREAMS_MAX);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        biased;
+        () = stopping.cancelled() => {
+            // Watches end by themselves: let their clients see it.
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(FAREWELL_TIMEOUT, connection).await
+        }
+        ended = &mut connection => Ok(ended),
+    };
+    if let Ok(Err(err)) = ended {
+        tracing::debug!(%err, "a connection ended");
+    }
+}
+
+/// Serves a connection until an outage breaks it.
+async fn until_broken(broken: CancellationToken, served: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = broken.cancelled() => {}
+        () = served => {}
+    }
+}
+
+/// Who the client is by its certificate, which the handshake has verified.
+fn peer_of(stream: &TlsStream<TcpStream>) -> Peer {
+    let (_, session) = stream.get_ref();
+    let chain = session.peer_certificates();
+    let certificate = chain.and_then(<[_]>::first);
+    Peer {
+        certificate: certificate.and_then(|der| auth::certificate_user(der)),
+    }
+}

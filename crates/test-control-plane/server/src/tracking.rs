@@ -1,0 +1,141 @@
+//! Keeps the managers of stored objects, as clients write to them.
+
+use std::borrow::Cow;
+
+use kube_test_control_plane_api::events;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::managed_fields::Writer;
+use kube_test_control_plane_api::object::{Draft, raw_members, set_or_remove};
+use kube_test_control_plane_api::options::WriteOptions;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
+
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+
+impl ApiServer {
+    /// Makes the client the manager of what it changes. `new` is the object as it wants it, in the
+    /// stored form, before the server puts back what the request can't change.
+    ///
+    /// # Errors
+    ///
+    /// Raw text holds a number that no double holds, on which the reference panics: the connection
+    /// is closed.
+    pub(crate) fn track(
+        &self,
+        request: &ResourceRequest,
+        options: &WriteOptions,
+        old: Option<&Draft>,
+        new: &mut Draft,
+    ) -> ApiResult<()> {
+        let Some(manager) = &options.field_manager else {
+            return Ok(());
+        };
+        if raw_members::has_huge_numbers(request.kind, new) {
+            return Err(ApiError::connection_closed());
+        }
+        let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(request.kind, draft);
+        if is_wrong(new) || old.is_some_and(is_wrong) {
+            // The reference can't compare the objects, and gives up on their managers.
+            new.metadata_mut().remove("managedFields");
+            return Ok(());
+        }
+        let writer = Writer {
+            kind: request.kind,
+            subresource: request.target.subresource(),
+            manager,
+            now: &self.now_text(),
+        };
+        let live = old.map(|old| tracked_value(request.kind, old));
+        let managed = writer.track(live.as_deref(), &tracked_value(request.kind, new));
+        set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
+        Ok(())
+    }
+}
+
+/// A whole object in the form that `kind` serves.
+pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
+    if !kind.has(Trait::View) && draft.data.is_none() {
+        return Cow::Borrowed(&draft.value);
+    }
+    let mut value = draft.to_value();
+    events::to_served(kind, &mut value);
+    Cow::Owned(value)
+}
+
+/// As [`served_value`], but with raw data as the one value that it is to its manager.
+fn tracked_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
+    let Some(data) = &draft.data else {
+        return served_value(kind, draft);
+    };
+    let mut value = draft.value.clone();
+    value["data"] = json!(data);
+    Cow::Owned(value)
+}
+
+/// Makes an empty list of managers, which resets them, one that survives decoding.
+pub(crate) fn keep_reset(draft: &mut Draft) {
+    if let Some(managed) = draft.value.pointer_mut("/metadata/managedFields")
+        && managed.as_array().is_some_and(Vec::is_empty)
+    {
+        *managed = json!([{}]);
+    }
+}
+
+/// Takes the times of managers back if nothing else changed, so that there is nothing to write.
+pub(crate) fn keep_times(old: &Draft, new: &mut Draft) {
+    const PLACE: &str = "/metadata/managedFields";
+    let (Some(before), Some(after)) = (old.value.pointer(PLACE), new.value.pointer(PLACE)) else {
+        return;
+    };
+    if before == after || without_times(before) != without_times(after) {
+        return;
+    }
+    let mut same = new.clone();
+    set_or_remove(same.metadata_mut(), "managedFields", Some(before.clone()));
+    if same == *old {
+        *new = same;
+    }
+}
+
+fn without_times(managed: &Value) -> Value {
+    let mut managed = managed.clone();
+    for entry in managed.as_array_mut().into_iter().flatten() {
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("time");
+        }
+    }
+    managed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(time: &str, data: &str) -> Draft {
+        let entry = json!({"manager": "m", "time": time, "fieldsV1": {"f:data": {}}});
+        let value = json!({"metadata": {"managedFields": [entry]}, "data": {"a": data}});
+        Draft { value, data: None }
+    }
+
+    #[test]
+    fn times_alone_are_no_change() {
+        let old = draft("2026-01-01T00:00:00Z", "1");
+        let mut new = draft("2026-01-01T00:00:09Z", "1");
+        keep_times(&old, &mut new);
+        assert_eq!(new, old);
+        let mut new = draft("2026-01-01T00:00:09Z", "2");
+        keep_times(&old, &mut new);
+        assert_eq!(new, draft("2026-01-01T00:00:09Z", "2"));
+    }
+
+    #[test]
+    fn an_empty_list_becomes_an_empty_entry() {
+        let mut new = draft("", "1");
+        keep_reset(&mut new);
+        assert_eq!(new, draft("", "1"));
+        new.value["metadata"]["managedFields"] = json!([]);
+        keep_reset(&mut new);
+        assert_eq!(new.value["metadata"]["managedFields"], json!([{}]));
+    }
+}

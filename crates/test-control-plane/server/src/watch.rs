@@ -1,0 +1,404 @@
+//! Watches: the log from a revision on, as a stream of JSON lines.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use kube_test_control_plane_api::answer::represent::Representation;
+use kube_test_control_plane_api::answer::table;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::list_options::{ListOptions, parse_version_field};
+use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::selectors::Selection;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::later;
+use kube_test_control_plane_store::store::{Change, LogEntry};
+use rand::Rng;
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::Eyes;
+use crate::reply::{self, BoxError, Reply};
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+use crate::write::{served_draft, served_text};
+
+/// How many events are sent as one chunk.
+const BATCH_MAX: usize = 100;
+
+/// The shortest time limit of a watch that names none; the longest is twice that.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
+
+/// How long before its end a watch sends a last bookmark.
+const LAST_BOOKMARK_LEAD: Duration = Duration::from_secs(2);
+
+/// The annotation of the bookmark that ends the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// A watch in progress.
+struct Follow {
+    server: ApiServer,
+    request: ResourceRequest,
+    selection: Selection,
+    /// Everything up to and including this revision has been sent.
+    cursor: u64,
+    revisions: Receiver<u64>,
+    pending: Option<Bytes>,
+    ended: bool,
+    deadline: Instant,
+    next_bookmark: Option<Instant>,
+    stopping: CancellationToken,
+    representation: Representation,
+    /// Whether a table has been sent, whose columns the next ones leave out.
+    columns_sent: bool,
+    /// What the client sees of the store.
+    eyes: Eyes,
+    /// Tells of every change of what clients see.
+    views: Receiver<u64>,
+}
+
+/// Why a watch went on.
+enum Woken {
+    /// There may be events.
+    Moved,
+    /// It is over.
+    Ended,
+    /// A bookmark was due at this time.
+    BookmarkDue(Instant),
+}
+
+/// Where a watch begins.
+enum Start {
+    /// With everything that is there now.
+    Now,
+    /// After a revision.
+    After(u64),
+}
+
+impl ApiServer {
+    /// Follows a collection.
+    pub async fn watch(
+        &self,
+        request: &ResourceRequest,
+        query: &Query,
+        representation: Representation,
+        eyes: Eyes,
+    ) -> ApiResult<Reply> {
+        let options = ListOptions::of_watch(query)?;
+        let selection = Selection::parse(request.kind, query)?.named(&request.name);
+        let wants_initial = options.send_initial_events;
+        let revision = match options.resource_version {
+            None => 0,
+            Some(text) => parse_version_field(text).map_err(ApiError::internal)?,
+        };
+        let bookmarks = query.flag("allowWatchBookmarks");
+        let timeout_seconds = options.timeout_seconds;
+        let mut follow = self.new_follow(request, timeout_seconds, selection, eyes);
+        if bookmarks {
+            follow.schedule_bookmark(Instant::now());
+        }
+        follow.representation = representation;
+        let start = match (wants_initial, revision) {
+            (Some(true), _) | (None, 0) => Start::Now,
+            _ => Start::After(revision),
+        };
+        match start {
+            Start::Now => {
+                // Who asks for the initial events and names no version wants the newest.
+                let wanted = match (wants_initial, options.resource_version) {
+                    (Some(true), None) => self.store().revision(),
+                    _ => revision,
+                };
+                let seen = self
+                    .wait_for_revision(wanted, timeout_seconds, &follow.eyes)
+                    .await;
+                match seen {
+                    Ok(horizon) => {
+                        follow.send_initial(horizon, wants_initial == Some(true) && bookmarks);
+                    }
+                    Err(err) => follow.end_with(&err),
+                }
+            }
+            Start::After(0) => {
+                let newest = self.store().revision();
+                follow.cursor = follow.eyes.horizon(newest).unwrap_or(newest);
+            }
+            Start::After(revision) => {
+                follow.cursor = revision;
+                let floor = self.watch_floor().load(Ordering::Relaxed);
+                let oldest = match self.store().check_reach(revision) {
+                    Err(compacted) => Some(compacted.oldest.max(floor)),
+                    Ok(()) => (revision < floor).then_some(floor),
+                };
+                if let Some(oldest) = oldest {
+                    follow.end_with(&too_old(revision, oldest));
+                }
+            }
+        }
+        let lines = stream::unfold(follow, |mut follow| async move {
+            let chunk = follow.next().await?;
+            Some((Ok::<Bytes, BoxError>(chunk), follow))
+        });
+        Ok(reply::stream(lines))
+    }
+
+    fn new_follow(
+        &self,
+        request: &ResourceRequest,
+        timeout_seconds: Option<i64>,
+        selection: Selection,
+        eyes: Eyes,
+    ) -> Follow {
+        let now = Instant::now();
+        let timeout = match timeout_seconds {
+            Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
+            Some(seconds) if seconds < 0 => 0,
+            _ => {
+                let extra = self
+                    .with_random(|random| random.timeouts.random_range(0..DEFAULT_TIMEOUT_SECONDS));
+                DEFAULT_TIMEOUT_SECONDS + extra
+            }
+        };
+        let deadline = later(now, Duration::from_secs(timeout));
+        Follow {
+            server: self.clone(),
+            request: request.clone(),
+            selection,
+            cursor: 0,
+            revisions: self.store().subscribe(),
+            pending: None,
+            ended: false,
+            deadline,
+            next_bookmark: None,
+            stopping: self.stopping(),
+            representation: Representation::Whole,
+            columns_sent: false,
+            views: eyes.faults.watch_changes(),
+            eyes,
+        }
+    }
+}
+
+impl Follow {
+    fn schedule_bookmark(&mut self, now: Instant) {
+        let interval = self.server.config().bookmark_interval;
+        let regular = later(now, interval);
+        let last = self
+            .deadline
+            .checked_sub(LAST_BOOKMARK_LEAD)
+            .unwrap_or(now)
+            .max(now + Duration::from_secs(1));
+        self.next_bookmark = Some(if last > now {
+            regular.min(last)
+        } else {
+            regular
+        });
+    }
+
+    fn end_with(&mut self, error: &ApiError) {
+        let mut line = json!({"type": "ERROR", "object": error.to_value()}).to_string();
+        line.push('\n');
+        self.pending = Some(line.into());
+        self.ended = true;
+    }
+
+    fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
+        let kind = self.request.kind;
+        let (store, namespace) = (self.server.store(), &self.request.namespace);
+        let (revision, objects) = match horizon {
+            None => store.list(kind.storage, namespace),
+            Some(revision) => match store.list_at(kind.storage, namespace, revision) {
+                Ok(objects) => (revision, objects),
+                Err(compacted) => {
+                    let oldest = compacted.oldest;
+                    return self.end_with(&too_old(revision, oldest));
+                }
+            },
+        };
+        self.cursor = revision;
+        let mut chunk = Vec::new();
+        for object in &objects {
+            if self.selection.matches(object) {
+                self.push(&mut chunk, "ADDED", served_text(kind, object));
+            }
+        }
+        if with_end {
+            self.push_bookmark(&mut chunk, true);
+        }
+        self.pending = Some(Bytes::from(chunk)).filter(|chunk| !chunk.is_empty());
+    }
+
+    /// Adds an empty object that tells the revision.
+    fn push_bookmark(&mut self, chunk: &mut Vec<u8>, initial_end: bool) {
+        let kind = self.request.kind;
+        let mut object = json!({
+            "kind": kind.kind,
+            "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": self.cursor.to_string()},
+        });
+        if initial_end {
+            object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
+        }
+        empty_members(kind, &mut object);
+        self.push(chunk, "BOOKMARK", object.to_string().into());
+    }
+
+    /// The next chunk of lines; none at the end of the watch.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(chunk) = self.pending.take() {
+                return Some(chunk);
+            }
+            if self.ended || self.stopping.is_cancelled() || Instant::now() >= self.deadline {
+                return None;
+            }
+            let newest = *self.revisions.borrow_and_update();
+            self.views.mark_unchanged();
+            let horizon = self.eyes.horizon(newest).unwrap_or(u64::MAX);
+            let mut events = Vec::new();
+            if horizon > self.cursor {
+                let store = self.server.store();
+                let (until, found) = store.events_after(self.cursor, BATCH_MAX).ok()?;
+                self.cursor = until.min(horizon);
+                events = found;
+                events.retain(|entry| entry.revision <= horizon);
+            }
+            if !events.is_empty() {
+                let chunk = self.chunk(&events);
+                self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
+                continue;
+            }
+            match self.wait(newest).await {
+                Woken::Moved => {}
+                Woken::Ended => return None,
+                Woken::BookmarkDue(at) => {
+                    self.schedule_bookmark(at);
+                    let mut chunk = Vec::new();
+                    self.push_bookmark(&mut chunk, false);
+                    self.pending = Some(chunk.into()).filter(|chunk: &Bytes| !chunk.is_empty());
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self, newest: u64) -> Woken {
+        let bookmark = self.next_bookmark.unwrap_or(self.deadline);
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Woken::Ended,
+            moved = self.revisions.wait_for(|revision| *revision > newest) => {
+                if moved.is_ok() { Woken::Moved } else { Woken::Ended }
+            }
+            Ok(()) = self.views.changed() => Woken::Moved,
+            () = sleep_until(self.deadline) => Woken::Ended,
+            () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
+                Woken::BookmarkDue(bookmark)
+            }
+        }
+    }
+
+    fn chunk(&mut self, events: &[LogEntry]) -> Bytes {
+        let mut chunk = Vec::new();
+        for entry in events {
+            let key = &entry.object.key;
+            let namespace = &self.request.namespace;
+            if key.storage == self.request.kind.storage
+                && (namespace.is_empty() || *key.namespace == **namespace)
+            {
+                self.push_entry(&mut chunk, entry);
+            }
+        }
+        chunk.into()
+    }
+
+    /// Adds what a write means for those who watch a selection.
+    fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
+        let kind = self.request.kind;
+        let is_in = self.selection.matches(&entry.object);
+        let was_in = entry
+            .previous
+            .as_ref()
+            .is_some_and(|old| self.selection.matches(old));
+        let event = match (entry.change, was_in, is_in) {
+            (Change::Deleted, true, _) => "DELETED",
+            (Change::Deleted, false, _) | (_, false, false) => return,
+            (_, false, true) => "ADDED",
+            (_, true, true) => "MODIFIED",
+            (_, true, false) => {
+                let Some(old) = &entry.previous else {
+                    return;
+                };
+                let mut draft = old.draft();
+                let version = json!(entry.revision.to_string());
+                draft
+                    .metadata_mut()
+                    .insert("resourceVersion".to_owned(), version);
+                self.push(chunk, "DELETED", served_draft(kind, draft));
+                return;
+            }
+        };
+        self.push(chunk, event, served_text(kind, &entry.object));
+    }
+
+    /// Adds one event in the form that the client wants. The watch ends where no object has it.
+    fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: Bytes) {
+        let kind = self.request.kind;
+        let now = self.server.clock().now();
+        let shown = (!self.ended).then(|| self.representation.body(kind, text, now));
+        let Some(Ok(mut shown)) = shown else {
+            self.ended = true;
+            return;
+        };
+        if matches!(self.representation, Representation::Table { .. }) {
+            if self.columns_sent {
+                shown = table::without_columns(&shown);
+            }
+            self.columns_sent = true;
+        }
+        push_event(chunk, event, &shown);
+    }
+}
+
+fn too_old(revision: u64, oldest: u64) -> ApiError {
+    ApiError::expired(format!("too old resource version: {revision} ({oldest})"))
+}
+
+fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {
+    chunk.extend_from_slice(b"{\"type\":\"");
+    chunk.extend_from_slice(event.as_bytes());
+    chunk.extend_from_slice(b"\",\"object\":");
+    chunk.extend_from_slice(text);
+    chunk.extend_from_slice(b"}\n");
+}
+
+/// What an object of the kind shows although it is empty; bookmarks are such objects.
+fn empty_members(kind: &Kind, object: &mut Value) {
+    match kind.storage {
+        "pods" => {
+            object["spec"] = json!({"containers": null});
+            object["status"] = json!({});
+        }
+        "statefulsets" => {
+            object["spec"] = json!({
+                "selector": null,
+                "serviceName": "",
+                "template": {"metadata": {}, "spec": {"containers": null}},
+                "updateStrategy": {},
+            });
+            object["status"] = json!({"replicas": 0, "availableReplicas": 0});
+        }
+        "controllerrevisions" => object["revision"] = json!(0),
+        "persistentvolumeclaims" => {
+            object["spec"] = json!({"resources": {}});
+            object["status"] = json!({});
+        }
+        "leases" => object["spec"] = json!({}),
+        "events" if !kind.has(Trait::View) => {
+            kube_test_control_plane_api::events::set_defaults(object);
+        }
+        _ => {}
+    }
+}

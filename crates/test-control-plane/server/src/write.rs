@@ -1,0 +1,360 @@
+//! What all writes share: identity of new objects, what an update may not touch, the commit.
+
+mod stored_size;
+
+use bytes::Bytes;
+use kube_apimachinery::time;
+use kube_test_control_plane_api::defaults;
+use kube_test_control_plane_api::events;
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Trait};
+use kube_test_control_plane_api::object::{Draft, Key, Object, object_mut, set_or_remove};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use rand::Rng;
+use serde_json::{Value, json};
+
+use crate::route::{ResourceRequest, Target};
+use crate::server::ApiServer;
+
+pub(crate) use stored_size::check_stored_size;
+
+/// The letters of generated names: no vowels, no digits that look like letters.
+const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The length of the generated part of a name.
+const SUFFIX_LEN: usize = 5;
+
+/// The longest prefix of a generated name; longer ones are cut.
+const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
+
+/// The text of a stored object in the form that `kind` serves.
+pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
+    if !kind.has(Trait::View) {
+        return object.text().clone();
+    }
+    let mut value = object.value();
+    events::to_served(kind, &mut value);
+    Draft { value, data: None }.encode().into()
+}
+
+/// The text of a draft in the form that `kind` serves.
+pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
+    events::to_served(kind, &mut draft.value);
+    draft.encode().into()
+}
+
+impl ApiServer {
+    /// The key of what a request names.
+    pub fn key(request: &ResourceRequest) -> Key {
+        Key::new(request.kind, &request.namespace, &request.name)
+    }
+
+    /// The time now as the API prints it.
+    pub fn now_text(&self) -> String {
+        time::format_seconds(self.clock().now())
+    }
+
+    /// A new uid.
+    pub(crate) fn new_uid(&self) -> String {
+        let bits: u128 = self.with_random(|random| random.uids.random());
+        uuid::Builder::from_random_bytes(bits.to_be_bytes())
+            .into_uuid()
+            .to_string()
+    }
+
+    /// A name that starts with `prefix`.
+    pub(crate) fn generate_name(&self, prefix: &str) -> String {
+        let mut end = prefix.len().min(PREFIX_MAX);
+        while !prefix.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut name = prefix[..end].to_owned();
+        self.with_random(|random| {
+            for _ in 0..SUFFIX_LEN {
+                let index = random.names.random_range(0..SAFE_ALPHABET.len());
+                name.push(char::from(SAFE_ALPHABET[index]));
+            }
+        });
+        name
+    }
+
+    /// Makes an object that comes in by a create new: identity, no status, defaults.
+    pub(crate) fn prepare_create(&self, kind: &'static Kind, namespace: &str, draft: &mut Draft) {
+        let uid = self.new_uid();
+        let now = self.now_text();
+        let metadata = draft.metadata_mut();
+        for member in [
+            "selfLink",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "resourceVersion",
+        ] {
+            metadata.remove(member);
+        }
+        if kind.namespaced {
+            metadata.insert("namespace".to_owned(), json!(namespace));
+        } else {
+            metadata.remove("namespace");
+        }
+        metadata.insert("uid".to_owned(), json!(uid));
+        metadata.insert("creationTimestamp".to_owned(), json!(now));
+        if kind.has(Trait::Generation) {
+            metadata.insert("generation".to_owned(), json!(1));
+        }
+        if kind.serves(Subresource::Status)
+            && kind.storage != "nodes"
+            && let Some(map) = draft.value.as_object_mut()
+        {
+            map.remove("status");
+        }
+        let gates = self.config().feature_gates;
+        defaults::set_defaults(kind, gates, draft);
+        defaults::drop_disabled(kind, gates, draft, None);
+        match kind.storage {
+            "daemonsets" => defaults::count_templates(&mut draft.value, None),
+            "persistentvolumes" => {
+                let status = object_mut(&mut draft.value, "status");
+                status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes when the phase of a volume changed, unless the client says so itself.
+    pub(crate) fn note_phase(&self, kind: &Kind, new: &mut Draft, old: &Draft) {
+        let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
+        let time = "/status/lastPhaseTransitionTime";
+        if kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
+            return;
+        }
+        let now = json!(self.now_text());
+        object_mut(&mut new.value, "status").insert("lastPhaseTransitionTime".to_owned(), now);
+    }
+}
+
+/// Checks the namespace of a new object against the URL. That of the default namespace stands for
+/// none.
+pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+    let found = draft.metadata().namespace();
+    let is_none = found.is_empty() || request.namespace.is_empty() && found == "default";
+    if is_none || found == request.namespace {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(
+        "the namespace of the provided object does not match the namespace sent on the request",
+    ))
+}
+
+/// Checks name and namespace of what an update makes of an object against the URL.
+pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+    let (wanted, found) = (&request.name, draft.metadata().name());
+    if found.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({wanted} based on URL) was undeterminable: name must be \
+             provided"
+        )));
+    }
+    if found != wanted {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({found}) does not match the name on the URL ({wanted})"
+        )));
+    }
+    let (wanted, found) = (&request.namespace, draft.metadata().namespace());
+    if wanted.is_empty() || found.is_empty() {
+        return check_namespace(request, draft);
+    }
+    if found != wanted {
+        return Err(ApiError::bad_request(format!(
+            "the namespace of the object ({found}) does not match the namespace on the request \
+             ({wanted})"
+        )));
+    }
+    Ok(())
+}
+
+/// 409: the object of that name has another uid than the request wants.
+pub(crate) fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) -> ApiError {
+    ApiError::other_uid(
+        request.kind,
+        &request.namespace,
+        &request.name,
+        wanted,
+        found,
+    )
+}
+
+/// Takes over from the stored object what an update through `target` may not change.
+pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: &Draft) {
+    let before = old.value.get("metadata").cloned().unwrap_or(Value::Null);
+    let metadata = new.metadata_mut();
+    for member in [
+        "namespace",
+        "creationTimestamp",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+    ] {
+        set_or_remove(metadata, member, before.get(member).cloned());
+    }
+    keep_deletion(metadata, &before);
+    match target {
+        Target::Part(Subresource::Status) => keep_all_but_status(kind, new, old),
+        Target::Part(Subresource::EphemeralContainers) => {
+            let containers = new.value.pointer("/spec/ephemeralContainers").cloned();
+            keep_all(new, old);
+            let spec = object_mut(&mut new.value, "spec");
+            set_or_remove(spec, "ephemeralContainers", containers);
+        }
+        Target::Part(Subresource::Resize) => {
+            let sizes = new.value.get("spec").cloned().unwrap_or(Value::Null);
+            keep_all(new, old);
+            take_sizes(&mut new.value, &sizes);
+        }
+        Target::Part(Subresource::Finalize) => {
+            let finalizers = new.value.pointer("/spec/finalizers").cloned();
+            keep_all_but_status(kind, new, old);
+            keep(new, old, "status");
+            set_or_remove(object_mut(&mut new.value, "spec"), "finalizers", finalizers);
+        }
+        _ => {
+            if kind.serves(Subresource::Status) {
+                keep(new, old, "status");
+            }
+            match kind.storage {
+                "namespaces" => keep(new, old, "spec"),
+                "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
+                "services" => defaults::keep_allocated(&mut new.value, &old.value),
+                _ => {}
+            }
+        }
+    }
+    remove_empty(new.metadata_mut());
+}
+
+/// Keeps a deletion that has begun. What makes one up stays for validation to refuse.
+///
+/// Upstream: `ValidateObjectMetaAccessorUpdate`, the part that changes the new object
+fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) {
+    let time = "deletionTimestamp";
+    let known = before.get(time).filter(|time| !time.is_null());
+    if let Some(known) = known {
+        metadata.insert(time.to_owned(), known.clone());
+    }
+    let period = "deletionGracePeriodSeconds";
+    if metadata.get(period).is_none_or(Value::is_null) {
+        set_or_remove(metadata, period, before.get(period).cloned());
+    }
+}
+
+/// Counts a change of the spec, and for deployments one of the annotations.
+pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
+    let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
+    let is_deployment = kind.storage == "deployments";
+    if kind.has(Trait::Generation)
+        && (differs("/spec") || is_deployment && differs("/metadata/annotations"))
+    {
+        let generation = old.metadata().generation() + 1;
+        let metadata = new.metadata_mut();
+        metadata.insert("generation".to_owned(), json!(generation));
+    }
+}
+
+fn keep(new: &mut Draft, old: &Draft, member: &str) {
+    if let Some(map) = new.value.as_object_mut() {
+        set_or_remove(map, member, old.value.get(member).cloned());
+    }
+}
+
+fn keep_all(new: &mut Draft, old: &Draft) {
+    let uid = new.value.pointer("/metadata/uid").cloned();
+    *new = old.clone();
+    set_or_remove(new.metadata_mut(), "uid", uid);
+}
+
+/// Takes the sizes of a pod's containers over from `spec`, container by container.
+fn take_sizes(pod: &mut Value, spec: &Value) {
+    for list in ["containers", "initContainers"] {
+        let wanted = spec.get(list).and_then(Value::as_array);
+        let found = pod
+            .pointer_mut(&format!("/spec/{list}"))
+            .and_then(Value::as_array_mut);
+        for container in found.into_iter().flatten() {
+            let same = |c: &&Value| c.get("name") == container.get("name");
+            let Some(wanted) = wanted.and_then(|wanted| wanted.iter().find(same)) else {
+                continue;
+            };
+            let sizes = ["resources", "resizePolicy"].map(|m| (m, wanted.get(m).cloned()));
+            if let Some(container) = container.as_object_mut() {
+                for (member, value) in sizes {
+                    set_or_remove(container, member, value);
+                }
+            }
+        }
+    }
+}
+
+fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
+    let status = new.value.get("status").cloned();
+    let metadata = new.value.get("metadata").cloned();
+    *new = old.clone();
+    if let Some(map) = new.value.as_object_mut() {
+        set_or_remove(map, "metadata", metadata);
+        set_or_remove(map, "status", status);
+    }
+    match kind.storage {
+        "pods" => {
+            let owners = old.value.pointer("/metadata/ownerReferences").cloned();
+            set_or_remove(new.metadata_mut(), "ownerReferences", owners);
+            let status = object_mut(&mut new.value, "status");
+            if status
+                .get("qosClass")
+                .is_none_or(|class| class.is_null() || class == "")
+            {
+                let class = old.value.pointer("/status/qosClass").cloned();
+                set_or_remove(status, "qosClass", class);
+            }
+        }
+        "deployments" => {
+            let labels = old.value.pointer("/metadata/labels").cloned();
+            set_or_remove(new.metadata_mut(), "labels", labels);
+        }
+        _ => {}
+    }
+}
+
+/// Keeps the first of owner references that are the same.
+fn merge_owners(metadata: &mut serde_json::Map<String, Value>) {
+    let Some(owners) = metadata
+        .get_mut("ownerReferences")
+        .and_then(Value::as_array_mut)
+        .filter(|owners| owners.len() > 1)
+    else {
+        return;
+    };
+    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
+    owners.retain(|owner| {
+        let is_new = !seen.contains(owner);
+        if is_new {
+            seen.push(owner.clone());
+        }
+        is_new
+    });
+}
+
+/// Removes empty maps and lists from metadata, as encoding with `omitempty` does.
+pub(crate) fn remove_empty(metadata: &mut serde_json::Map<String, Value>) {
+    merge_owners(metadata);
+    for member in ["labels", "annotations"] {
+        if let Some(map) = metadata.get_mut(member).and_then(Value::as_object_mut) {
+            for value in map.values_mut().filter(|value| value.is_null()) {
+                *value = json!("");
+            }
+        }
+    }
+    metadata.retain(|_, value| match value {
+        Value::Null => false,
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    });
+}

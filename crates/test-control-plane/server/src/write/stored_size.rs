@@ -1,0 +1,66 @@
+//! How large stored objects may be: what etcd, behind the reference, takes in one request.
+
+use kube_apimachinery::schema;
+use serde_json::Value;
+
+use kube_test_control_plane_api::answer::represent::protobuf;
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::kinds::registry_key;
+use kube_test_control_plane_api::object::{Draft, Key};
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+
+/// The largest request that etcd takes, in bytes.
+const REQUEST_MAX: usize = 1_572_864;
+
+/// The largest message that the reference's client of etcd sends, in bytes.
+const MESSAGE_MAX: usize = 2_097_152;
+
+/// What a request has beside the object and its key, which stands there three times, in bytes.
+const REQUEST_OVERHEAD: usize = 48;
+
+/// Below this many bytes of names and texts no object comes near the limit.
+const SMALL: usize = REQUEST_MAX / 2;
+
+/// Checks that an object is not larger than what can be stored. The reference stores objects as
+/// protobuf messages, and so it is the size of that which counts.
+///
+/// # Errors
+///
+/// 500 in the words of etcd or of its client, which the reference passes on.
+pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiResult<()> {
+    let data = draft.data.as_ref().map_or(0, String::len);
+    if text_size(&draft.value) + data < SMALL {
+        return Ok(());
+    }
+    let text = draft.encode();
+    let object = schema::type_of_kind(&kind.api_version(), kind.kind)
+        .and_then(|found| protobuf::object(found, &text).ok())
+        .map_or(text.len(), |message| message.len());
+    let path = registry_key(kind, &key.namespace, &key.name);
+    let size = object + 3 * path.len() + REQUEST_OVERHEAD;
+    if size > MESSAGE_MAX {
+        return Err(ApiError::internal(format!(
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max \
+             ({size} vs. {MESSAGE_MAX})"
+        )));
+    }
+    if size > REQUEST_MAX {
+        return Err(ApiError::internal("etcdserver: request is too large"));
+    }
+    Ok(())
+}
+
+/// How long the names and texts in a value are together, with something for each other value.
+fn text_size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(text_size).sum(),
+        Value::Object(map) => {
+            let members = map.iter();
+            members
+                .map(|(name, value)| name.len() + text_size(value))
+                .sum()
+        }
+    }
+}

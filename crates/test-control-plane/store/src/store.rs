@@ -1,0 +1,342 @@
+//! The store: one revision counter, one ordered map, one append-only log of what was committed.
+//!
+//! Writers never wait for readers: a watch holds a position in the log and reads on when it is
+//! told that the revision has moved. The log keeps a window of the newest events; a reader whose
+//! position has fallen out of it must list again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use tokio::sync::watch;
+
+use kube_test_control_plane_api::kinds::{Kind, is_policy};
+use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
+
+/// What a commit did to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was created.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It was removed.
+    Deleted,
+}
+
+/// One committed write.
+#[derive(Clone, Debug)]
+pub struct LogEntry {
+    /// The revision of the write.
+    pub revision: u64,
+    /// What it did.
+    pub change: Change,
+    /// The object after the write; of a deletion, the last version under the deletion's revision.
+    pub object: Arc<Object>,
+    /// The object before the write.
+    pub previous: Option<Arc<Object>>,
+}
+
+/// What a write expects to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// No object of the key.
+    Absent,
+    /// The object in this version.
+    Version(u64),
+}
+
+/// The write found something else than it expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch;
+
+/// The log no longer reaches back that far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// The oldest revision that can still be read from.
+    pub oldest: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    revision: u64,
+    objects: BTreeMap<Key, Arc<Object>>,
+    log: VecDeque<LogEntry>,
+    /// Events up to and including this revision are forgotten.
+    compacted: u64,
+}
+
+/// The objects of a control plane.
+#[derive(Debug)]
+pub struct Store {
+    state: RwLock<State>,
+    revision: watch::Sender<u64>,
+    /// The revision of the newest write of a role or binding.
+    policy: AtomicU64,
+    log_window: usize,
+}
+
+impl Store {
+    /// An empty store whose log keeps the newest `log_window` events.
+    pub fn new(log_window: usize) -> Self {
+        let revision = 1;
+        Self {
+            state: RwLock::new(State {
+                revision,
+                objects: BTreeMap::new(),
+                log: VecDeque::new(),
+                compacted: revision,
+            }),
+            revision: watch::channel(revision).0,
+            policy: AtomicU64::new(revision),
+            log_window: log_window.max(1),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> u64 {
+        self.read().revision
+    }
+
+    /// The revision of the newest write of a role or binding.
+    pub fn policy_revision(&self) -> u64 {
+        self.policy.load(Ordering::Acquire)
+    }
+
+    /// Tells of every new revision.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// The newest version of an object.
+    pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
+        self.read().objects.get(key).map(Arc::clone)
+    }
+
+    /// The newest versions of a kind's objects, of one namespace or of all (an empty one), in key
+    /// order, with the revision that they were read at.
+    pub fn list(&self, storage: &'static str, namespace: &str) -> (u64, Vec<Arc<Object>>) {
+        let state = self.read();
+        (state.revision, state.range(storage, namespace))
+    }
+
+    /// The newest versions of everything, with the revision that they were read at.
+    pub fn all(&self) -> (u64, Vec<Arc<Object>>) {
+        let state = self.read();
+        let objects = state.objects.values().map(Arc::clone).collect();
+        (state.revision, objects)
+    }
+
+    /// As [`list`](Self::list), but as of the revision `at`.
+    ///
+    /// # Errors
+    ///
+    /// The log no longer reaches back to `at`.
+    pub fn list_at(
+        &self,
+        storage: &'static str,
+        namespace: &str,
+        at: u64,
+    ) -> Result<Vec<Arc<Object>>, Compacted> {
+        let state = self.read();
+        state.check_reach(at)?;
+        let mut undone: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
+        for entry in state.log.iter().rev() {
+            if entry.revision <= at {
+                break;
+            }
+            let key = &entry.object.key;
+            if key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace) {
+                undone.insert(key, entry.previous.as_ref());
+            }
+        }
+        let now = state.range(storage, namespace);
+        if undone.is_empty() {
+            return Ok(now);
+        }
+        let mut objects: BTreeMap<&Key, &Arc<Object>> = now.iter().map(|o| (&o.key, o)).collect();
+        for (key, object) in undone {
+            match object {
+                Some(object) => objects.insert(key, object),
+                None => objects.remove(key),
+            };
+        }
+        Ok(objects.into_values().map(Arc::clone).collect())
+    }
+
+    /// At most `max` events after the revision `after`, oldest first, with the revision up to
+    /// which nothing is missing.
+    ///
+    /// # Errors
+    ///
+    /// The log no longer reaches back to `after`.
+    pub fn events_after(&self, after: u64, max: usize) -> Result<(u64, Vec<LogEntry>), Compacted> {
+        let state = self.read();
+        state.check_reach(after)?;
+        if after >= state.revision {
+            return Ok((after, Vec::new()));
+        }
+        let skip = usize::try_from(after - state.compacted).unwrap_or(usize::MAX);
+        // Every commit is one revision and one event, so positions in the log are revisions.
+        let events: Vec<LogEntry> = state.log.iter().skip(skip).take(max).cloned().collect();
+        let until = events.last().map_or(state.revision, |last| last.revision);
+        Ok((until, events))
+    }
+
+    /// Whether the log reaches back to `after`.
+    ///
+    /// # Errors
+    ///
+    /// It doesn't.
+    pub fn check_reach(&self, after: u64) -> Result<(), Compacted> {
+        self.read().check_reach(after)
+    }
+
+    /// Creates or replaces an object.
+    ///
+    /// # Errors
+    ///
+    /// The stored object is not the expected one.
+    pub fn put(
+        &self,
+        kind: &Kind,
+        key: Key,
+        expect: Expect,
+        draft: Draft,
+    ) -> Result<Arc<Object>, Mismatch> {
+        self.commit(key, expect, |key, revision| {
+            Object::commit(kind, key, draft, revision)
+        })
+    }
+
+    /// Stores an object as it is, in the place of the one that has its key.
+    pub fn put_as_is(&self, object: &AsIs) {
+        loop {
+            let current = self.get(&object.key);
+            let expect = current.map_or(Expect::Absent, |object| {
+                Expect::Version(object.resource_version)
+            });
+            let key = object.key.clone();
+            // Whoever was faster has made progress, so this ends.
+            let object = object.clone();
+            if self
+                .commit(key, expect, |_, revision| object.commit(revision))
+                .is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Removes an object.
+    ///
+    /// # Errors
+    ///
+    /// The stored object is not in the expected version.
+    pub fn delete(&self, kind: &Kind, key: Key, version: u64) -> Result<Arc<Object>, Mismatch> {
+        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        let found = state
+            .objects
+            .get(&key)
+            .filter(|o| o.resource_version == version);
+        let previous = Arc::clone(found.ok_or(Mismatch)?);
+        state.objects.remove(&key);
+        state.revision += 1;
+        let draft = previous.draft();
+        let object = Arc::new(Object::commit(kind, key, draft, state.revision));
+        let entry = LogEntry {
+            revision: state.revision,
+            change: Change::Deleted,
+            object: Arc::clone(&object),
+            previous: Some(previous),
+        };
+        self.append(state, entry);
+        Ok(object)
+    }
+
+    fn commit(
+        &self,
+        key: Key,
+        expect: Expect,
+        encode: impl FnOnce(Key, u64) -> Object,
+    ) -> Result<Arc<Object>, Mismatch> {
+        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        let previous = state.objects.get(&key).map(Arc::clone);
+        let found = previous.as_ref().map_or(Expect::Absent, |object| {
+            Expect::Version(object.resource_version)
+        });
+        if found != expect {
+            return Err(Mismatch);
+        }
+        state.revision += 1;
+        let object = Arc::new(encode(key.clone(), state.revision));
+        state.objects.insert(key, Arc::clone(&object));
+        let entry = LogEntry {
+            revision: state.revision,
+            change: if previous.is_some() {
+                Change::Modified
+            } else {
+                Change::Added
+            },
+            object: Arc::clone(&object),
+            previous,
+        };
+        self.append(state, entry);
+        Ok(object)
+    }
+
+    fn append(&self, state: &mut State, entry: LogEntry) {
+        if is_policy(entry.object.key.storage) {
+            self.policy.store(entry.revision, Ordering::Release);
+        }
+        state.log.push_back(entry);
+        while state.log.len() > self.log_window {
+            state.compacted += 1;
+            state.log.pop_front();
+        }
+        self.revision.send_replace(state.revision);
+    }
+
+    /// Forgets every event up to and including `revision`, as etcd does on compaction.
+    pub fn compact(&self, revision: u64) {
+        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        while state.log.front().is_some_and(|e| e.revision <= revision) {
+            state.compacted += 1;
+            state.log.pop_front();
+        }
+    }
+}
+
+impl State {
+    fn range(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+        let start = Key {
+            storage,
+            namespace: namespace.into(),
+            name: "".into(),
+        };
+        self.objects
+            .range((Bound::Included(start), Bound::Unbounded))
+            .take_while(|(key, _)| {
+                key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace)
+            })
+            .map(|(_, object)| Arc::clone(object))
+            .collect()
+    }
+
+    fn check_reach(&self, after: u64) -> Result<(), Compacted> {
+        if after < self.compacted {
+            return Err(Compacted {
+                oldest: self.compacted,
+            });
+        }
+        Ok(())
+    }
+}
