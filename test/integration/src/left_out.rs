@@ -13,7 +13,6 @@ use kube_test_control_plane::cluster::Backend;
 /// integration::embedded_only!("counts requests");
 /// # }
 /// ```
-/// ```
 #[macro_export]
 macro_rules! embedded_only {
     ($why:literal) => {{

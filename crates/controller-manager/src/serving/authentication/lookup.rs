@@ -50,7 +50,7 @@ impl LookupError {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }
 
-    /// Whether [`ApiHealthLog`] has logged it.
+    /// True if `ApiHealthLog` has logged it.
     fn is_logged(&self) -> bool {
         matches!(self, Self::Read(error) if !error.is_forbidden() && error.is_server_wide())
     }
