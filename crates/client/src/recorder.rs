@@ -3,6 +3,7 @@
 use std::fmt;
 
 pub use broadcast::{BroadcastRecorder, EVENT_QUEUE_CAPACITY, EventSink};
+pub use event_log::EVENT_LOG_TARGET;
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeRecorder;
 

@@ -1,6 +1,7 @@
 //! Logging setup: verbosity, filters and format.
 
 use anyhow::anyhow;
+use statefulset_client::recorder::EVENT_LOG_TARGET;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
@@ -61,7 +62,7 @@ fn filter(verbosity: i32) -> Targets {
         // The prefix of every crate of this project.
         .with_target("statefulset", level(verbosity))
         // The controller's steps.
-        .with_target("statefulset_client::recorder::story", story(verbosity))
+        .with_target(EVENT_LOG_TARGET, event_log(verbosity))
         // Callers log failed requests with better context.
         .with_target("kube_client", LevelFilter::ERROR)
         .with_target("kube_client::client::builder", LevelFilter::OFF)
@@ -80,7 +81,7 @@ fn level(verbosity: i32) -> LevelFilter {
 }
 
 /// Steps are logged from verbosity 2.
-fn story(verbosity: i32) -> LevelFilter {
+fn event_log(verbosity: i32) -> LevelFilter {
     if verbosity < 2 {
         LevelFilter::WARN
     } else {
@@ -195,9 +196,8 @@ mod tests {
 
     #[test]
     fn steps_are_logged_from_verbosity_two() {
-        let story = "statefulset_client::recorder::story";
-        assert!(!filter(0).would_enable(story, &Level::INFO));
-        assert!(filter(2).would_enable(story, &Level::INFO));
+        assert!(!filter(0).would_enable(EVENT_LOG_TARGET, &Level::INFO));
+        assert!(filter(2).would_enable(EVENT_LOG_TARGET, &Level::INFO));
         assert!(filter(0).would_enable("statefulset_client::recorder", &Level::INFO));
     }
 

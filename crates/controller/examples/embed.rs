@@ -17,7 +17,9 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("embed".to_owned());
-    let client = kube::Client::try_default().await?;
+    let mut config = kube::Config::infer().await?;
+    config.default_retry = false; // the controller retries itself, behind its fence
+    let client = kube::Client::try_from(config)?;
     let lease = LeaseName {
         namespace: "default".to_owned(),
         name,

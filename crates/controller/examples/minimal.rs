@@ -9,7 +9,9 @@ use statefulset_controller::StatefulSetController;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = kube::Client::try_default().await?;
+    let mut config = kube::Config::infer().await?;
+    config.default_retry = false; // the controller retries itself, behind its fence
+    let client = kube::Client::try_from(config)?;
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
     let controller = StatefulSetController::builder(client).build()?;
     Ok(controller.run(shutdown).await?)

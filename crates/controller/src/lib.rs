@@ -5,7 +5,9 @@
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = kube::Client::try_default().await?;
+//! let mut config = kube::Config::infer().await?;
+//! config.default_retry = false; // the controller retries itself, behind its fence
+//! let client = kube::Client::try_from(config)?;
 //! let shutdown = async { drop(tokio::signal::ctrl_c().await) };
 //! let controller = statefulset_controller::StatefulSetController::builder(client).build()?;
 //! controller.run(shutdown).await?;

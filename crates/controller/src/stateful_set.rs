@@ -76,12 +76,19 @@ impl StatefulSetController {
     /// ```no_run
     /// # use statefulset_controller::StatefulSetController;
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    /// let client = kube::Client::try_default().await?;
+    /// let mut config = kube::Config::infer().await?;
+    /// config.default_retry = false;
+    /// let client = kube::Client::try_from(config)?;
     /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
     /// StatefulSetController::builder(client).build()?.run(shutdown).await?;
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Caveats
+    ///
+    /// Switch off the retries of kube's client (`default_retry`): they lie behind the controller's
+    /// fence, and would repeat a write after the lease is lost.
     pub fn builder(client: kube::Client) -> Builder {
         Builder::new(client)
     }

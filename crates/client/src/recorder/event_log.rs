@@ -8,6 +8,9 @@ use lru::LruCache;
 use super::{EventType, ObjectReference};
 use crate::fault_log::FaultLog;
 
+/// The `tracing` target of the log of recorded events, for filters.
+pub const EVENT_LOG_TARGET: &str = module_path!();
+
 /// The most objects whose last warning is remembered.
 const OBJECTS_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not 0");
 
