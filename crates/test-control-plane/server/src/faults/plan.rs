@@ -9,7 +9,7 @@ use super::watch_rule::WatchRule;
 /// Rules as data. In JSON:
 ///
 /// ```
-/// # use kube_test_control_plane::faults::FaultPlan;
+/// # use kube_test_control_plane_server::faults::FaultPlan;
 /// let plan = FaultPlan::from_json(r#"{
 ///   "seed": 7,
 ///   "requests": [
@@ -25,7 +25,7 @@ use super::watch_rule::WatchRule;
 ///   "views": [{"match": {"userAgent": "my-operator"}, "view": {"behind": 20}}]
 /// }"#)?;
 /// assert_eq!(plan.requests.len(), 2);
-/// # Ok::<(), kube_test_control_plane::faults::PlanError>(())
+/// # Ok::<(), kube_test_control_plane_server::faults::PlanError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
