@@ -42,7 +42,7 @@ test: build ## Run all tests, with cargo-nextest if installed
 		$(CARGO) test --workspace --features kube-test-control-plane/cli --locked \
 			--lib --bins --tests --examples; \
 	fi
-	@$(CARGO) test --workspace --locked --doc
+	@$(CARGO) test --workspace --features kube-test-control-plane/cli --locked --doc
 
 test-integration: ## Test the whole controller against the API server selected by the environment
 	@CARGO='$(CARGO)' hack/test-integration.sh
