@@ -73,6 +73,7 @@ check-crates:
 	@for crate in $(CRATES); do \
 		$(CARGO) check --manifest-path $$crate/Cargo.toml --all-targets --locked --quiet; \
 	done
+	@$(CARGO) check -p kube-test-control-plane --lib --no-default-features --locked --quiet
 
 check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh

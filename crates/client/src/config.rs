@@ -315,6 +315,14 @@ where
         .with_fence(options.fence.clone())
 }
 
+/// Returns a client that writes only while the fence is open, for controllers that are written with
+/// kube and share a lease with this library's.
+pub fn fenced(client: kube::Client, fence: &Fence) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = service_of(client).map_err(BoxError::from);
+    kube::Client::new(fence.layer(service), namespace)
+}
+
 /// Asks the server for its version, which finds a wrong address or credentials at the start.
 pub async fn check(client: &RestClient, server: &Uri) -> Result<String, ConfigError> {
     client.get_path("/version").await.map_err(|source| {

@@ -61,7 +61,14 @@ const CONTROL_PLANE: &str = "crates/test-control-plane/";
 const FACADE: [&str; 5] = ["Cargo.toml", "README.md", "examples", "src", "tests"];
 
 /// The folders of `test/`; `vectors` contains data, the others are packages.
-const TEST_FOLDERS: [&str; 5] = ["conformance", "e2e", "integration", "simulation", "vectors"];
+const TEST_FOLDERS: [&str; 6] = [
+    "conformance",
+    "embedder",
+    "e2e",
+    "integration",
+    "simulation",
+    "vectors",
+];
 
 /// Compares the paths of all files with the fixed layout.
 pub fn check(paths: &[String]) -> Findings {

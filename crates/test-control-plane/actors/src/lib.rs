@@ -43,9 +43,7 @@ pub use matcher::{Pattern, PodMatcher};
 pub use mirror::{Mirror, Namespaces, Scope};
 pub use namespaces::NamespaceControllerConfig;
 pub use node_controller::NodeControllerConfig;
-#[cfg(feature = "client")]
-pub use nodes::OS_IMAGE;
-pub use nodes::{NodeConfig, NodeTaint, NodesConfig};
+pub use nodes::{NodeConfig, NodeTaint, NodesConfig, OS_IMAGE};
 pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
 pub use server::ActorServer;

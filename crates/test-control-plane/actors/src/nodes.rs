@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::client::{ActorClient, path};
 
-/// What the nodes say they run, which tells them from those of a real cluster.
+/// Operating system of simulated nodes, which distinguishes them from those of a real cluster.
 pub const OS_IMAGE: &str = "Simulated";
 
 /// The label that tells a node's zone.

@@ -12,8 +12,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::mirror::Mirror;
 #[cfg(feature = "client")]
+use crate::mirror::Mirror;
 use crate::no_answer::NoAnswer;
 
 /// The API server that actors work for.

@@ -1,5 +1,6 @@
 //! Control planes for tests: the embedded one, kube-apiserver with etcd, an existing cluster.
 
+#[cfg(feature = "client")]
 pub mod cluster;
 pub mod control_plane;
 pub mod kubeconfig;

@@ -2,7 +2,7 @@
 //! ctrl-c:
 //!
 //! ```sh
-//! cargo run -p statefulset-controller --example minimal
+//! cargo run -p embedder
 //! ```
 
 use statefulset_controller::StatefulSetController;

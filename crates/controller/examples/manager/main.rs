@@ -1,0 +1,147 @@
+//! A complete custom controller manager: the StatefulSet controller beside a controller that is
+//! written with `kube::runtime`, under one lease, with one metrics port and one shutdown.
+//!
+//! ```sh
+//! cargo run -p statefulset-controller --features prometheus --example manager
+//! cargo test -p statefulset-controller --features prometheus --example manager # its tests
+//! ```
+//!
+//! The other controller creates the headless Services that StatefulSets name: put your own in its
+//! place. No other StatefulSet controller may run on the cluster at the same time.
+
+use std::net::Ipv4Addr;
+use std::process;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use prometheus::Registry;
+use statefulset_controller::client::backoff::SeededJitter;
+use statefulset_controller::client::clock::{BootClock, SystemClock};
+use statefulset_controller::client::config::{self, ClientOptions};
+use statefulset_controller::client::leaderelection::{
+    ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName,
+};
+use statefulset_controller::client::metrics::{LeaderElectionFamilies, RestClientFamilies};
+use statefulset_controller::client::recorder::NoopRecorder;
+use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::metrics::prometheus::Options;
+use statefulset_controller::{RunError, StatefulSetController};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+mod metrics_port;
+mod services;
+#[cfg(test)]
+mod tests;
+
+/// Name of the program in its lease, its log and its metrics.
+const PROGRAM: &str = "my-controller-manager";
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut config = kube::Config::infer().await?;
+    config.default_retry = false; // the controller retries itself, behind its fence
+    let manager = Manager {
+        server: config.cluster_url.to_string(),
+        client: kube::Client::try_from(config)?,
+        identity: format!("{PROGRAM}-{}", process::id()),
+        metrics_port: TcpListener::bind((Ipv4Addr::LOCALHOST, 9090)).await?,
+    };
+    let stop = CancellationToken::new();
+    let mut running = Box::pin(manager.run(stop.clone()));
+    tokio::select! {
+        ended = &mut running => return ended,
+        _ = tokio::signal::ctrl_c() => stop.cancel(),
+    }
+    running.await
+}
+
+/// What the program needs from its environment.
+struct Manager {
+    /// Value of the label `host` in the metrics of requests.
+    server: String,
+    client: kube::Client,
+    /// Unique among the replicas of this program.
+    identity: String,
+    metrics_port: TcpListener,
+}
+
+impl Manager {
+    /// Serves metrics at once, waits for the lease, and runs both controllers while it is held.
+    ///
+    /// # Errors
+    ///
+    /// The lease is lost, or a controller or the metrics port has failed. The process should end:
+    /// another replica takes over.
+    async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let registry = Registry::new();
+        let options = Options {
+            program: PROGRAM.to_owned(),
+            ..Options::default()
+        };
+        let metrics = ControllerMetrics::register(&registry, &options)?;
+        let requests = RestClientFamilies::register(&registry)?;
+        let services_created = services::register(&registry)?;
+        let client_options = ClientOptions {
+            metrics: requests.client(&self.server),
+            ..ClientOptions::default()
+        };
+        let elector = self.elector(&registry, &client_options)?;
+
+        // Both controllers write through the fence, so neither writes after the lease is lost.
+        let fence = elector.fence();
+        let services = services::Context {
+            client: config::fenced(self.client.clone(), &fence),
+            created: services_created,
+        };
+        let stateful_sets = StatefulSetController::builder(self.client)
+            .client_options(ClientOptions {
+                fence: Some(fence),
+                ..client_options
+            })
+            .metrics(metrics)
+            .build()?;
+
+        let controllers = async {
+            let services = async {
+                services::run(services, stop.clone()).await;
+                Ok::<(), RunError>(())
+            };
+            tokio::try_join!(stateful_sets.run(stop.clone().cancelled_owned()), services)
+        };
+        tokio::select! {
+            ended = elector.run(&stop, controllers) => match ended {
+                Ended::NeverLed => Ok(()),
+                Ended::Lost(lost) => Err(anyhow!("the lease is lost: {lost}")),
+                Ended::Finished(result) => result.map(drop).map_err(Into::into),
+            },
+            failed = metrics_port::serve(self.metrics_port, registry) => Err(failed.into()),
+        }
+    }
+
+    /// The election of the whole process. Its client has limits of its own, so renewals wait for no
+    /// other request, and no fence, as it opens that of the others.
+    fn elector(
+        &self,
+        registry: &Registry,
+        options: &ClientOptions,
+    ) -> anyhow::Result<LeaderElector> {
+        let lease = LeaseName {
+            namespace: "default".to_owned(),
+            name: PROGRAM.to_owned(),
+        };
+        let config = LeaderElectionConfig {
+            release_on_cancel: true,
+            ..LeaderElectionConfig::default()
+        };
+        let client = config::around(self.client.clone(), options);
+        let parts = ElectorParts {
+            lock: LeaseLock::new(client, lease, self.identity.clone(), Arc::new(NoopRecorder)),
+            clock: Arc::new(SystemClock),
+            monotonic: Arc::new(BootClock),
+            jitter: Arc::new(SeededJitter::new(process::id().into())),
+            metrics: Arc::new(LeaderElectionFamilies::register(registry)?),
+        };
+        Ok(LeaderElector::new(config, parts)?)
+    }
+}
