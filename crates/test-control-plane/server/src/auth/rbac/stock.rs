@@ -1,228 +1,42 @@
-//! The roles and bindings that every cluster has from its start.
+//! Stock roles and bindings, which every cluster has from its start.
 //!
-//! Upstream: `bootstrappolicy`, with the default feature gates. Left out are the roles of
-//! components and controllers that have nothing to do here, such as those of cloud providers.
-
-mod bindings;
-mod components;
-mod controllers;
-mod users;
+//! Upstream: `bootstrappolicy`, with the default feature gates. `stock.json` lacks the roles of
+//! components and controllers that do nothing here, such as those of cloud providers.
 
 use std::sync::LazyLock;
 
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::managed_fields::Writer;
 use kube_test_control_plane_api::object::Draft;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::PolicyRule;
 use crate::auth::attributes::Attributes;
 
-/// What a role may be written of.
-#[derive(Clone, Copy)]
-struct Rule {
-    verbs: &'static [&'static str],
-    groups: &'static [&'static str],
-    resources: &'static [&'static str],
-    names: &'static [&'static str],
-    urls: &'static [&'static str],
-}
-
-/// A role of the cluster, or of a namespace.
-struct Role {
-    namespace: &'static str,
-    name: &'static str,
-    /// The aggregated role that takes up this one's rules: `admin`, `edit` or `view`.
-    part_of: Option<&'static str>,
-    /// Whether it is such a role.
-    aggregates: bool,
-    rules: &'static [Rule],
-}
-
-/// A binding to the role of the same scope.
-struct Binding<'a> {
-    namespace: &'a str,
-    name: &'a str,
-    role: &'a str,
-    subjects: &'a [Subject],
-}
-
-/// Who is bound.
-enum Subject {
-    User(&'static str),
-    Group(&'static str),
-    /// A service account of `kube-system`.
-    Account(&'static str),
-}
-
-const CORE: &[&str] = &[""];
-const READ: &[&str] = &["get", "list", "watch"];
-const LIST_WATCH: &[&str] = &["list", "watch"];
-
-/// What everyone who reports events needs.
-const EVENTS: Rule = Rule {
-    groups: &["", "events.k8s.io"],
-    ..on(&["create", "patch", "update"], CORE, &["events"])
-};
-
-const fn on(
-    verbs: &'static [&'static str],
-    groups: &'static [&'static str],
-    resources: &'static [&'static str],
-) -> Rule {
-    Rule {
-        verbs,
-        groups,
-        resources,
-        names: &[],
-        urls: &[],
-    }
-}
-
-const fn paths(urls: &'static [&'static str]) -> Rule {
-    Rule {
-        urls,
-        ..on(&["get"], &[], &[])
-    }
-}
-
-const fn role(name: &'static str, rules: &'static [Rule]) -> Role {
-    Role {
-        namespace: "",
-        name,
-        part_of: None,
-        aggregates: false,
-        rules,
-    }
-}
-
-impl Rule {
-    fn to_policy(self) -> PolicyRule {
-        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        PolicyRule {
-            verbs: list(self.verbs),
-            api_groups: list(self.groups),
-            resources: list(self.resources),
-            resource_names: list(self.names),
-            non_resource_urls: list(self.urls),
-        }
-    }
-}
-
-impl Role {
-    fn to_value(&self) -> Value {
-        let mut rules: Vec<PolicyRule> = Vec::new();
-        self.collect(&mut rules);
-        let (kind, mut metadata) = common("Role", self.namespace, self.name);
-        if let Some(part_of) = self.part_of {
-            metadata["labels"][aggregation_label(part_of)] = json!("true");
-        }
-        let mut value = object(&kind, &metadata);
-        value["rules"] = json!(rules);
-        if self.aggregates {
-            value["aggregationRule"] = json!({"clusterRoleSelectors": [
-                {"matchLabels": {(aggregation_label(self.name)): "true"}},
-            ]});
-        }
-        value
-    }
-
-    /// Adds the rules, which of an aggregated role are those of its parts.
-    fn collect(&self, rules: &mut Vec<PolicyRule>) {
-        rules.extend(self.rules.iter().map(|rule| rule.to_policy()));
-        if self.aggregates {
-            let mut parts: Vec<&Self> = users::ROLES
-                .iter()
-                .filter(|part| part.part_of == Some(self.name))
-                .collect();
-            parts.sort_by_key(|part| part.name);
-            for part in parts {
-                part.collect(rules);
-            }
-        }
-    }
-}
-
-fn aggregation_label(role: &str) -> String {
-    format!("rbac.authorization.k8s.io/aggregate-to-{role}")
-}
-
-impl Binding<'_> {
-    fn to_value(&self) -> Value {
-        let (kind, metadata) = common("RoleBinding", self.namespace, self.name);
-        let mut value = object(&kind, &metadata);
-        value["roleRef"] = json!({
-            "apiGroup": GROUP,
-            "kind": if self.namespace.is_empty() { "ClusterRole" } else { "Role" },
-            "name": self.role,
-        });
-        let subjects: Vec<Value> = self.subjects.iter().map(Subject::to_value).collect();
-        if !subjects.is_empty() {
-            value["subjects"] = json!(subjects);
-        }
-        value
-    }
-}
-
-impl Subject {
-    fn to_value(&self) -> Value {
-        match self {
-            Self::User(name) => json!({"apiGroup": GROUP, "kind": "User", "name": name}),
-            Self::Group(name) => json!({"apiGroup": GROUP, "kind": "Group", "name": name}),
-            Self::Account(name) => {
-                json!({"kind": "ServiceAccount", "name": name, "namespace": "kube-system"})
-            }
-        }
-    }
-}
-
-const GROUP: &str = "rbac.authorization.k8s.io";
 const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// The kind for the scope, and the metadata that all stock objects have.
-fn common(kind: &str, namespace: &str, name: &str) -> (String, Value) {
-    let mut metadata = json!({
-        "name": name,
-        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
-    });
-    if namespace.is_empty() {
-        return (format!("Cluster{kind}"), metadata);
-    }
-    metadata["namespace"] = json!(namespace);
-    (kind.to_owned(), metadata)
-}
-
-fn object(kind: &str, metadata: &Value) -> Value {
-    json!({"apiVersion": VERSION, "kind": kind, "metadata": metadata})
-}
+/// The role that node authorization gives to every kubelet.
+const NODE_ROLE: &str = "system:node";
 
 /// The objects, made once for all servers of the process.
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let roles = [users::ROLES, components::ROLES, components::NAMESPACED];
-    let mut objects: Vec<Value> = roles.into_iter().flatten().map(Role::to_value).collect();
-    for (name, rules) in controllers::ROLES {
-        objects.push(role(name, rules).to_value());
-        objects.push(controllers::binding(name));
-    }
-    objects.extend(bindings::ALL.iter().map(Binding::to_value));
+    let mut objects: Vec<Value> =
+        serde_json::from_str(include_str!("stock.json")).unwrap_or_default();
     objects.iter_mut().for_each(track);
     objects
 });
 
-/// Makes the server the manager of what it stores; the time is told when it does.
+/// Records the server as the manager of a stock object's fields; the time is set when the object is
+/// stored.
 fn track(object: &mut Value) {
-    let Some(kind) = object["kind"]
-        .as_str()
-        .and_then(|kind| kinds::by_kind(VERSION, kind))
-    else {
+    let Some(kind) = kind_of(object) else {
         return;
     };
     let mut written = object.clone();
     if let Some(members) = written.as_object_mut()
         && members.contains_key("aggregationRule")
     {
-        // The rules are collected by somebody else.
+        // The aggregation controller writes the rules.
         members.remove("rules");
     }
     let writer = Writer {
@@ -234,26 +48,35 @@ fn track(object: &mut Value) {
     object["metadata"]["managedFields"] = writer.track(None, &written);
 }
 
-/// What kubelets may do.
+fn kind_of(object: &Value) -> Option<&'static Kind> {
+    kinds::by_kind(VERSION, object["kind"].as_str()?)
+}
+
+/// Rights of a kubelet.
 static NODE_RULES: LazyLock<Vec<PolicyRule>> = LazyLock::new(|| {
-    let rules = components::NODE.rules.iter();
-    rules.map(|rule| rule.to_policy()).collect()
+    let is_role = |object: &&Value| {
+        object["kind"] == "ClusterRole" && object["metadata"]["name"] == NODE_ROLE
+    };
+    let role = OBJECTS.iter().find(is_role);
+    let rules = role.map(|role| role["rules"].clone());
+    rules
+        .and_then(|rules| serde_json::from_value(rules).ok())
+        .unwrap_or_default()
 });
 
-/// Whether a kubelet may do what a request wants.
+/// Whether a kubelet has the right to send a request.
 pub(crate) fn allows_node(attributes: &Attributes<'_>) -> bool {
     NODE_RULES.iter().any(|rule| rule.allows(attributes))
 }
 
-/// The stock roles and bindings, of which uids and times are still to be set.
+/// The stock roles and bindings, without uids and times.
 pub(crate) fn objects() -> impl Iterator<Item = (&'static Kind, Draft)> {
     OBJECTS.iter().filter_map(|object| {
         let draft = Draft {
             value: object.clone(),
             data: None,
         };
-        let kind = kinds::by_kind(VERSION, draft.text("/kind")?)?;
-        Some((kind, draft))
+        Some((kind_of(object)?, draft))
     })
 }
 
@@ -261,10 +84,12 @@ pub(crate) fn objects() -> impl Iterator<Item = (&'static Kind, Draft)> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn every_binding_names_a_role_that_exists() {
+    fn bindings_name_existing_roles() {
         let name = |value: &Value| {
             let metadata = &value["metadata"];
             (
@@ -274,7 +99,8 @@ mod tests {
             )
         };
         let names: BTreeSet<_> = OBJECTS.iter().map(name).collect();
-        assert_eq!(names.len(), OBJECTS.len(), "a name stands there twice");
+        assert_eq!(names.len(), 73, "the names are unique");
+        assert_eq!(OBJECTS.len(), 73);
         for binding in OBJECTS.iter().filter(|o| o.get("roleRef").is_some()) {
             let role = &binding["roleRef"];
             let namespace = binding["metadata"]["namespace"].to_string();
@@ -288,7 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn lists_in_rules_are_sorted_as_upstream_sorts_them() {
+    fn kubelets_have_the_rules_of_their_role() {
+        assert_eq!(NODE_RULES.len(), 26);
+    }
+
+    #[test]
+    fn lists_in_rules_are_sorted() {
         for object in OBJECTS.iter() {
             for rule in object["rules"].as_array().into_iter().flatten() {
                 for (member, list) in rule.as_object().into_iter().flatten() {
@@ -309,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_manages_what_it_stores() {
+    fn stock_objects_are_managed_by_the_server() {
         let fields = |kind: &str, name: &str| {
             let is_it = |o: &&Value| o["kind"] == kind && o["metadata"]["name"] == name;
             let managed = &OBJECTS.iter().find(is_it).unwrap()["metadata"]["managedFields"];
@@ -340,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn aggregated_roles_hold_the_rules_of_their_parts() {
+    fn aggregated_roles_have_the_rules_of_their_parts() {
         let rules = |name: &str| {
             let found = OBJECTS.iter().find(|o| o["metadata"]["name"] == name);
             found.unwrap()["rules"].as_array().unwrap().clone()
