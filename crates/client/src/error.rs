@@ -157,8 +157,8 @@ impl Error {
         causes(self).any(<dyn StdError>::is::<rustls::Error>)
     }
 
-    /// Returns true if the server asks the client to slow down. Upstream:
-    /// `apierrors.IsTooManyRequests`.
+    /// Returns true if the server asks the client to slow down.
+    /// Upstream: `apierrors.IsTooManyRequests`.
     pub fn is_too_many_requests(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "TooManyRequests" || status.code == 429)

@@ -185,7 +185,7 @@ async fn credentials_are_sent_only_to_https_servers() {
         );
         assert_eq!(
             log.take(),
-            ["WARN the API server's address is not https: going without credentials"]
+            ["WARN the API server's address is not https: sending no credentials"]
         );
     }
 }

@@ -151,7 +151,7 @@ impl LeaderElector {
             record.leader_transitions = observed.record.leader_transitions;
             match self.update(&record).await {
                 Ok(()) => return Try::Held,
-                Err(error) => self.report("cannot renew the lease at once", &error),
+                Err(error) => self.report("cannot renew the lease without reading it", &error),
             }
         }
 
