@@ -88,8 +88,8 @@ fn split_domain(named: &str) -> (&str, &str) {
     }
 }
 
-/// Whether domain and path form a valid repository name. An apparent domain may also be an ordinary
-/// part of the path.
+/// Returns true if domain and path form a valid repository name. An apparent domain may also be an
+/// ordinary part of the path.
 fn is_name(domain: &str, path: &str) -> bool {
     let (default_domain, library) = ("docker.io/", "library/");
     let length = match domain {
@@ -104,8 +104,8 @@ fn is_name(domain: &str, path: &str) -> bool {
         && (domain.is_empty() || is_domain(domain) || is_path_component(domain))
 }
 
-/// Whether `text` is a host name, an IPv4 address or a bracketed IPv6 address, with or without a
-/// port.
+/// Returns true if `text` is a host name, an IPv4 address or a bracketed IPv6 address, with or
+/// without a port.
 fn is_domain(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
@@ -132,8 +132,8 @@ fn is_domain(text: &str) -> bool {
     host_is_valid && port.is_none_or(is_port)
 }
 
-/// Whether `text` consists of lower-case letters and digits, separated by single dots, one or two
-/// underscores, or hyphens.
+/// Returns true if `text` consists of lower-case letters and digits, separated by single dots, one
+/// or two underscores, or hyphens.
 fn is_path_component(text: &str) -> bool {
     let is_plain = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     let separators = text
@@ -147,8 +147,8 @@ fn is_path_component(text: &str) -> bool {
         && separators.into_iter().all(is_separator)
 }
 
-/// Whether `text` is a tag: up to 128 letters, digits, underscores, dots and hyphens, not starting
-/// with a dot or a hyphen.
+/// Returns true if `text` is a tag: up to 128 letters, digits, underscores, dots and hyphens, not
+/// starting with a dot or a hyphen.
 fn is_tag(text: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.len() <= TAG_LENGTH_MAX
@@ -158,8 +158,8 @@ fn is_tag(text: &str) -> bool {
             .all(|byte| is_word(byte) || byte == b'.' || byte == b'-')
 }
 
-/// Whether `text` is a digest: the name of a known algorithm, a colon, and its number of lower-case
-/// hexadecimal digits.
+/// Returns true if `text` is a digest: the name of a known algorithm, a colon, and its number of
+/// lower-case hexadecimal digits.
 fn is_digest(text: &str) -> bool {
     let Some((algorithm, digits)) = text.split_once(':') else {
         return false;

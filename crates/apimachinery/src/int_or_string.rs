@@ -205,9 +205,9 @@ pub fn go_quote(text: &str) -> String {
     out
 }
 
-/// Whether Go prints a character unescaped, outside of ASCII's control range. Go escapes control
-/// characters and all spaces but the ASCII one; the standard library's escapes decide about the
-/// rest.
+/// Returns true if Go prints a character unescaped, outside of ASCII's control range. Go escapes
+/// control characters and all spaces but the ASCII one; the standard library's escapes decide about
+/// the rest.
 fn is_printable(character: char) -> bool {
     character == '\''
         || character == ' '

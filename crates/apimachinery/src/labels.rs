@@ -22,7 +22,7 @@ impl Labels {
         self.0.get(index).map(|(_, value)| &**value)
     }
 
-    /// Whether the map is empty.
+    /// Returns true if the map is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -18,10 +18,10 @@ pub struct OwnerReference {
     pub name: Box<str>,
     /// UID of the owner; the garbage collector matches by it.
     pub uid: Box<str>,
-    /// Whether this owner is the managing controller.
+    /// True if this owner is the managing controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
-    /// Whether foreground deletion of the owner waits for this object.
+    /// True if foreground deletion of the owner waits for this object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }
@@ -41,7 +41,7 @@ impl OwnerReference {
         }
     }
 
-    /// Whether this reference is to the managing controller.
+    /// Returns true if this reference is to the managing controller.
     pub fn is_controller(&self) -> bool {
         self.controller == Some(true)
     }

@@ -59,18 +59,18 @@ impl<'de> Deserialize<'de> for PodPhase {
     }
 }
 
-/// A pod's Ready condition, reduced to what availability needs.
+/// The parts of a pod's Ready condition that determine availability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// Whether the condition's status is `True`.
+    /// True if the condition's status is `True`.
     pub ready: bool,
     /// Last change of the status; `None` for unset and zero times.
     pub last_transition_time: Option<Timestamp>,
 }
 
 impl Readiness {
-    /// Whether a pod has been ready for at least `min_ready_seconds` at `now`, independent of its
-    /// phase.
+    /// Returns true if a pod has been ready for at least `min_ready_seconds` at `now`, independent
+    /// of its phase.
     ///
     /// Upstream: `podutil.IsPodAvailable`.
     pub fn is_available(self, min_ready_seconds: i32, now: Timestamp) -> bool {

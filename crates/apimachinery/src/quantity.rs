@@ -109,7 +109,7 @@ impl Quantity {
         self.scaled_value(Self::MILLI)
     }
 
-    /// Whether the quantity is zero.
+    /// Returns true if the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_zero()
     }

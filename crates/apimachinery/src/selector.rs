@@ -162,7 +162,7 @@ impl Selector {
         Ok(Self(Form::All(requirements)))
     }
 
-    /// Whether the selector matches these labels.
+    /// Returns true if the selector matches these labels.
     pub fn matches(&self, labels: &impl LabelSet) -> bool {
         match &self.0 {
             Form::Nothing => false,
@@ -170,8 +170,8 @@ impl Selector {
         }
     }
 
-    /// Whether the selector has no requirements and thus matches everything. The selector that
-    /// matches nothing isn't empty.
+    /// Returns true if the selector has no requirements and thus matches everything. The selector
+    /// that matches nothing isn't empty.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Form::All(requirements) if requirements.is_empty())
     }

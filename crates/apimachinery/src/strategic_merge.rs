@@ -90,7 +90,7 @@ impl Known {
         }
     }
 
-    /// Whether a patch replaces the object in a member as a whole.
+    /// Returns true if a patch replaces the object in a member as a whole.
     fn replaces_object(self, name: &str) -> bool {
         self.field(name).is_some_and(|field| {
             matches!(field.kind, Kind::Struct(_))

@@ -1,24 +1,24 @@
-//! Delays between the tries of an operation that met a conflict.
+//! Retry delays for operations that hit a write conflict.
 //!
-//! The loops stand at the call sites; this gives them their delays.
+//! The retry loops live at the call sites.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-/// A bounded number of tries with growing delays between them.
+/// A bounded number of attempts with growing delays between them.
 ///
 /// Upstream: `wait.Backoff` as `retry.OnError` uses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
-    /// How often the operation is tried; there is one delay less.
+    /// Maximum number of attempts; there is one delay fewer.
     pub tries: u32,
     /// The first delay.
     pub first: Duration,
-    /// What each delay is multiplied by to give the next.
+    /// Factor by which each delay grows.
     pub factor: f64,
-    /// The share of a delay that may be added to it at random.
+    /// Maximum share of a delay that is added at random.
     pub jitter: f64,
 }
 
@@ -39,8 +39,8 @@ pub const DEFAULT_BACKOFF: Backoff = Backoff {
 };
 
 impl Backoff {
-    /// The delays in order, one fewer than there are tries: when they have run out, the last
-    /// error stands.
+    /// Returns the delays in order, one fewer than the attempts. When they run out, the caller
+    /// returns the last error.
     pub fn delays<'a>(&self, source: &'a dyn Jitter) -> impl Iterator<Item = Duration> + use<'a> {
         let Self {
             tries,
@@ -59,16 +59,16 @@ impl Backoff {
 
 /// A source of randomness for delays.
 pub trait Jitter: Send + Sync {
-    /// A number from 0 up to, not including, 1.
+    /// Returns a number in `0.0..1.0`.
     fn fraction(&self) -> f64;
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random jitter from a seed.
 #[derive(Debug)]
 pub struct SeededJitter(Mutex<StdRng>);
 
 impl SeededJitter {
-    /// The sequence that follows from this seed.
+    /// Creates the jitter source for a seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
@@ -83,7 +83,7 @@ impl Jitter for SeededJitter {
     }
 }
 
-/// Always zero.
+/// Jitter that is always zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoJitter;
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_delay_between_two_tries() {
+    fn delays_are_one_fewer_than_attempts() {
         assert_eq!(millis(DEFAULT_RETRY), [10, 10, 10, 10]);
         assert_eq!(millis(DEFAULT_BACKOFF), [10, 50, 250]);
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_delays() {
+    fn equal_seeds_give_equal_delays() {
         let delays = |seed| {
             DEFAULT_BACKOFF
                 .delays(&SeededJitter::new(seed))

@@ -1,4 +1,4 @@
-//! Cached objects: an index over them, and the informers that keep it current.
+//! Cached objects: an indexed store, and the informers that keep it current.
 //!
 //! Upstream: `client-go/tools/cache`.
 

@@ -1,4 +1,4 @@
-//! The wall clock as a seam, and clocks that only go forwards.
+//! A wall clock that tests can replace, and monotonic clocks.
 
 use jiff::Timestamp;
 
@@ -8,24 +8,24 @@ pub use monotonic::{BootClock, MonotonicClock, TokioClock};
 
 mod monotonic;
 
-/// Tells the time of day. Durations use tokio's clock instead, deadlines that other machines count
-/// on a [`MonotonicClock`].
+/// Returns the wall-clock time. Durations use tokio's clock instead. Deadlines that other machines
+/// rely on use a [`MonotonicClock`].
 ///
 /// Upstream: `clock.PassiveClock`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the clock that the seam stands for"
+        reason = "the one place that reads the system clock"
     )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
@@ -34,7 +34,7 @@ impl Clock for SystemClock {
 
 #[cfg(any(test, feature = "testing"))]
 mod fake {
-    //! A clock that stands still until it is moved.
+    //! A clock that changes only when a test sets it.
 
     use std::sync::{Mutex, PoisonError};
     use std::time::Duration;
@@ -43,26 +43,26 @@ mod fake {
 
     use super::Clock;
 
-    /// A clock that stands still until it is moved.
+    /// A clock that changes only when a test sets it.
     #[derive(Debug)]
     pub struct FakeClock {
         now: Mutex<Timestamp>,
     }
 
     impl FakeClock {
-        /// A clock that shows this moment.
+        /// Creates a clock with this time.
         pub fn new(now: Timestamp) -> Self {
             Self {
                 now: Mutex::new(now),
             }
         }
 
-        /// Sets the clock, forwards or backwards.
+        /// Sets the clock, forward or backward.
         pub fn set(&self, now: Timestamp) {
             *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
         }
 
-        /// Moves the clock forwards.
+        /// Advances the clock.
         pub fn advance(&self, by: Duration) {
             let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
             if let Ok(later) = now.saturating_add(by) {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fake_clock_stands_still_until_it_is_moved() {
+    fn fake_clock_changes_only_when_set() {
         let clock = FakeClock::default();
         assert_eq!(clock.now(), Timestamp::UNIX_EPOCH);
         clock.advance(Duration::from_secs(7));

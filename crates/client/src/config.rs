@@ -1,4 +1,4 @@
-//! Clients made from flags: the API server's address, the credentials, the request rate.
+//! Builds clients from flags: the API server's address, the credentials, the rate limit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,43 +27,41 @@ pub use proxy::ProxyConfig;
 mod kubeconfig;
 mod proxy;
 
-/// How long the server may take to begin an answer. API servers end requests after 60 s by default.
+/// Default time limit for the start of a response. API servers end requests after 60 s by default.
 pub const RESPONSE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(90);
 
-/// Where to find the API server and the credentials.
+/// Location of the API server and the credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Source {
-    /// A kubeconfig file. Without it and without `master` the pod's service account is used.
+    /// A kubeconfig file. Without it and `master`, the pod's service account is used.
     pub kubeconfig: Option<PathBuf>,
-    /// The address of the API server; wins over the one in the file.
+    /// The API server's address; overrides the one in the file.
     pub master: Option<String>,
-    /// The proxy of the environment, which this crate doesn't read; used where the kubeconfig names
-    /// none.
+    /// The proxy from the environment, read by the caller. A proxy in the kubeconfig overrides it.
     pub proxy: ProxyConfig,
 }
 
-/// How a client behaves. Each client made from it has its own budget of requests.
+/// Options of a client. Each client built from them has its own rate limit.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// Requests a second on average; 0 or less for no limit.
+    /// Average requests per second; 0 or less for no limit.
     pub qps: f64,
-    /// Requests at once.
+    /// Maximum burst of requests.
     pub burst: u32,
-    /// What the client calls itself.
+    /// The `User-Agent` header.
     pub user_agent: String,
-    /// How long the server may take to begin an answer.
+    /// Time limit for the start of a response.
     pub response_timeout: Duration,
-    /// Who counts.
+    /// Receives the client's metrics.
     pub metrics: Arc<dyn ClientMetrics>,
-    /// What keeps writes from being sent by a process that doesn't lead; none lets all pass.
+    /// Blocks writes while this process isn't the leader; none allows all writes.
     pub fence: Option<Fence>,
-    /// The log of the server's health; clients of one process share it, so that each fault is
-    /// logged once.
+    /// The log of API health. Clients of one process share it, so that each fault is logged once.
     pub api_health: Arc<ApiHealthLog>,
 }
 
 impl Default for ClientOptions {
-    /// The limits of the reference: 20 requests a second, 30 at once.
+    /// The reference's limits: 20 requests per second, bursts of 30.
     fn default() -> Self {
         Self {
             qps: 20.0,
@@ -77,72 +75,72 @@ impl Default for ClientOptions {
     }
 }
 
-/// Why there is no client.
+/// The reason that a client can't be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there or not readable.
+    /// The kubeconfig is missing or unreadable.
     #[error("cannot read the kubeconfig {}: {source}; check --kubeconfig", .path.display())]
     ReadFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// The file is there and of no use.
+    /// The kubeconfig is invalid.
     #[error("cannot use the kubeconfig {}: {problem}", .path.display())]
     BadFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, in one line that says nothing of credentials.
+        /// The problem, in one line without credentials.
         problem: String,
     },
-    /// The address is no URL.
+    /// The address is not a URL.
     #[error("--master {master:?} is not a URL: {problem}")]
     BadMaster {
-        /// What was given.
+        /// The given address.
         master: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The environment names a proxy that is none.
+    /// The environment names an invalid proxy.
     #[error("cannot use the proxy of the environment: {problem}; check HTTPS_PROXY")]
     BadProxy {
-        /// What is wrong with it, in a line that says nothing of its password.
+        /// The problem, in one line without the password.
         problem: String,
     },
-    /// Neither a file nor a service account.
+    /// There is neither a kubeconfig nor a service account.
     #[error(
         "no --kubeconfig, no --master, and not in a cluster: {}; give one of the flags",
         one_line(.source)
     )]
     NotInCluster {
-        /// What is missing.
+        /// The missing file or variable.
         #[source]
         source: Box<InClusterError>,
     },
-    /// The user agent is not allowed in a header.
+    /// The user agent contains characters that a header can't.
     #[error("the user agent {0:?} cannot be sent in a header")]
     BadUserAgent(String),
-    /// The credentials or certificates are of no use.
+    /// The credentials or certificates are invalid.
     #[error("cannot set up the connection to {server}: {}", one_line(.source.as_ref()))]
     Connection {
         /// The address of the API server.
         server: Uri,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: BoxError,
     },
-    /// The server did not answer.
+    /// The server did not respond.
     #[error("cannot reach the API server at {server}: {source}")]
     Unreachable {
         /// The address of the API server.
         server: Uri,
-        /// What happened.
+        /// The failed request's error.
         #[source]
         source: Box<Error>,
     },
-    /// The server does not accept the credentials.
+    /// The server rejected the credentials.
     #[error(
         "the API server at {server} does not accept the credentials: {source}; \
          check the token or client certificate"
@@ -150,13 +148,13 @@ pub enum ConfigError {
     Unauthorized {
         /// The address of the API server.
         server: Uri,
-        /// What the server said.
+        /// The server's response.
         #[source]
         source: Box<Error>,
     },
 }
 
-/// An error in one line, as some parsers quote the text around a mistake.
+/// Returns an error in one line; some parsers quote the text around a mistake.
 fn one_line(err: &dyn std::error::Error) -> String {
     err.to_string()
         .split_whitespace()
@@ -164,7 +162,7 @@ fn one_line(err: &dyn std::error::Error) -> String {
         .join(" ")
 }
 
-/// Reads where the API server is and who we are. Credentials are for secure servers alone.
+/// Reads the server's address and the credentials. Credentials are sent only to https servers.
 ///
 /// Upstream: `clientcmd.BuildConfigFromFlags`.
 #[expect(
@@ -180,7 +178,7 @@ pub async fn load(source: &Source) -> Result<Config, ConfigError> {
             source: Box::new(source),
         })?,
     };
-    // A proxy that the kubeconfig names is for every server.
+    // A kubeconfig's proxy applies to every server.
     if config.proxy_url.is_none() {
         let proxy = source.proxy.proxy_for(&config.cluster_url);
         config.proxy_url = proxy.map_err(|err| ConfigError::BadProxy {
@@ -190,12 +188,12 @@ pub async fn load(source: &Source) -> Result<Config, ConfigError> {
     if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
         config.auth_info = without_credentials(config.auth_info);
     }
-    // Re-sends are the business of [`RetryLayer`], which never repeats a write on its own account.
+    // Retries are up to [`RetryLayer`], which never repeats a write without the server's request.
     config.default_retry = false;
     Ok(config)
 }
 
-/// What may be sent without encryption: whom to act as.
+/// Keeps only the impersonated user, which may be sent unencrypted.
 ///
 /// Upstream: `DirectClientConfig.ClientConfig`, `rest.IsConfigTransportTLS`.
 fn without_credentials(info: AuthInfo) -> AuthInfo {
@@ -209,7 +207,7 @@ fn without_credentials(info: AuthInfo) -> AuthInfo {
         info.exec.is_some(),
     ];
     if has_credentials.contains(&true) {
-        tracing::warn!("the API server's address is not https: going without credentials");
+        tracing::warn!("the API server's address is not https: sending no credentials");
     }
     AuthInfo {
         impersonate: info.impersonate,
@@ -227,7 +225,7 @@ fn parse_master(master: &str) -> Result<Uri, ConfigError> {
     })
 }
 
-/// The URL of a server, with this scheme if it names none.
+/// Parses a server's URL, with a default scheme.
 fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
     let url: Result<Uri, _> = if text.contains("://") {
         text.parse()
@@ -243,13 +241,13 @@ fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
     }
 }
 
-/// Makes a client with its own connections and its own budget. Needs a running tokio runtime.
+/// Creates a client with its own connections and rate limit. Needs a running tokio runtime.
 pub fn client(config: &Config, options: &ClientOptions) -> Result<RestClient, ConfigError> {
     client_over(config, options, Transport::new)
 }
 
-/// The same for a client that is a service account: it goes to the server of the configuration,
-/// and has none of its credentials. Tokens are for secure servers alone.
+/// Same as [`client`], but authenticates as a service account instead of with the configuration's
+/// credentials. Tokens are sent only to https servers.
 pub fn client_of_service_account(
     config: &Config,
     token: ServiceAccountToken,
@@ -282,16 +280,16 @@ fn client_over(
     Ok(layered(service, options))
 }
 
-/// Puts the rate limit, the retries, the timeout and the fence of a client around a kube client of
-/// one's own; see [`layered`] for what of the options that one must have by itself. Needs a running
-/// tokio runtime.
+/// Wraps a given kube client with the rate limit, the retries, the timeout and the fence. See
+/// [`layered`] for the options that the given client must handle itself. Needs a running tokio
+/// runtime.
 pub fn around(client: kube::Client, options: &ClientOptions) -> RestClient {
     layered(service_of(client), options)
 }
 
-/// Puts the rate limit, the retries, the timeout and the fence of a client around any service, for
-/// example an API server in the same process. The service should resend nothing by itself, and says
-/// who asks: the user agent of the options is not looked at. Needs a running tokio runtime.
+/// Wraps any service with the rate limit, the retries, the timeout and the fence, for example an
+/// API server in the same process. The service should not retry, and must set the `User-Agent`
+/// itself: the option is ignored. Needs a running tokio runtime.
 pub fn layered<S>(service: S, options: &ClientOptions) -> RestClient
 where
     S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
@@ -323,7 +321,7 @@ pub fn fenced(client: kube::Client, fence: &Fence) -> kube::Client {
     kube::Client::new(fence.layer(service), namespace)
 }
 
-/// Asks the server for its version, which finds a wrong address or credentials at the start.
+/// Requests the server's version, to detect a wrong address or wrong credentials at startup.
 pub async fn check(client: &RestClient, server: &Uri) -> Result<String, ConfigError> {
     client.get_path("/version").await.map_err(|source| {
         let (server, source) = (server.clone(), Box::new(source));

@@ -12,74 +12,74 @@ mod status;
 
 /// A failed API request.
 ///
-/// `Display` of [`Error::Api`] is the server's message and nothing else: that is what goes into
-/// events and into the errors of the layers above.
+/// `Display` of [`Error::Api`] is only the server's message, which goes into events and into the
+/// errors of callers.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server answered with a failure.
+    /// The server responded with a failure.
     #[error("{}", .0.message)]
     Api(Box<Status>),
-    /// No answer came: connection, TLS, or a broken body.
+    /// No response: a connection failure, a TLS failure, or a broken body.
     #[error("{action}: {}", chain(.source.as_ref()))]
     Transport {
-        /// What was asked, such as `GET /api/v1/pods`.
+        /// The request, such as `GET /api/v1/pods`.
         action: String,
-        /// What the transport said.
+        /// The transport's error.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// No complete answer within the time allowed.
+    /// No complete response within the time limit.
     #[error("{action}: no answer from the API server within {} s", .after.as_secs())]
     Timeout {
-        /// What was asked.
+        /// The request.
         action: String,
-        /// The time allowed.
+        /// The time limit.
         after: Duration,
     },
-    /// An answer came that is not what was asked for.
+    /// The response can't be decoded.
     #[error("{action}: cannot read the answer of the API server: {source}")]
     Decode {
-        /// What was asked.
+        /// The request.
         action: String,
-        /// Where the text failed to parse.
+        /// The parse error.
         #[source]
         source: serde_json::Error,
     },
-    /// An answer longer than the caller takes; what came of it was dropped.
+    /// A response longer than the caller's limit; the received part was dropped.
     #[error("{action}: the answer is longer than {bytes_max} bytes")]
     AnswerTooLong {
-        /// What was asked.
+        /// The request.
         action: String,
-        /// The longest answer taken.
+        /// Maximum length of the response.
         bytes_max: usize,
     },
-    /// A write that was not sent, for this process doesn't lead (any more).
+    /// A write that was not sent because this process isn't the leader.
     #[error("{action}: {}", crate::fence::NotLeading)]
     NotLeading {
-        /// What was to be asked.
+        /// The request.
         action: String,
     },
-    /// A request that was not sent, for there are no credentials to send with it (yet).
+    /// A request that was not sent because there are no credentials.
     #[error("{action}: {source}")]
     NoCredentials {
-        /// What was to be asked.
+        /// The request.
         action: String,
-        /// Why there are none.
+        /// The reason.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The request cannot be made at all, so it was not sent.
+    /// An invalid request, which was not sent.
     #[error("{0}")]
     InvalidRequest(String),
 }
 
 impl Error {
-    /// An answer of the server, for fakes and tests.
+    /// Creates a failure response, for fakes and tests.
     pub fn api(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self::Api(Box::new(Status::failure(code, reason, message)))
     }
 
-    /// The server's answer, if there was one.
+    /// Returns the server's response, if there was one.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Api(status) => Some(status),
@@ -87,62 +87,62 @@ impl Error {
         }
     }
 
-    /// True if the object does not exist. Upstream: `apierrors.IsNotFound`.
+    /// Returns true if the object does not exist. Upstream: `apierrors.IsNotFound`.
     pub fn is_not_found(&self) -> bool {
         self.status()
             .is_some_and(|status| status.is("NotFound", 404))
     }
 
-    /// True if the object has another version or precondition than the request named.
+    /// Returns true if the object has another version or fails a precondition of the request.
     /// Upstream: `apierrors.IsConflict`.
     pub fn is_conflict(&self) -> bool {
         self.status()
             .is_some_and(|status| status.is("Conflict", 409))
     }
 
-    /// True if an object of that name exists. The code never decides this.
+    /// Returns true if an object with that name exists. The code never decides this.
     /// Upstream: `apierrors.IsAlreadyExists`.
     pub fn is_already_exists(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "AlreadyExists")
     }
 
-    /// True if validation rejected the object. Upstream: `apierrors.IsInvalid`.
+    /// Returns true if validation rejected the object. Upstream: `apierrors.IsInvalid`.
     pub fn is_invalid(&self) -> bool {
         self.status()
             .is_some_and(|status| status.is("Invalid", 422))
     }
 
-    /// True if the credentials were not accepted. Upstream: `apierrors.IsUnauthorized`.
+    /// Returns true if the server rejected the credentials. Upstream: `apierrors.IsUnauthorized`.
     pub fn is_unauthorized(&self) -> bool {
         self.status()
             .is_some_and(|status| status.is("Unauthorized", 401))
     }
 
-    /// True if the identity may not do this. Upstream: `apierrors.IsForbidden`.
+    /// Returns true if the request is forbidden. Upstream: `apierrors.IsForbidden`.
     pub fn is_forbidden(&self) -> bool {
         self.status()
             .is_some_and(|status| status.is("Forbidden", 403))
     }
 
-    /// True if the identity lacks a right, other than where a quota, a policy or a namespace that
-    /// ends forbids what it may do in general.
+    /// Returns true if the identity lacks a right. Excludes requests forbidden by a quota, a
+    /// policy or a terminating namespace.
     pub fn is_missing_right(&self) -> bool {
         self.is_forbidden()
             && self.status().is_some_and(|status| {
-                let told = status.message.split_once(" is forbidden: User ");
-                told.is_some_and(|(_, rest)| rest.contains(" cannot "))
+                let found = status.message.split_once(" is forbidden: User ");
+                found.is_some_and(|(_, rest)| rest.contains(" cannot "))
             })
     }
 
-    /// True if the server failed, or has too much to do. Another try may end better.
+    /// Returns true if the server failed or is overloaded. A retry may succeed.
     pub fn is_server_failure(&self) -> bool {
         let is_failure = |status: &Status| status.code >= 500 || status.code == 429;
         self.is_too_many_requests() || self.status().is_some_and(is_failure)
     }
 
-    /// True if the cause is not the one request: the server can't be reached, doesn't accept the
-    /// credentials, or has not granted the right. The
+    /// Returns true if the cause lies outside this request: the server is unreachable, rejects the
+    /// credentials, or denies a right. The
     /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or the source of the credentials,
     /// logs such errors; callers don't.
     pub fn is_server_wide(&self) -> bool {
@@ -152,36 +152,38 @@ impl Error {
             || matches!(self, Self::NoCredentials { .. })
     }
 
-    /// True if the connection failed for its certificates or its encryption.
+    /// Returns true if the connection failed because of TLS.
     pub fn is_tls(&self) -> bool {
         causes(self).any(<dyn StdError>::is::<rustls::Error>)
     }
 
-    /// True if the server asks to slow down. Upstream: `apierrors.IsTooManyRequests`.
+    /// Returns true if the server asks the client to slow down.
+    /// Upstream: `apierrors.IsTooManyRequests`.
     pub fn is_too_many_requests(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "TooManyRequests" || status.code == 429)
     }
 
-    /// True if the resource version asked for is no longer kept (HTTP 410).
+    /// Returns true if the requested resource version has expired (HTTP 410).
     /// Upstream: `apierrors.IsResourceExpired` and `IsGone`.
     pub fn is_expired(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "Expired" || status.is("Gone", 410))
     }
 
-    /// True if no answer of the server was received: the request may or may not have been applied.
+    /// Returns true if the server's response is unknown: the request may or may not have been
+    /// applied.
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Transport { .. } | Self::Timeout { .. })
     }
 }
 
-/// An error and its causes, those that an I/O error wraps included.
+/// Returns an error and its causes, including the error that an I/O error wraps.
 pub(crate) fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An I/O error names the cause of what it wraps, not that itself.
+        // `source` of an I/O error skips the error it wraps.
         match error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref)
@@ -192,7 +194,7 @@ pub(crate) fn causes<'a>(
     })
 }
 
-/// Renders an error with its causes, leaving out a cause that its wrapper has already printed.
+/// Formats an error with its causes, omitting a cause that its wrapper has already printed.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,10 +1,10 @@
-//! An API in the process: keeps objects, records what was asked, and fails on request.
+//! An in-process API: stores objects, records calls, and injects failures.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::missing_panics_doc,
-    reason = "a fake may panic on the mistakes of a test"
+    reason = "a fake may panic on a test's mistakes"
 )]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,19 +34,19 @@ mod merge;
 mod test_object;
 mod tracker;
 
-/// What a reaction answers: nothing, to let the next one look; a body; or an error. An error that
-/// is not [`Error::Api`] reaches the caller as a failure of the transport.
+/// A reaction's answer: none to pass the call to the next reaction, a body, or an error. An error
+/// other than [`Error::Api`] reaches the caller as a transport failure.
 pub type Reaction = Box<dyn Fn(&Action) -> Option<Result<String, Error>> + Send>;
 
 /// A plain object tracker behind a real client.
 ///
-/// It is not an API server: it sets no uid, no defaults and no version, validates nothing, ignores
-/// preconditions and finalizers. A create answers `AlreadyExists`, everything else `NotFound`; a
-/// deletion removes at once; a PUT replaces the whole object, on `/status` too; a strategic merge
-/// patch merges owner references by uid. A patch encodes the whole object anew, keys in order; other
-/// writes keep the bytes that they were given.
+/// It is not an API server. It sets no uid, defaults or version, validates nothing, and ignores
+/// preconditions and finalizers. A create may answer `AlreadyExists`, everything else `NotFound`. A
+/// deletion removes at once. A PUT replaces the whole object, even on `/status`. A strategic merge
+/// patch merges owner references by uid. A patch encodes the whole object again with sorted keys;
+/// other writes keep their bytes.
 ///
-/// Handles are cheap to clone and share the state.
+/// Handles are cheap to clone and share their state.
 /// Upstream: `fake.Clientset`, `testing.ObjectTracker`.
 #[derive(Clone, Default)]
 pub struct FakeClientset {
@@ -62,31 +62,31 @@ struct State {
 }
 
 impl FakeClientset {
-    /// An API without objects.
+    /// Creates an API without objects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A client of this API. Calls are answered at once, so that what one task does between two
-    /// waits is done before another gets its turn.
+    /// Returns a client of this API. Calls are answered immediately, so a task doesn't yield at
+    /// them.
     pub fn rest_client(&self) -> RestClient {
         RestClient::from_service(self.clone())
     }
 
-    /// Puts an object in, replacing one of the same name, without recording anything. Its text is
-    /// kept as it is.
+    /// Stores an object's text as given, replacing one with the same name, without recording an
+    /// action.
     pub fn load(&self, resource: &Resource, json: impl Into<String>) {
         self.state().tracker.load(resource.plural, json.into());
     }
 
-    /// Takes an object out without recording anything.
+    /// Removes an object without recording an action.
     pub fn unload(&self, resource: &Resource, namespace: &str, name: &str) {
         self.state()
             .tracker
             .unload(resource.plural, namespace, name);
     }
 
-    /// The objects of a resource, ordered by namespace and name.
+    /// Returns a resource's objects, ordered by namespace and name.
     pub fn objects(&self, resource: &Resource) -> Vec<Value> {
         let texts = self.raw_objects(resource);
         texts
@@ -95,35 +95,35 @@ impl FakeClientset {
             .collect()
     }
 
-    /// The objects of a resource as text, ordered by namespace and name.
+    /// Returns a resource's objects as text, ordered by namespace and name.
     pub fn raw_objects(&self, resource: &Resource) -> Vec<String> {
         self.state().tracker.list(resource.plural, "")
     }
 
-    /// One object.
+    /// Returns one object.
     pub fn object(&self, resource: &Resource, namespace: &str, name: &str) -> Option<Value> {
         let text = self.state().tracker.get(resource.plural, namespace, name)?;
         Some(serde_json::from_str(&text).expect("stored objects parse"))
     }
 
-    /// Everything asked so far, in order, failed calls included.
+    /// Returns all actions so far, in order, including failed calls.
     pub fn actions(&self) -> Vec<Action> {
         self.state().actions.clone()
     }
 
-    /// Forgets the actions recorded so far. Upstream: `ClearActions`.
+    /// Clears the recorded actions. Upstream: `ClearActions`.
     pub fn clear_actions(&self) {
         self.state().actions.clear();
     }
 
-    /// Makes calls fail by a rule. Of several rules that match a call the earliest with times left
-    /// strikes.
+    /// Adds a rule that makes calls fail. If several rules match a call, the earliest one with
+    /// failures left applies.
     pub fn fail(&self, rule: FaultRule) {
         self.state().faults.push(rule);
     }
 
-    /// Lets a closure answer calls of a verb (or of any) on a resource (`*` for any) before the
-    /// faults and the tracker. The reaction added last is asked first.
+    /// Lets a closure answer calls with a verb (none for any) on a resource (`*` for any), before
+    /// the faults and the tracker. The most recently added reaction runs first.
     /// Upstream: `PrependReactor`.
     pub fn react<F>(&self, verb: impl Into<Option<Verb>>, resource: &str, reaction: F)
     where

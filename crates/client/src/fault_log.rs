@@ -1,18 +1,18 @@
-//! Faults that last: logged when they begin or change, and when they end.
+//! Lasting faults: logged when they start or change, and when they end.
 
 use tokio::time::Instant;
 
-/// What was logged of a fault that may last.
+/// The logged state of a fault that may last.
 ///
-/// The lines themselves are the owner's; this says when one is due.
+/// The owner writes the lines; this type decides when one is due.
 #[derive(Debug)]
 pub struct FaultLog<T = ()>(Option<Fault<T>>);
 
 #[derive(Debug)]
 struct Fault<T> {
-    /// As it was logged last.
+    /// The state logged last.
     logged: T,
-    /// When it began.
+    /// The start of the fault.
     since: Instant,
 }
 
@@ -23,7 +23,7 @@ impl<T> Default for FaultLog<T> {
 }
 
 impl<T: PartialEq> FaultLog<T> {
-    /// Records the fault. True if it is to be logged: there was none, or another one.
+    /// Records the fault. Returns true if it needs a log line because it is new or has changed.
     pub fn begin(&mut self, fault: T) -> bool {
         match &mut self.0 {
             Some(Fault { logged, .. }) if *logged == fault => false,
@@ -42,14 +42,14 @@ impl<T: PartialEq> FaultLog<T> {
         }
     }
 
-    /// Records the end of the fault. Returns what was logged last, and for how long there was a
-    /// fault; none where there was none, and nothing is to be logged.
+    /// Records the end of the fault. Returns the state logged last and the fault's duration, or
+    /// none if there was no fault to end.
     pub fn end(&mut self) -> Option<(T, String)> {
         let Fault { logged, since } = self.0.take()?;
         Some((logged, format!("{} s", since.elapsed().as_secs())))
     }
 
-    /// Whether a fault lasts.
+    /// Returns true while the fault lasts.
     pub fn is_open(&self) -> bool {
         self.0.is_some()
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_fault_is_logged_once_until_it_changes_or_ends() {
+    async fn fault_is_logged_once_until_it_changes_or_ends() {
         let mut log = FaultLog::default();
         assert!(log.end().is_none());
         assert!(log.begin("a"));

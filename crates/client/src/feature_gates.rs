@@ -1,4 +1,4 @@
-//! The feature gates that concern this controller, as a plain value.
+//! The feature gates relevant to this controller, as a plain value.
 
 mod known;
 mod version;
@@ -12,37 +12,36 @@ pub use version::{IllegalVersion, KubeVersion};
 #[cfg(test)]
 mod tests;
 
-/// Which optional behaviour is on, and which version of Kubernetes is emulated. Passed down from the
-/// binary; there is no global.
+/// The enabled feature gates and the emulated Kubernetes version. The binary passes them down;
+/// there is no global.
 ///
 /// Upstream: `features.kubeFeatures`, `featuregate.FeatureGate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each gate is a switch of its own"
+    reason = "each gate is an independent switch"
 )]
 pub struct FeatureGates {
-    /// The version to behave like; gates that came later are off.
+    /// The emulated version; later gates are off.
     pub emulation_version: KubeVersion,
     /// `MaxUnavailableStatefulSet` (beta): a rolling update may take down several pods at once.
     pub max_unavailable_stateful_set: bool,
     /// `StatefulSetSemanticRevisionComparison` (beta): revisions that differ only in defaults are
-    /// the same.
+    /// equal.
     pub stateful_set_semantic_revision_comparison: bool,
-    /// `StaleControllerConsistencyStatefulSet` (beta): a set is not synced before the caches hold
+    /// `StaleControllerConsistencyStatefulSet` (beta): a set is not synced until the caches contain
     /// this process's own writes.
     pub stale_controller_consistency_stateful_set: bool,
-    /// `ControllerManagerReleaseLeaderElectionLockOnExit` (alpha): the lease is given up at exit.
+    /// `ControllerManagerReleaseLeaderElectionLockOnExit` (alpha): the lease is released at exit.
     pub controller_manager_release_leader_election_lock_on_exit: bool,
-    /// `AtomicFIFO` (beta): what `StaleControllerConsistencyStatefulSet` depends on. The informers
-    /// of this project always work that way; the gate only takes part in the check.
+    /// `AtomicFIFO` (beta): required by `StaleControllerConsistencyStatefulSet`. This project's
+    /// informers always work that way, so the gate only matters for validation.
     pub atomic_fifo: bool,
-    /// `ComponentFlagz` (beta): `/flagz` is served.
+    /// `ComponentFlagz` (beta): serves `/flagz`.
     pub component_flagz: bool,
-    /// `ComponentStatusz` (beta): `/statusz` is served.
+    /// `ComponentStatusz` (beta): serves `/statusz`.
     pub component_statusz: bool,
-    /// `WatchListClient` (beta): without effect, as the informers of this project always begin with
-    /// a list.
+    /// `WatchListClient` (beta): no effect, as this project's informers always start with a list.
     pub watch_list_client: bool,
 }
 
@@ -52,7 +51,7 @@ impl Default for FeatureGates {
     }
 }
 
-/// Why a list of feature gates was refused; the texts are upstream's.
+/// The reason that a list of feature gates was rejected; the messages are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureGateError {
     /// An entry without `=`.
@@ -65,32 +64,32 @@ pub enum FeatureGateError {
     InvalidValue {
         /// The gate.
         name: String,
-        /// What was given.
+        /// The given value.
         value: String,
     },
-    /// An entry for another program, such as `name:Gate=true`.
+    /// An entry for another component, such as `name:Gate=true`.
     #[error("component not registered: {0}")]
     UnknownComponent(String),
-    /// Some entries begin with `kube:` and some don't.
+    /// Only some entries have the prefix `kube:`.
     #[error(
         "set kube feature gates with default empty prefix or kube: prefix consistently, \
          do not mix use"
     )]
     MixedPrefixes,
-    /// No gate of that name concerns this program.
+    /// This program has no gate of that name.
     #[error("unrecognized feature gate: {0}")]
     Unrecognized(String),
-    /// A gate that can only have its default.
+    /// A gate locked to its default.
     #[error("cannot set feature gate {name} to {value}, feature is locked to {default}")]
     Locked {
         /// The gate.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: bool,
-        /// What it stays at.
+        /// The default.
         default: bool,
     },
-    /// A gate that came after the version that is emulated.
+    /// A gate introduced after the emulated version.
     #[error(
         "cannot set feature gate {name} to {value}, \
          feature is PreAlpha at emulated version {version}"
@@ -98,23 +97,23 @@ pub enum FeatureGateError {
     PreAlpha {
         /// The gate.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: bool,
-        /// The version emulated.
+        /// The emulated version.
         version: KubeVersion,
     },
-    /// A gate is on whose condition is off.
+    /// An enabled gate with a disabled dependency.
     #[error("{name} is enabled, but depends on features that are disabled: [{dependency}]")]
     MissingDependency {
-        /// The gate that is on.
+        /// The enabled gate.
         name: &'static str,
-        /// The gate that is off.
+        /// The disabled gate.
         dependency: &'static str,
     },
 }
 
 impl FeatureGates {
-    /// The defaults of a version.
+    /// Returns a version's defaults.
     pub fn at(version: KubeVersion) -> Self {
         let mut gates = Self {
             emulation_version: version,
@@ -135,9 +134,9 @@ impl FeatureGates {
         gates
     }
 
-    /// Reads a list such as `A=true,B=false` or `kube:A=true,kube:B=false` over the defaults of a
-    /// version. A later entry wins over an earlier one of the same name, and an entry by name over
-    /// `AllAlpha` and `AllBeta`.
+    /// Parses a list such as `A=true,B=false` or `kube:A=true,kube:B=false` and applies it to a
+    /// version's defaults. Later entries override earlier ones with the same name, and names
+    /// override `AllAlpha` and `AllBeta`.
     ///
     /// Upstream: `featureGate.Set`, `ComponentGlobalsRegistry.Set`.
     pub fn parse(text: &str, version: KubeVersion) -> Result<Self, FeatureGateError> {
@@ -187,7 +186,7 @@ impl FeatureGates {
         Ok(())
     }
 
-    /// The gates by name with their values, for metrics and logs; without those that are locked.
+    /// Returns the gates' names and values, for metrics and logs; omits locked gates.
     pub fn entries(mut self) -> Vec<(&'static str, bool)> {
         GATES
             .iter()
@@ -195,7 +194,7 @@ impl FeatureGates {
             .collect()
     }
 
-    /// The gates by name with their stages, as upstream's metrics name them, and their values.
+    /// Returns the gates' names, stages as upstream's metrics spell them, and values.
     pub fn features(mut self) -> Vec<(&'static str, &'static str, bool)> {
         GATES
             .iter()
@@ -207,12 +206,13 @@ impl FeatureGates {
             .collect()
     }
 
-    /// Whether events say `create Pod …` where later versions say `Create Pod …`.
+    /// Returns true if events start with `create Pod …` instead of `Create Pod …` as in later
+    /// versions.
     pub fn events_begin_in_lower_case(self) -> bool {
         self.emulation_version < KubeVersion::v1(35)
     }
 
-    /// Whether revisions record an empty creation time as `null`, which later versions leave out.
+    /// Returns true if revisions record an empty creation time as `null`. Later versions omit it.
     pub fn revisions_record_null_creation_time(self) -> bool {
         self.emulation_version < KubeVersion::v1(34)
     }
@@ -226,7 +226,7 @@ impl FeatureGates {
     }
 }
 
-/// The entries of a list by name, without the component in front.
+/// Returns a list's entries by name, without the component prefix.
 fn parse_entries(text: &str) -> Result<BTreeMap<&str, bool>, FeatureGateError> {
     let mut values = BTreeMap::new();
     let mut components = Vec::new();
@@ -259,7 +259,7 @@ fn parse_entries(text: &str) -> Result<BTreeMap<&str, bool>, FeatureGateError> {
     Ok(values)
 }
 
-/// The spellings of a boolean that Go's flags accept.
+/// Parses a boolean like Go's flags do.
 fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

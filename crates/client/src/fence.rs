@@ -1,4 +1,4 @@
-//! The fence: no write begins without a lease, and none of an ended term arrives in the next one.
+//! The fence: a process without the lease starts no writes, and a term's writes end with it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -11,27 +11,26 @@ use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::clock::MonotonicClock;
 
-/// How long the kernel tries to deliver bytes, unless the fence has another limit: what the
-/// reference's times leave between the renew deadline and the end of the lease.
+/// Default time that the kernel may take to deliver written bytes. It is the reference's lease
+/// duration minus its renew deadline.
 const TRANSIT_MAX_DEFAULT: Duration = Duration::from_secs(5);
 
-/// A write was not sent, for this process holds no lease, or the time for which it was last renewed
-/// is over.
+/// A write was not sent because this process doesn't hold the lease, or didn't renew it in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not sent: this process doesn't hold the lease any more")]
 pub struct NotLeading;
 
-/// Lets writes pass while the lease allows them. Closed until a [`LeaderElector`] leads, and again
-/// when the renew deadline has passed since the start of its last successful renewal, whether the
-/// elector has noticed or not. Clones are the same fence.
+/// Allows writes while this process holds the lease. It is closed until a [`LeaderElector`]
+/// acquires the lease. It closes again when the renew deadline has passed since the start of the
+/// last successful renewal, even if the elector hasn't noticed. Clones share one fence.
 ///
-/// An election of another kind makes a fence of its own ([`Fence::new`]) and opens it anew with
-/// each renewal.
+/// Another kind of election creates its own fence ([`Fence::new`]) and extends it with each
+/// renewal.
 ///
-/// As a [`Layer`] it belongs right around what sends: below waits for rate limits and below
-/// retries, so that a request which had to wait is looked at again. The connections of this crate's
-/// [`Transport`] look once more, when they hand bytes to the system. They break with
-/// [`Fence::close`], and the system drops what it has not delivered.
+/// As a [`Layer`] it wraps the sender directly: inside the layers for rate limits and retries, so
+/// that a delayed request is checked again. The connections of this crate's [`Transport`] check
+/// once more before they hand bytes to the kernel. [`Fence::close`] breaks them, and the kernel
+/// drops undelivered bytes.
 ///
 /// [`LeaderElector`]: crate::leaderelection::LeaderElector
 /// [`Transport`]: crate::transport::Transport
@@ -40,22 +39,22 @@ pub struct Fence {
     clock: Arc<dyn MonotonicClock>,
     transit_max: Duration,
     state: Arc<Mutex<State>>,
-    /// How many terms have ended.
+    /// Number of ended terms.
     ended: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// By the clock; none while closed.
+    /// Clock time at which the fence closes; none while closed.
     deadline: Option<Duration>,
-    /// Writes that wait for an answer.
+    /// Number of writes waiting for a response.
     pending: usize,
-    /// When a write last ended without an answer, or with a 5xx, by the clock.
+    /// Clock time at which a write last ended without a response, or with a 5xx.
     unanswered: Option<Duration>,
 }
 
 impl Fence {
-    /// A closed fence that goes by this clock.
+    /// Creates a closed fence that uses this clock.
     pub fn new(clock: Arc<dyn MonotonicClock>) -> Self {
         Self {
             clock,
@@ -65,8 +64,8 @@ impl Fence {
         }
     }
 
-    /// The same fence with another limit to the time for which the kernel tries to deliver what was
-    /// written: at most what no rival has of the lease after the last deadline.
+    /// Changes the time that the kernel may take to deliver written bytes. It must not exceed the
+    /// time between the last deadline and the end of the lease.
     #[must_use]
     pub fn with_transit_max(self, transit_max: Duration) -> Self {
         Self {
@@ -75,24 +74,23 @@ impl Fence {
         }
     }
 
-    /// How long the kernel tries to deliver what was written.
+    /// Returns the time that the kernel may take to deliver written bytes.
     pub fn transit_max(&self) -> Duration {
         self.transit_max
     }
 
-    /// Fails if a write must not begin now.
+    /// Fails if writes aren't allowed now.
     pub fn check(&self) -> Result<(), NotLeading> {
         self.check_state(&self.state())
     }
 
-    /// Lets writes begin until the fence's clock shows `deadline`: for a renewal the clock's time
-    /// *before* its request was sent, and as much of the lease as no rival can have before it is
-    /// over.
+    /// Allows writes until the fence's clock reaches `deadline`. A renewal's deadline is the clock
+    /// time *before* its request was sent, plus a time that ends before a rival can take the lease.
     pub fn open_until(&self, deadline: Duration) {
         self.state().deadline = Some(deadline);
     }
 
-    /// Lets no write begin from now on, and breaks the connections.
+    /// Blocks writes from now on, and breaks the connections.
     pub fn close(&self) {
         let was_open = self.state().deadline.take().is_some();
         if was_open {
@@ -100,15 +98,15 @@ impl Fence {
         }
     }
 
-    /// Whether nothing of this process can still be on its way: no write waits for an answer, and
-    /// none ended without one, or with a 5xx, within this time.
+    /// Returns true if no write of this process can still take effect: none waits for a response,
+    /// and none ended without one, or with a 5xx, within this time.
     pub fn is_quiet_for(&self, time: Duration) -> bool {
         let state = self.state();
         let quiet_since = |given_up| self.clock.elapsed().saturating_sub(given_up);
         state.pending == 0 && state.unanswered.is_none_or(|it| quiet_since(it) >= time)
     }
 
-    /// Ends when the fence is closed after it was open.
+    /// Completes when the fence closes after it was open.
     pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut terms = self.ended.subscribe();
         let sender = Arc::clone(&self.ended);
@@ -126,7 +124,7 @@ impl Fence {
         }
     }
 
-    /// Notes that a write begins, if it may.
+    /// Starts a write, if allowed.
     fn begin(&self) -> Result<Pending, NotLeading> {
         let mut state = self.state();
         self.check_state(&state)?;
@@ -143,7 +141,7 @@ impl Fence {
     }
 }
 
-/// A write that was sent. Dropped without an answer, or with a 5xx, it may still take effect.
+/// A write in flight. If it is dropped without a response, or with a 5xx, it may still take effect.
 struct Pending {
     fence: Fence,
     is_answered: bool,
@@ -177,8 +175,8 @@ impl<S> Layer<S> for Fence {
     }
 }
 
-/// The service that [`Fence`] makes: refuses every request but reads with [`NotLeading`] while the
-/// fence is closed.
+/// The service that [`Fence`] creates: while the fence is closed, it rejects every request except
+/// reads with [`NotLeading`].
 #[derive(Clone)]
 pub struct Fenced<S> {
     inner: S,
@@ -203,14 +201,14 @@ where
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let Self { mut inner, fence } = self.clone();
         Box::pin(async move {
-            // Nothing that takes time may come after the check.
+            // Nothing slow may follow the check.
             let inner = inner.ready().await?;
             if matches!(*request.method(), Method::GET | Method::HEAD) {
                 return inner.call(request).await;
             }
             let pending = fence.begin()?;
             let response = inner.call(request).await?;
-            // A server that failed may still be at it: its storage may have taken the write.
+            // A failed server may still be working: its storage may have accepted the write.
             if !response.status().is_server_error() {
                 pending.answered();
             }

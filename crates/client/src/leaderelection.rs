@@ -1,15 +1,14 @@
-//! Leader election: of several processes, the one that holds a lease works, the others wait.
+//! Leader election: the process that holds a lease works, the others wait.
 //!
-//! The lease is a `Lease` of the API server, changed by compare-and-swap on its version only, with
-//! the fields, the numbers and the timing of client-go, so that candidates written in Go and with
-//! this crate compete for the same lease. Whether somebody else's lease has run out is judged by
-//! how long ago its last change was *seen*, never by the times that stand in it: clocks that differ
-//! from machine to machine do no harm.
+//! The lease is a `Lease` object, changed only by compare-and-swap on its version. Fields,
+//! durations and timing are those of client-go, so candidates written in Go can compete for the
+//! same lease. A rival's lease expires a lease duration after its last change was *seen*. The times
+//! in the lease don't matter, so clock skew does no harm.
 //!
-//! A [`LeaderElector`] runs a future while it leads and drops it when it doesn't any more. Its
-//! [`Fence`](crate::fence::Fence) keeps writes from starting once the time for which the lease was last renewed is over,
-//! even in a process that was suspended and doesn't know yet; its [`LeaderHealth`] tells whether a
-//! leader still renews its lease.
+//! A [`LeaderElector`] runs a future while it leads and drops it when it loses the lease. Its
+//! [`Fence`](crate::fence::Fence) blocks writes after the renew deadline, even in a process that
+//! was suspended and hasn't noticed. Its [`LeaderHealth`] reports whether a leader still renews its
+//! lease.
 //!
 //! Upstream: `client-go/tools/leaderelection`.
 

@@ -1,12 +1,12 @@
-//! What client-go gives upstream, for one controller: a raw REST client, informers with indexed
+//! The subset of client-go that one controller needs: a raw REST client, informers with indexed
 //! caches, a work queue, retries and rate limits, an event recorder, leader election, clocks and
 //! feature gates.
 //!
-//! Nothing here reads the clock, the environment or a random source by itself: callers hand in a
-//! [`clock::Clock`] and seeds, so that a whole process can be replayed from one number under
-//! tokio's paused time. Fakes and mocks of every seam stand behind the `testing` feature.
+//! The crate never reads the clock, the environment or a random source on its own. Callers pass a
+//! [`clock::Clock`] and seeds, so that one seed replays a whole process under tokio's paused time.
+//! The `testing` feature adds fakes and mocks.
 
-// Whatever a server sends, nothing here panics.
+// No response may cause a panic.
 #![cfg_attr(
     not(test),
     warn(
@@ -18,7 +18,7 @@
     )
 )]
 
-// From here on, each module uses only those above it.
+// Each module depends only on the modules above it.
 pub mod backoff;
 pub mod clock;
 pub mod fault_log;

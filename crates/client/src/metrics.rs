@@ -1,9 +1,9 @@
-//! Everything that this crate counts, in a [`prometheus::Registry`] of the caller's: names, help,
-//! labels and buckets are those of a kube-controller-manager.
+//! The crate's metrics, in the caller's [`prometheus::Registry`]. Names, help, labels and buckets
+//! equal those of kube-controller-manager.
 //!
-//! There is no global registry. Each `register` adds its families to the registry that it is given,
-//! once; the values that it returns hand out what the clients, queues and informers take.
-//! [`text`] writes a registry's families as Go's exporters do.
+//! There is no global registry. Each `register` adds its families once to a given registry. The
+//! values that it returns create the metrics of clients, queues and informers. [`text`] encodes a
+//! registry's families like Go's exporters.
 
 use prometheus::core::Collector;
 use prometheus::{Error, Registry};
@@ -23,11 +23,12 @@ mod workqueue;
 #[cfg(test)]
 mod tests;
 
-/// Adds a family to a registry, if it could be made.
+/// Adds a family to a registry.
 ///
 /// # Errors
 ///
-/// It could not be made, or the registry has a family of its name; the error says which.
+/// Fails if the family is invalid, or if the registry has a family with its name. The error
+/// contains the name.
 pub fn register<C>(registry: &Registry, collector: Result<C, Error>) -> Result<C, Error>
 where
     C: Collector + Clone + 'static,
@@ -39,7 +40,7 @@ where
     Ok(collector)
 }
 
-/// The error of a registry that has a family of the name, which by itself doesn't say which.
+/// Adds the family's name to the registry's error, which lacks it.
 fn named(collector: &impl Collector, error: Error) -> Error {
     if !matches!(error, Error::AlreadyReg | Error::Msg(_)) {
         return error;

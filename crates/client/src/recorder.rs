@@ -1,4 +1,4 @@
-//! Events: what `kubectl describe` shows of the controller's doings.
+//! Events: the controller's actions as `kubectl describe` shows them.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ mod event_log;
 mod fake;
 mod spam_filter;
 
-/// The object that an event is about.
+/// The object of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectReference {
-    /// Such as `StatefulSet`.
+    /// For example `StatefulSet`.
     pub kind: String,
     /// The namespace; empty for an object without one.
     pub namespace: String,
@@ -27,13 +27,13 @@ pub struct ObjectReference {
     pub name: String,
     /// The uid.
     pub uid: String,
-    /// Such as `apps/v1`.
+    /// For example `apps/v1`.
     pub api_version: String,
-    /// The version of the object that the decision was made on; may be empty.
+    /// The version of the object at the time of the decision; may be empty.
     pub resource_version: String,
 }
 
-/// How serious an event is.
+/// The severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
     /// Information only.
@@ -43,7 +43,7 @@ pub enum EventType {
 }
 
 impl EventType {
-    /// The word that the API uses.
+    /// Returns the API's value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -58,13 +58,13 @@ impl fmt::Display for EventType {
     }
 }
 
-/// Takes note of what happened to an object.
+/// Records events about objects.
 ///
-/// Never blocks and never fails: an event that cannot be delivered is dropped.
+/// Never blocks and never fails: an event that can't be delivered is dropped.
 /// Upstream: `record.EventRecorder`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 pub trait EventRecorder: Send + Sync {
-    /// Records an event. `reason` is a word for machines, `message` a sentence for people.
+    /// Records an event. `reason` is machine-readable, `message` is for people.
     fn event(
         &self,
         regarding: &ObjectReference,
@@ -74,7 +74,7 @@ pub trait EventRecorder: Send + Sync {
     );
 }
 
-/// Forgets every event.
+/// Discards every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopRecorder;
 

@@ -1,4 +1,4 @@
-//! The API resources that the controller touches, and their URLs.
+//! The API resources used by the controller, and their URLs.
 
 use std::fmt;
 
@@ -17,19 +17,19 @@ pub struct Resource {
 
 /// Pods.
 pub const PODS: Resource = Resource::core("pods", "Pod");
-/// Claims for persistent volumes.
+/// Persistent volume claims.
 pub const PERSISTENT_VOLUME_CLAIMS: Resource =
     Resource::core("persistentvolumeclaims", "PersistentVolumeClaim");
 /// Stateful sets.
 pub const STATEFUL_SETS: Resource = Resource::apps("statefulsets", "StatefulSet");
-/// The revision history of stateful sets.
+/// The revisions of stateful sets.
 pub const CONTROLLER_REVISIONS: Resource =
     Resource::apps("controllerrevisions", "ControllerRevision");
-/// Core events, the ones that `kubectl describe` shows.
+/// Core events, which `kubectl describe` shows.
 pub const EVENTS: Resource = Resource::core("events", "Event");
 /// Service accounts.
 pub const SERVICE_ACCOUNTS: Resource = Resource::core("serviceaccounts", "ServiceAccount");
-/// Namespaces; they themselves are in none.
+/// Namespaces, which are cluster-scoped.
 pub const NAMESPACES: Resource = Resource::core("namespaces", "Namespace");
 /// Leases, for leader election.
 pub const LEASES: Resource = Resource {
@@ -58,7 +58,7 @@ impl Resource {
         }
     }
 
-    /// The resource without its version, as it stands in messages.
+    /// Returns the resource without its version, as messages name it.
     pub const fn group_resource(&self) -> GroupResource {
         GroupResource {
             group: self.group,
@@ -66,7 +66,7 @@ impl Resource {
         }
     }
 
-    /// The `apiVersion` member of its objects: `v1` or `apps/v1`.
+    /// Returns the `apiVersion` of its objects: `v1` or `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -75,7 +75,7 @@ impl Resource {
         }
     }
 
-    /// The URL path of the collection: of one namespace, or of all if `namespace` is empty.
+    /// Returns the collection's URL path; an empty `namespace` selects all namespaces.
     pub fn collection_path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() {
             "/api"
@@ -91,7 +91,7 @@ impl Resource {
         }
     }
 
-    /// The URL path of one object.
+    /// Returns an object's URL path.
     pub fn object_path(&self, namespace: &str, name: &str) -> String {
         let mut path = self.collection_path(namespace);
         path.push('/');
@@ -100,7 +100,7 @@ impl Resource {
     }
 }
 
-/// A resource without its version; prints as `pods` or `statefulsets.apps`.
+/// A resource without its version; formats as `pods` or `statefulsets.apps`.
 ///
 /// Upstream: `schema.GroupResource`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_resource_prints_as_in_server_messages() {
+    fn group_resource_formats_like_server_messages() {
         assert_eq!(PODS.group_resource().to_string(), "pods");
         assert_eq!(
             STATEFUL_SETS.group_resource().to_string(),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_follow_the_group() {
+    fn paths_depend_on_group() {
         assert_eq!(PODS.collection_path(""), "/api/v1/pods");
         assert_eq!(
             PODS.object_path("ns", "web-0"),

@@ -1,7 +1,6 @@
-//! Requests to the API server, in and out as raw JSON text.
+//! Requests to the API server, with raw JSON text in both directions.
 //!
-//! Decoding is left to the callers, so that no field which the types of this project don't know is
-//! ever lost on the way.
+//! Callers decode the text, so that fields unknown to this project's types are never lost.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -32,14 +31,14 @@ pub mod retry;
 pub mod timeout;
 mod watch;
 
-/// How long an answer may take from its first byte to its last, unless told otherwise. How long it
-/// may take to begin is the business of [`crate::rest::timeout`]; watches have their own limit.
+/// Default time limit from a response's first byte to its last. [`crate::rest::timeout`] limits the
+/// time until the first byte, and watches have their own limit.
 pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// Sends requests for [`Resource`]s through a [`kube::Client`].
 ///
-/// Every error is a classified [`Error`]; nothing is retried here (see [`crate::rest::retry`]). What
-/// concerns more than one request is logged once, by an [`ApiHealthLog`].
+/// Every error is a classified [`Error`]. Nothing is retried here (see [`crate::rest::retry`]). An
+/// [`ApiHealthLog`] logs faults that affect more than one request, once.
 #[derive(Clone)]
 pub struct RestClient {
     service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
@@ -49,15 +48,14 @@ pub struct RestClient {
 }
 
 impl RestClient {
-    /// A client that sends through a kube client, as that one is. [`crate::config::around`] puts
-    /// limits, retries, a timeout and a fence around it.
+    /// Creates a client that sends through a plain kube client. [`crate::config::around`] adds
+    /// limits, retries, a timeout and a fence.
     pub fn new(client: kube::Client) -> Self {
         Self::from_service(service_of(client))
     }
 
-    /// A client that sends through any service, such as an API server in this process. Unlike
-    /// with [`RestClient::new`], a service that answers at once is answered at once: no other task
-    /// has a part in it.
+    /// Creates a client that sends through any service, such as an in-process API server. Unlike
+    /// [`RestClient::new`], it involves no other task, so an immediate response stays immediate.
     pub fn from_service<S>(service: S) -> Self
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
@@ -72,29 +70,28 @@ impl RestClient {
         }
     }
 
-    /// The same client with this log of how its requests end. By default a client shares one with
-    /// its clones alone.
+    /// Reports to this health log. By default a client shares a log only with its clones.
     #[must_use]
     pub fn with_api_health(mut self, health: Arc<ApiHealthLog>) -> Self {
         self.health = health;
         self
     }
 
-    /// The same client, behind whose retries this fence stands.
+    /// Sets the fence inside the client's retry layer.
     #[must_use]
     pub(crate) fn with_fence(mut self, fence: Option<Fence>) -> Self {
         self.fence = fence;
         self
     }
 
-    /// The same client with another time limit for the body of each answer but watches.
+    /// Sets the time limit for the body of every response except a watch's.
     #[must_use]
     pub fn with_body_timeout(mut self, body_timeout: Duration) -> Self {
         self.body_timeout = body_timeout;
         self
     }
 
-    /// Reads one object, live.
+    /// Gets one object, uncached.
     pub async fn get(
         &self,
         resource: &Resource,
@@ -106,7 +103,7 @@ impl RestClient {
             .await
     }
 
-    /// Reads one object, live, with the bytes that the server sent.
+    /// Gets one object, uncached, with the bytes that the server sent.
     pub async fn get_document(
         &self,
         resource: &Resource,
@@ -118,7 +115,7 @@ impl RestClient {
             .await
     }
 
-    /// Creates an object and returns it as the server stored it.
+    /// Creates an object and returns it as stored.
     pub async fn create(
         &self,
         resource: &Resource,
@@ -133,7 +130,7 @@ impl RestClient {
         .await
     }
 
-    /// Posts to a subresource of an object, such as `token`, and returns the answer.
+    /// Creates a subresource of an object, such as `token`, and returns the response.
     pub async fn create_subresource(
         &self,
         resource: &Resource,
@@ -150,8 +147,8 @@ impl RestClient {
         .await
     }
 
-    /// Replaces an object and returns it as the server stored it. The body is JSON, whose strings
-    /// may hold bytes that aren't UTF-8, as the server sent them.
+    /// Replaces an object and returns it as stored. The body is JSON; its strings may contain
+    /// invalid UTF-8, as received from the server.
     pub async fn replace(
         &self,
         resource: &Resource,
@@ -167,7 +164,7 @@ impl RestClient {
         .await
     }
 
-    /// Replaces the status of an object and returns the object as the server stored it.
+    /// Replaces an object's status and returns the object as stored.
     pub async fn replace_status(
         &self,
         resource: &Resource,
@@ -183,7 +180,7 @@ impl RestClient {
         .await
     }
 
-    /// Patches an object and returns it as the server stored it.
+    /// Patches an object and returns it as stored.
     pub async fn patch(
         &self,
         resource: &Resource,
@@ -203,7 +200,7 @@ impl RestClient {
         .await
     }
 
-    /// Deletes an object; `options` is a `DeleteOptions` object. Returns the object as it is now,
+    /// Deletes an object; `options` is a `DeleteOptions` object. Returns the object's current state
     /// or the server's `Status`.
     pub async fn delete(
         &self,
@@ -221,12 +218,12 @@ impl RestClient {
         .await
     }
 
-    /// Reads one page of a collection. Without a resource version in the options the answer is
-    /// consistent: at least as new as any write that was acknowledged before the call.
+    /// Lists one page of a collection. Without a resource version in the options the response is
+    /// consistent: at least as new as any write acknowledged before the call.
     ///
     /// # Errors
     ///
-    /// [`Error::AnswerTooLong`] where the page is longer than the options allow.
+    /// Returns [`Error::AnswerTooLong`] for a page longer than the options allow.
     pub async fn list(
         &self,
         resource: &Resource,
@@ -240,7 +237,7 @@ impl RestClient {
         .await
     }
 
-    /// Opens a watch. Errors of the request itself are returned here, later ones by the stream.
+    /// Opens a watch. Returns errors of the request itself; the stream returns later ones.
     pub async fn watch(
         &self,
         resource: &Resource,
@@ -252,7 +249,7 @@ impl RestClient {
         Ok(WatchStream::new(response.into_body(), action))
     }
 
-    /// Reads any path of the server, such as `/version`.
+    /// Gets any path of the server, such as `/version`.
     pub async fn get_path(&self, path: &str) -> Result<String, Error> {
         let nothing = Resource {
             group: "",
@@ -297,10 +294,10 @@ impl RestClient {
         }
     }
 
-    /// Sends a request and returns the answer if it is a success.
+    /// Sends a request and returns the response if it succeeds.
     async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let right = call.right();
-        let mut sending = pin!(self.send_untold(call));
+        let mut sending = pin!(self.send_unreported(call));
         let answered = tokio::time::timeout(UNANSWERED_MAX, &mut sending).await;
         let sent = if let Ok(sent) = answered {
             sent
@@ -315,8 +312,8 @@ impl RestClient {
         sent
     }
 
-    /// Takes note of a failure, unless it may be the fence that cut the connection: HTTP/2 leaves
-    /// nothing of the cause.
+    /// Reports a failure to the health log, unless the fence may have cut the connection: HTTP/2
+    /// hides the cause.
     fn failed(&self, right: &Right, err: &Error) {
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
         let is_too_long = matches!(err, Error::AnswerTooLong { .. });
@@ -325,7 +322,7 @@ impl RestClient {
         }
     }
 
-    async fn send_untold(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
+    async fn send_unreported(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let request = call.into_request()?;
@@ -347,11 +344,11 @@ impl RestClient {
     }
 }
 
-/// How long a request may go on, with all its retries, before it is recorded as unanswered. Longer
-/// than the limit of each answer.
+/// Time after which a request with all its retries is recorded as unanswered. Longer than the
+/// timeout of each response.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
-/// A kube client as a service whose errors are those of its own service.
+/// Returns a kube client as a service with the errors of its own service.
 pub(crate) fn service_of(
     client: kube::Client,
 ) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>

@@ -1,22 +1,22 @@
-//! A token bucket, with which requests, events and log lines are limited.
+//! A token bucket, for rate limits of requests, events and log lines.
 
 use std::time::Duration;
 
 /// A bucket that fills with tokens at a steady rate.
 ///
-/// Its time is a duration since any fixed moment, so that it works with every clock.
+/// Time is a duration since any fixed moment, so that it works with every clock.
 /// Upstream: `rate.Limiter`.
 #[derive(Debug, Clone)]
 pub struct TokenBucket {
     tokens_per_second: f64,
     burst: f64,
-    /// May be negative: tokens that have been promised.
+    /// Negative if tokens are reserved in advance.
     tokens: f64,
     filled_at: Duration,
 }
 
 impl TokenBucket {
-    /// A full bucket that holds `burst` tokens and gains `tokens_per_second` (more than 0).
+    /// Creates a full bucket of `burst` tokens that gains `tokens_per_second` (more than 0).
     pub fn new(tokens_per_second: f64, burst: u32) -> Self {
         let burst = f64::from(burst);
         Self {
@@ -27,8 +27,8 @@ impl TokenBucket {
         }
     }
 
-    /// Takes a token, at once or as soon as there is one. Returns how long that takes; the token is
-    /// taken whether the caller waits or not.
+    /// Reserves a token. Returns the wait until it is available; the token is consumed even if the
+    /// caller doesn't wait.
     pub fn reserve(&mut self, now: Duration) -> Duration {
         self.fill(now);
         self.tokens -= 1.0;
@@ -40,7 +40,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes a token if there is one.
+    /// Takes a token if one is available.
     pub fn try_accept(&mut self, now: Duration) -> bool {
         self.fill(now);
         let accepted = self.tokens >= 1.0;
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_gives_its_burst_at_once_and_then_its_rate() {
+    fn bucket_allows_burst_then_steady_rate() {
         let mut bucket = TokenBucket::new(10.0, 2);
         let now = seconds(5);
         let waits: Vec<_> = (0..4).map(|_| bucket.reserve(now).as_millis()).collect();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_never_holds_more_than_its_burst() {
+    fn bucket_holds_at_most_its_burst() {
         let mut bucket = TokenBucket::new(1.0, 2);
         assert!(bucket.try_accept(seconds(1000)));
         assert!(bucket.try_accept(seconds(1000)));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_gives_no_tokens() {
+    fn clock_going_back_adds_no_tokens() {
         let mut bucket = TokenBucket::new(1.0, 1);
         assert!(bucket.try_accept(seconds(10)));
         assert!(!bucket.try_accept(seconds(3)));

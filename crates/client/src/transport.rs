@@ -1,10 +1,10 @@
-//! The connections to the API server, and the credentials that they carry.
+//! Connections to the API server and their credentials.
 //!
-//! As with client-go, a connection speaks HTTP/2 where the server does, and is found dead by pings.
-//! Credentials are taken from their files again when these change: tokens with the next request,
-//! client certificates and the server's authorities with a new connection, to which the requests
-//! move while the watches on the old one run on. A credential plugin is run with the first request,
-//! and again when what it gave last is over or refused.
+//! As in client-go, a connection uses HTTP/2 if the server supports it, and pings detect dead
+//! connections. Credentials are reloaded when their files change. A new token applies to the next
+//! request. New client certificates or authorities need a new connection for later requests, while
+//! watches continue on the old one. A credential plugin runs for the first request, and again when
+//! its credentials expire or are rejected.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -36,21 +36,21 @@ mod service_account_token;
 mod token_file;
 mod token_source;
 
-/// How long the files of certificates are taken to be unchanged.
+/// Interval between checks of the certificate files.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
-/// The same after the server has refused the credentials or the connection.
+/// The interval after the server has rejected the credentials or the connection.
 const CHECK_INTERVAL_IN_DOUBT: Duration = Duration::from_secs(1);
 
-/// Sends requests to the server of a [`Config`]. Clones share the connections.
+/// Sends requests to a [`Config`]'s server. Clones share the connections.
 #[derive(Clone)]
 pub struct Transport(Arc<Shared>);
 
 struct Shared {
-    /// What connections are made from, without the token file and the credential plugin.
+    /// Settings of new connections, without the token file and the credential plugin.
     config: Config,
     token: Option<TokenSource>,
     plugin: Option<ExecPlugin>,
-    /// What keeps the connections of a process that doesn't lead from sending.
+    /// Blocks the connections of a process that isn't the leader.
     fence: Option<Fence>,
     /// The files of the client certificate and of the server's authorities.
     files: Vec<PathBuf>,
@@ -58,32 +58,32 @@ struct Shared {
 }
 
 struct State {
-    /// None until a credential plugin has given credentials.
+    /// None until a credential plugin has returned credentials.
     client: Option<kube::Client>,
-    /// What the files held when the client was made.
+    /// The files' contents when the client was created.
     contents: Contents,
-    /// What the files held when they could not be used.
+    /// The unusable contents of the files.
     unusable: FaultLog<Contents>,
     checked: Instant,
-    /// Whether a request has failed since the files were looked at.
+    /// True if a request has failed since the last check of the files.
     in_doubt: bool,
-    /// Whether somebody renews the credentials at the moment.
+    /// True while a request is renewing the credentials.
     checking: bool,
 }
 
 type Contents = Vec<Option<Vec<u8>>>;
 
 impl Transport {
-    /// Connections as the configuration describes them; the first is opened with the first
-    /// request. While the fence is closed they send nothing, not even reads, and break. Needs a
-    /// running tokio runtime. A credential plugin, if there is one, runs with the first request.
+    /// Creates the connections of a configuration; the first request opens the first one. While the
+    /// fence is closed they send nothing, not even reads, and break. Needs a running tokio runtime.
+    /// A credential plugin runs for the first request.
     ///
     /// # Errors
     ///
-    /// Credentials, certificates or the proxy are of no use.
+    /// Fails if the credentials, the certificates or the proxy are invalid.
     pub fn new(mut config: Config, fence: Option<Fence>) -> Result<Self, BoxError> {
-        // A file wins over a token in the kubeconfig, as with client-go, and is read by us: kube
-        // reads it every minute too, but not when the server refuses a token before.
+        // As in client-go, a file overrides a token in the kubeconfig. This crate reads it, because
+        // kube also reads it every minute, but not after the server rejects a token.
         let token = config.auth_info.token_file.take();
         let token = token.map(TokenFile::open).transpose()?;
         if token.is_some() {
@@ -92,12 +92,12 @@ impl Transport {
         Self::with_token(config, fence, token.map(TokenSource::File))
     }
 
-    /// Connections to the server of the configuration, for a service account: of its credentials
-    /// none is used.
+    /// Creates connections to the configuration's server that authenticate as a service account,
+    /// without the configuration's credentials.
     ///
     /// # Errors
     ///
-    /// Certificates or the proxy are of no use.
+    /// Fails if the certificates or the proxy are invalid.
     ///
     /// Upstream: `rest.AnonymousClientConfig`.
     pub fn of_service_account(
@@ -110,7 +110,7 @@ impl Transport {
         Self::with_token(config, fence, Some(token))
     }
 
-    /// Takes the token from the source, and all else from the configuration.
+    /// Takes the token from the source, and everything else from the configuration.
     fn with_token(
         mut config: Config,
         fence: Option<Fence>,
@@ -144,16 +144,16 @@ impl Transport {
         })))
     }
 
-    /// Sends a request and returns the answer, of whatever status.
+    /// Sends a request and returns the response with any status.
     ///
     /// # Errors
     ///
-    /// No answer came.
+    /// Fails if there is no response.
     pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         let shared = &self.0;
         if shared.is_due() {
             let shared = Arc::clone(shared);
-            // Files take their time.
+            // Reading files may block.
             tokio::task::spawn_blocking(move || shared.renew_files()).await?;
         }
         if let Some(plugin) = &shared.plugin {
@@ -163,7 +163,7 @@ impl Transport {
             Some(source) => Some(source.header().await?),
             None => None,
         };
-        // Getting the credentials may have taken its time.
+        // Getting the credentials may have taken a while.
         if let Some(fence) = &shared.fence {
             fence.check()?;
         }
@@ -200,7 +200,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects with these credentials from now on.
+    /// Uses these credentials for new connections.
     fn reconnect(&self, auth: AuthInfo) -> Result<(), BoxError> {
         let mut config = self.config.clone();
         config.auth_info = auth;
@@ -209,7 +209,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the caller is to look at the files now. Others go on with what there is.
+    /// Returns true if the caller must check the files now. Other requests continue with the
+    /// current client.
     fn is_due(&self) -> bool {
         let mut state = self.state();
         let interval = if state.in_doubt {
@@ -225,7 +226,7 @@ impl Shared {
         true
     }
 
-    /// Makes a new client if the files have changed.
+    /// Creates a new client if the files have changed.
     fn renew_files(&self) {
         let contents = read(&self.files);
         let changed = self.state().contents != contents;
@@ -237,23 +238,23 @@ impl Shared {
         match connected {
             None => {}
             Some(Ok(())) => {
-                tracing::info!("certificates of the kubeconfig have changed, connecting anew");
+                tracing::info!("certificates of the kubeconfig have changed, reconnecting");
                 state.contents = contents;
                 state.unusable.end();
             }
             Some(Err(error)) => {
-                // Files that change one after the other don't fit for a moment.
+                // While several files are being replaced, they don't match.
                 let is_new = state.unusable.begin(contents);
                 if is_new {
-                    tracing::warn!(%error, "cannot use the changed certificates of the kubeconfig, keeping those before");
+                    tracing::warn!(%error, "cannot use the changed certificates of the kubeconfig, keeping the previous ones");
                 }
             }
         }
     }
 }
 
-/// Whether the server may have ended the connection because of our certificate. If it says so after
-/// the handshake, as TLS 1.3 has it, HTTP/2 keeps no more of it than that the connection broke.
+/// Returns true if the server may have closed the connection because of the client certificate. TLS
+/// 1.3 reports that after the handshake, and HTTP/2 then only reports a broken connection.
 fn may_be_refused(error: &BoxError) -> bool {
     let first: &(dyn StdError + 'static) = error.as_ref();
     let is_unreachable = causes(first).any(|cause| {
@@ -263,7 +264,7 @@ fn may_be_refused(error: &BoxError) -> bool {
     !is_unreachable || is_certificate_refused(first)
 }
 
-/// Whether the server says that it refuses our certificate.
+/// Returns true if the server reports that it rejects the client certificate.
 fn is_certificate_refused(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         matches!(
@@ -282,7 +283,7 @@ fn is_certificate_refused(error: &(dyn StdError + 'static)) -> bool {
     })
 }
 
-/// What the files hold, as far as they can be read.
+/// Reads the files' contents, as far as readable.
 fn read(files: &[PathBuf]) -> Contents {
     files.iter().map(|path| std::fs::read(path).ok()).collect()
 }

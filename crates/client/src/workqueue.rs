@@ -1,4 +1,4 @@
-//! The queue of keys to sync: each key once, never by two workers, failures with growing delays.
+//! The queue of keys to sync: deduplicated, one worker per key, backoff after failures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,9 +17,8 @@ mod state;
 
 /// A deduplicating first-in-first-out queue with delayed and rate-limited adds.
 ///
-/// A key that is added while it waits is not added twice. A key that is added while a worker has it
-/// is handed out again after that worker calls [`WorkQueue::done`]. Handles are cheap to clone and
-/// share the queue. Time is tokio's.
+/// A queued key is not added twice. A key added while a worker processes it is returned again after
+/// [`WorkQueue::done`]. Clones are cheap and share the queue. Time is tokio's.
 /// Upstream: `workqueue.TypedRateLimitingInterface`.
 pub struct WorkQueue<K> {
     shared: Arc<Shared<K>>,
@@ -27,17 +26,17 @@ pub struct WorkQueue<K> {
 
 struct Shared<K> {
     state: Mutex<State<K>>,
-    /// Wakes the waiting workers when there is something new to look at.
+    /// Wakes waiting workers after a change.
     changed: Notify,
     metrics: Arc<dyn QueueMetrics>,
 }
 
-/// How long the keys that workers have at this moment are being worked on.
+/// The processing time of the keys that workers currently process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Over all of them.
+    /// The sum over all keys.
     pub total: Duration,
-    /// Of the one that takes longest.
+    /// The longest processing time.
     pub longest: Duration,
 }
 
@@ -50,7 +49,7 @@ impl<K> Clone for WorkQueue<K> {
 }
 
 impl<K: Clone + Ord> WorkQueue<K> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(rate_limiter: RateLimiter<K>, metrics: Arc<dyn QueueMetrics>) -> Self {
         let state = Mutex::new(State::new(rate_limiter));
         Self {
@@ -62,7 +61,7 @@ impl<K: Clone + Ord> WorkQueue<K> {
         }
     }
 
-    /// Adds a key, unless it waits already.
+    /// Adds a key unless it is already queued.
     pub fn add(&self, key: K) {
         let added = self.state().add(key, Instant::now(), &*self.shared.metrics);
         if added {
@@ -70,15 +69,15 @@ impl<K: Clone + Ord> WorkQueue<K> {
         }
     }
 
-    /// Adds a key after a delay. Of several delays for one key the earliest end counts; an
-    /// immediate add changes none of them.
+    /// Adds a key after a delay. Of several delays for one key the earliest applies; an immediate
+    /// add doesn't change them.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.state()
             .add_after(key, delay, Instant::now(), &*self.shared.metrics);
         self.shared.changed.notify_waiters();
     }
 
-    /// Adds a key after a failure, with the delay that the rate limiter gives it.
+    /// Adds a key after a failure, with the rate limiter's delay.
     pub fn add_rate_limited(&self, key: K) {
         let now = Instant::now();
         let mut state = self.state();
@@ -88,13 +87,13 @@ impl<K: Clone + Ord> WorkQueue<K> {
         self.shared.changed.notify_waiters();
     }
 
-    /// Waits for a key and takes it; the caller must call [`WorkQueue::done`] with it. None once
-    /// the queue is shut down and empty. Dropping the future loses no key.
+    /// Waits for a key and removes it from the queue; the caller must call [`WorkQueue::done`] with
+    /// it. Returns none after the queue is shut down and empty. Dropping the future loses no key.
     pub async fn get(&self) -> Option<K> {
         loop {
             let changed = self.shared.changed.notified();
             tokio::pin!(changed);
-            // From here on a change is seen, also one before the await.
+            // Register before checking the queue, so that no change before the await is missed.
             changed.as_mut().enable();
             let next_deadline = {
                 let mut state = self.state();
@@ -111,54 +110,54 @@ impl<K: Clone + Ord> WorkQueue<K> {
         }
     }
 
-    /// Says that the caller is through with a key. If it was added meanwhile, it waits again.
+    /// Marks a key as processed. A key added in the meantime is queued again.
     pub fn done(&self, key: &K) {
         self.state()
             .done(key, Instant::now(), &*self.shared.metrics);
         self.shared.changed.notify_waiters();
     }
 
-    /// Forgets the failures of a key.
+    /// Resets a key's failures.
     pub fn forget(&self, key: &K) {
         self.state().rate_limiter.forget(key);
     }
 
-    /// How often a key has failed since it was last forgotten.
+    /// Returns the number of a key's failures since it was last forgotten.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.state().rate_limiter.num_requeues(key)
     }
 
-    /// How many keys wait, not counting those with a delay or with a worker.
+    /// Returns the number of queued keys, without delayed keys and keys being processed.
     pub fn len(&self) -> usize {
         self.state().len(Instant::now(), &*self.shared.metrics)
     }
 
-    /// True if no key waits.
+    /// Returns true if no key is queued.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Ends the queue: later adds are ignored and delayed keys are dropped; keys that wait are
-    /// still handed out, then [`WorkQueue::get`] gives none.
+    /// Shuts the queue down: later adds are ignored, and delayed keys are dropped. Queued keys are
+    /// still returned, then [`WorkQueue::get`] returns none.
     pub fn shut_down(&self) {
         self.state()
             .shut_down(Instant::now(), &*self.shared.metrics);
         self.shared.changed.notify_waiters();
     }
 
-    /// True after [`WorkQueue::shut_down`].
+    /// Returns true after [`WorkQueue::shut_down`].
     pub fn shutting_down(&self) -> bool {
         self.state().shutting_down()
     }
 
-    /// How long the keys in work have been so. Upstream: `updateUnfinishedWork`.
+    /// Returns the processing time of the current keys. Upstream: `updateUnfinishedWork`.
     pub fn unfinished(&self) -> Unfinished {
         self.state()
             .unfinished(Instant::now(), &*self.shared.metrics)
     }
 
-    /// Tells the metrics how long the keys in work have been so, as often as they ask for, until
-    /// the queue is shut down.
+    /// Reports the processing time of the current keys to the metrics at their refresh period,
+    /// until the queue is shut down.
     ///
     /// Upstream: `updateUnfinishedWorkLoop`.
     pub async fn report_unfinished(&self) {

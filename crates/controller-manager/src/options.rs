@@ -30,7 +30,7 @@ const BURST_OF_ZERO: u32 = 10;
 pub(crate) struct Options {
     /// Address of the API server, and credentials.
     pub(crate) source: Source,
-    /// Whether the controller writes as its service account instead of with the given credentials.
+    /// True if the controller writes as its service account instead of with the given credentials.
     pub(crate) use_service_account_credentials: bool,
     /// Number of sets synced in parallel.
     pub(crate) concurrent_syncs: NonZeroUsize,

@@ -97,7 +97,7 @@ pub trait CacheVersions: Send + Sync {
     /// Version of the resource's cache; empty before the first list.
     fn last_sync_resource_version(&self, resource: TrackedResource) -> String;
 
-    /// Whether the cache has this incarnation of the pod, and not as terminating.
+    /// Returns true if the cache has this incarnation of the pod, and not as terminating.
     fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
 }
 

@@ -38,9 +38,9 @@ pub struct ControllerRevision {
     /// Recorded data as sent by the server; empty without data. Invalid UTF-8 and unpaired
     /// surrogates are replaced, as in Go's decoder.
     pub data: SharedText,
-    /// Whether part of the data was replaced, so that it differs from the recorded bytes.
+    /// True if part of the data was replaced, so that it differs from the recorded bytes.
     pub is_data_replaced: bool,
-    /// Whether applying the data needs a large stack, because it nests deep.
+    /// True if applying the data needs a large stack, because it nests deep.
     pub is_deep: bool,
 }
 
@@ -50,7 +50,7 @@ impl ControllerRevision {
         ObjectKey::new(&self.namespace, &self.name)
     }
 
-    /// Whether exactly these bytes are recorded.
+    /// Returns true if exactly these bytes are recorded.
     pub fn records(&self, data: &str) -> bool {
         self.data == *data && !self.is_data_replaced
     }
@@ -79,7 +79,7 @@ pub fn renumbered(document: &Document, revision: i64) -> Result<Vec<u8>, serde_j
     let numbered: Numbered<'_> = serde_json::from_str(document.text())?;
     document
         .splice(numbered.revision.get(), &revision.to_string())
-        .ok_or_else(|| serde_json::Error::custom("the number is no part of the text"))
+        .ok_or_else(|| serde_json::Error::custom("the number is not part of the text"))
 }
 
 impl CachedObject for ControllerRevision {

@@ -75,38 +75,39 @@ impl Pod {
         self.labels.get(REVISION_LABEL).unwrap_or("")
     }
 
-    /// Whether an API server has stored the pod.
+    /// Returns true if an API server has stored the pod.
     ///
     /// Upstream: `isCreated`.
     pub fn is_created(&self) -> bool {
         self.phase != PodPhase::None
     }
 
-    /// Whether the pod is being deleted.
+    /// Returns true if the pod is being deleted.
     ///
     /// Upstream: `isTerminating`.
     pub fn is_terminating(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
-    /// Whether all containers have ended, in success or failure.
+    /// Returns true if all containers have ended, in success or failure.
     pub fn is_terminal(&self) -> bool {
         matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded)
     }
 
-    /// Whether the pod is running and its Ready condition is true.
+    /// Returns true if the pod is running and its Ready condition is true.
     ///
     /// Upstream: `isRunningAndReady`.
     pub fn is_running_and_ready(&self) -> bool {
         self.phase == PodPhase::Running && self.readiness.ready
     }
 
-    /// Whether the pod has been ready for `min_ready_seconds` at `now`, independent of its phase.
+    /// Returns true if the pod has been ready for `min_ready_seconds` at `now`, independent of its
+    /// phase.
     pub fn is_available(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
         self.readiness.is_available(min_ready_seconds, now)
     }
 
-    /// Whether the pod is unavailable or terminating.
+    /// Returns true if the pod is unavailable or terminating.
     ///
     /// Upstream: `isUnavailable`.
     pub fn is_unavailable(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
@@ -225,7 +226,8 @@ impl CachedObject for Pod {
     }
 }
 
-/// The key of a pod: by who controls it, or else by the name of the set that could adopt it.
+/// Returns a pod's index key: by its controller, or else by the name of the set that could adopt
+/// it.
 fn index_key(namespace: &str, name: &str, controller: Option<&OwnerReference>) -> Option<IndexKey> {
     match controller {
         Some(_) => Some(controller_index_key(namespace, controller)),

@@ -70,7 +70,7 @@ pub struct SetMetadata {
     pub deletion_timestamp: Option<Timestamp>,
     /// All annotations; revisions record them.
     pub annotations: BTreeMap<String, String>,
-    /// Whether reading the templates needs a large stack, because the set nests deep.
+    /// True if reading the templates needs a large stack, because the set nests deep.
     pub is_deep: bool,
 }
 
@@ -95,7 +95,7 @@ impl StatefulSet {
         &self.metadata.uid
     }
 
-    /// Whether the set is being deleted.
+    /// Returns true if the set is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 /// Rule for the equality of two values.
 pub trait Rule {
-    /// Whether two values are equal, unless both are objects or lists of the same length; the path
-    /// ends with the name of their member.
+    /// Returns true if two values are equal, unless both are objects or lists of the same length;
+    /// the path ends with the name of their member.
     fn alike(&self, path: &str, expected: &Value, actual: &Value) -> bool;
 
-    /// Whether members of this name are ignored everywhere.
+    /// Returns true if members of this name are ignored everywhere.
     fn leaves_out(&self, member: &str) -> bool;
 }
 

@@ -139,7 +139,7 @@ impl Server {
     }
 }
 
-/// Paths of programs that are not to be searched or built.
+/// Given paths of programs, which are neither searched nor built.
 #[derive(Args)]
 struct GivenPrograms {
     /// kubectl; by default $KUBECTL, else kubectl.1.32, else a kubectl of at least 1.30.

@@ -44,7 +44,7 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Whether a text matches the masked one.
+    /// Returns true if a text matches the masked one.
     pub fn match_text(&self, masked: &str, text: &str) -> bool {
         let first = MASKS
             .iter()
@@ -93,8 +93,8 @@ fn is_time(text: &str) -> bool {
     is_rfc3339 || PRINTED_TIMES.into_iter().any(is_printed)
 }
 
-/// Whether a text is a duration in kubectl's format of ages: one or two numbers with units, the
-/// larger unit first.
+/// Returns true if a text is a duration in kubectl's format of ages: one or two numbers with units,
+/// the larger unit first.
 fn is_age(text: &str) -> bool {
     const UNITS: &str = "ydhms";
     let parts: Vec<&str> = text

@@ -195,7 +195,7 @@ struct Sync {
     events: Vec<String>,
 }
 
-/// Whether a walk over pods continues.
+/// Decision to continue or to end a walk over pods.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Continue,
@@ -243,7 +243,7 @@ impl Sync {
         Value::Object(members.iter().map(member).collect())
     }
 
-    /// Whether pods are processed in batches.
+    /// Returns true if pods are processed in batches.
     fn is_burst(&self) -> bool {
         self.set.is_burst
     }

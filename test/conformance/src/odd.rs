@@ -31,7 +31,7 @@ pub fn run_server_side(files: &[PathBuf]) -> anyhow::Result<Report> {
 }
 
 /// Rule name for cases without stored objects.
-const NOTHING_STORED: &str = "a case of which nothing was stored";
+const NOTHING_STORED: &str = "a case without stored objects";
 
 /// Serves the stored objects of all cases of all files to the real controller.
 ///

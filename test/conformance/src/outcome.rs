@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The comparable outcome of one sync.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Whether the sync failed.
+    /// True if the sync failed.
     pub failed: bool,
     /// Delayed requeue, in Go's format of durations.
     pub requeue_after: Option<String>,

@@ -99,7 +99,7 @@ impl Remote {
         self
     }
 
-    /// Whether the server is on this machine.
+    /// Returns true if the server is on this machine.
     pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost"

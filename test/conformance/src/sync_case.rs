@@ -18,7 +18,7 @@ use crate::requests;
 pub struct LiveReadFault {
     /// The resource's plural name.
     pub resource: &'static str,
-    /// How the reads fail.
+    /// Error of the reads.
     pub error: FaultError,
 }
 
@@ -39,7 +39,7 @@ pub struct Case {
     /// The API's copy of the set, if it differs.
     #[serde(default)]
     pub live_set: Option<Box<RawValue>>,
-    /// Whether the set is missing in the API.
+    /// True if the set is missing in the API.
     #[serde(default)]
     pub live_set_absent: bool,
     /// Failing calls.
@@ -166,7 +166,7 @@ impl Case {
         Ok(ClaimVolumes(templates.iter().filter_map(name).collect()))
     }
 
-    /// Whether the order of events is defined.
+    /// Returns true if the order of events is defined.
     ///
     /// # Errors
     ///

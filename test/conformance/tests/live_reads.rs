@@ -97,7 +97,7 @@ fn failed_live_read_dooms_no_claim() {
     assert!(prevented > 20, "only {prevented} cases doom a claim");
 }
 
-/// Whether an object of this resource was updated.
+/// Returns true if an object of this resource was updated.
 fn updates(outcome: &Outcome, resource: &str) -> bool {
     let start = format!("update {resource} ");
     let mut requests = outcome.requests.iter();

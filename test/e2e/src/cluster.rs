@@ -176,7 +176,7 @@ impl Cluster {
     }
 }
 
-/// Whether a set created a pod: such pods have a label with their name.
+/// Returns true if a set created a pod: such pods have a label with their name.
 fn is_of_a_set(pod: &Value) -> bool {
     pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"].is_string()
 }

@@ -36,12 +36,12 @@ pub fn key(object: &Value) -> (String, String, String) {
     )
 }
 
-/// Whether the embedded API server serves this kind, among the shipped ones.
+/// Returns true if the embedded API server serves this kind, among the shipped ones.
 pub fn is_embedded(kind: &str) -> bool {
     !["FlowSchema", "NetworkPolicy", "ServiceMonitor"].contains(&kind)
 }
 
-/// Whether this kind is cluster-scoped, among the shipped ones.
+/// Returns true if this kind is cluster-scoped, among the shipped ones.
 pub fn is_cluster_scoped(kind: &str) -> bool {
     [
         "ClusterRole",

@@ -106,7 +106,7 @@ impl Cluster {
 
     fn start_controller_built_by(&mut self, builder: Builder) {
         assert!(self.controller.is_none(), "a controller runs already");
-        let controller = builder.build().expect("there is no election");
+        let controller = builder.build().expect("no election is configured");
         let (cancelled, mut tasks) = (CancellationToken::new(), JoinSet::new());
         let shutdown = cancelled.clone().cancelled_owned();
         tasks.spawn(async move {

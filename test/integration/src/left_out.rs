@@ -23,8 +23,8 @@ macro_rules! embedded_only {
     }};
 }
 
-/// Whether the environment selects a real API server; if so, logs to stderr that the test is
-/// skipped. `here` is the path of a function in the test.
+/// Returns true if the environment selects a real API server; if so, logs to stderr that the test
+/// is skipped. `here` is the path of a function in the test.
 ///
 /// # Panics
 ///

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 /// Time between two polls.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a test waits, in tokio's time, which passes immediately with an embedded control plane.
+/// Time limit of a wait, in tokio's time, which passes immediately with an embedded control plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience(pub Duration);
 

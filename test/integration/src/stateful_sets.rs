@@ -156,7 +156,7 @@ impl Space {
         PATIENCE.until(&what, as_wanted).await
     }
 
-    /// Makes a pod run, ready or not since this time, in the kubelet's place.
+    /// Makes a pod run, ready or not since this time, instead of the kubelet.
     ///
     /// Upstream: `setPodsReadyCondition`.
     pub async fn set_pod_ready(&self, pod: &str, ready: bool, since: Timestamp) {

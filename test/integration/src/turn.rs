@@ -54,6 +54,6 @@ mod tests {
         assert!(second().await.is_err());
         drop(first);
         assert!(second().await.is_ok());
-        std::fs::remove_file(&path).expect("the file is there");
+        std::fs::remove_file(&path).expect("the file exists");
     }
 }

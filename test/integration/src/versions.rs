@@ -83,6 +83,6 @@ fn put(server: &ApiServer, key: &Key, version: u64, draft: Draft) -> u64 {
         .store()
         .put(kind, key.clone(), Expect::Version(version), draft);
     written
-        .expect("nobody writes while the server is replaced")
+        .expect("no writes while the server is replaced")
         .resource_version
 }

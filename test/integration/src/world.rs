@@ -87,7 +87,7 @@ impl World {
             .resync_period(None)
             .seed(SEED)
             .build()
-            .expect("there is no election");
+            .expect("no election is configured");
         // Ends with the test.
         self.controllers.spawn(async move {
             let ended = controller.run(std::future::pending()).await;
@@ -111,7 +111,7 @@ impl World {
         plane.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Changes pods in the kubelet's place.
+    /// Changes pods instead of the kubelet.
     pub fn pods(&self) -> Pods<'_> {
         let pods = self.server.pods();
         pods.unwrap_or_else(|error| panic!("{error}"))

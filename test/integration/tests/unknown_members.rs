@@ -213,7 +213,7 @@ async fn server_rollback_and_upgrade_cause_no_write() {
         assert_eq!(controller_writes_and_statuses(&cluster).await, none);
 
         let restored = rolled_back.upgrade(cluster.plane().server());
-        assert_eq!(restored, 10, "nobody has written any of them");
+        assert_eq!(restored, 10, "none of them was written");
         assert_eq!(controller_writes_and_statuses(&cluster).await, none);
         assert_eq!(cluster.pod_uids().await, pods);
         assert_eq!(cluster.revisions().await, revisions);

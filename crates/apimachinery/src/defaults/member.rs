@@ -24,7 +24,7 @@ pub(super) fn set_if_zero(object: &mut Object, name: &str, value: impl Into<Valu
     }
 }
 
-/// Whether a member is absent, null, an empty string or the number 0.
+/// Returns true if a member is absent, null, an empty string or the number 0.
 pub(super) fn is_zero(object: &Object, name: &str) -> bool {
     match object.get(name) {
         None | Some(Value::Null) => true,

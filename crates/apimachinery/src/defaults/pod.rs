@@ -57,7 +57,7 @@ pub(super) fn set_template_object_defaults(template: &mut Object) {
     }
 }
 
-/// Upstream: `SetDefaults_PodSpec`, and what applies to its parts.
+/// Upstream: `SetDefaults_PodSpec`, and the defaults of its parts.
 fn set_pod_spec_defaults(spec: &mut Object) {
     set_if_zero(spec, "dnsPolicy", "ClusterFirst");
     set_if_zero(spec, "restartPolicy", "Always");

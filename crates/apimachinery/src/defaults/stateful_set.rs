@@ -49,7 +49,7 @@ pub fn set_stateful_set_defaults(set: &mut Value, max_unavailable_gate: bool) {
         set_template_object_defaults(template);
     }
     for claim in elements(spec, "volumeClaimTemplates") {
-        // The server's conversion overwrites them, whatever the client sent.
+        // The server's conversion always overwrites them.
         claim.insert(String::from("apiVersion"), Value::from("v1"));
         claim.insert(String::from("kind"), Value::from("PersistentVolumeClaim"));
         set_claim_object_defaults(claim);

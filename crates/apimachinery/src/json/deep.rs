@@ -61,7 +61,7 @@ pub fn parse(text: &str) -> Result<Value, ParseError> {
     Ok(value)
 }
 
-/// Whether the value of a JSON text needs [`on_large_stack`].
+/// Returns true if the value of a JSON text needs [`on_large_stack`].
 pub fn is_deep(text: &str) -> bool {
     depth(text) > DEPTH_PLAIN
 }

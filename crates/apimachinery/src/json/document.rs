@@ -102,7 +102,7 @@ impl Document {
         Cow::Borrowed(sent.get(range).unwrap_or_default())
     }
 
-    /// Whether the original bytes of `part`, a slice of [`Document::text`], equal it.
+    /// Returns true if the original bytes of `part`, a slice of [`Document::text`], equal it.
     pub fn is_exact(&self, part: &str) -> bool {
         *self.sent(part) == *part.as_bytes()
     }

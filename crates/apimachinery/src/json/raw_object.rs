@@ -69,7 +69,7 @@ impl RawObject {
             .map(|(name, value)| (name.as_str(), &**value))
     }
 
-    /// Whether the object has no members.
+    /// Returns true if the object has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

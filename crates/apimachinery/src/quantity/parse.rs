@@ -20,7 +20,7 @@ struct Parts<'a> {
     whole: &'a str,
     /// Digits after the point.
     fraction: &'a str,
-    /// Whether the number has any digit.
+    /// True if the number has any digit.
     has_digits: bool,
     suffix: &'a str,
 }
@@ -124,7 +124,7 @@ fn interpret(suffix: &str) -> Result<Scale, QuantityError> {
     Ok(Scale::Decimal(i64::from(power), Format::DecimalExponent))
 }
 
-/// Whether Go stores the quantity as a 64-bit integer with a power of ten.
+/// Returns true if Go stores the quantity as a 64-bit integer with a power of ten.
 fn is_short(parts: &Parts<'_>, scale: Scale) -> bool {
     match scale {
         Scale::Decimal(power, _) => {
@@ -140,7 +140,7 @@ fn is_short(parts: &Parts<'_>, scale: Scale) -> bool {
     }
 }
 
-/// Whether Go considers the text of a short quantity canonical; it may not quite be.
+/// Returns true if Go considers the text of a short quantity canonical; it may not quite be.
 fn prints_unchanged(parts: &Parts<'_>, scale: Scale) -> bool {
     let last_three_are = |zeros: &str| {
         let digits = [parts.whole, parts.fraction].concat();

@@ -284,7 +284,7 @@ fn zero_value(kind: Kind) -> Value {
     }
 }
 
-/// Whether Go omits a plain member with this value; it never omits an object.
+/// Returns true if Go omits a plain member with this value; it never omits an object.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

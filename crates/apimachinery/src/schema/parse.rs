@@ -26,10 +26,10 @@
 //! can be `[]str`).
 //!
 //! The remaining words define how server-side apply merges the member: `atomic`, `granular`, `set`,
-//! `by=` and the keys of a list of objects, each optionally with a default after a colon. Without a
-//! word, lists are atomic, maps granular, and objects follow their type. Strategic merge patches
-//! use the same word, with the first key, unless `patch=` gives another key or says `replace`; they
-//! always merge objects and maps. `retainKeys` is an additional strategy.
+//! `by=` and the keys of a list of objects, each optionally with a default after a colon. If there
+//! is no word, lists are atomic, maps granular, and objects follow their type. Strategic merge
+//! patches use the same word, with the first key, unless `patch=` gives another key or says
+//! `replace`; they always merge objects and maps. `retainKeys` is an additional strategy.
 
 use super::table::Field;
 use super::table::Kind;

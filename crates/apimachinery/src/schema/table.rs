@@ -27,7 +27,7 @@ pub struct Type {
     pub name: &'static str,
     /// apiVersion, if requests carry objects of this type.
     pub api_version: Option<&'static str>,
-    /// Whether server-side apply treats an object of this type as one value.
+    /// True if server-side apply treats an object of this type as one value.
     pub atomic: bool,
     /// The members in Go's order of declaration.
     pub fields: Vec<Field>,
@@ -38,7 +38,7 @@ pub struct Type {
 pub struct Field {
     /// The member's JSON name.
     pub name: &'static str,
-    /// Whether Go writes it even if it is zero or null.
+    /// True if Go writes it even if it is zero or null.
     pub always: bool,
     /// Embedded Go struct that declares it.
     pub embedded: Option<&'static str>,
@@ -52,7 +52,7 @@ pub struct Field {
     pub(super) topology: Option<Topology>,
     /// Patch strategy on its line; `None` if the strategy follows from `topology`.
     pub(super) patch: Option<PatchStrategy>,
-    /// Whether a generated strategic merge patch lists the remaining members in `$retainKeys`.
+    /// True if a generated strategic merge patch lists the remaining members in `$retainKeys`.
     pub retain_keys: bool,
 }
 
@@ -107,7 +107,7 @@ pub enum Kind {
     Struct(&'static str),
 }
 
-/// How server-side apply merges a member.
+/// Server-side apply's merge rule of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// As one value, owned and replaced as a whole; also for scalars.
@@ -129,7 +129,7 @@ pub struct ListKey {
     pub default: Option<&'static str>,
 }
 
-/// How a strategic merge patch changes a member.
+/// Strategic merge patch's rule for a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchStrategy {
     /// The patch's value replaces the old one.
@@ -217,7 +217,7 @@ pub fn fields(type_name: &str) -> Option<&'static [Field]> {
     find_type(type_name).map(|found| found.fields.as_slice())
 }
 
-/// Whether the type `type_name` has the member `member`.
+/// Returns true if the type `type_name` has the member `member`.
 pub fn is_known(type_name: &str, member: &str) -> bool {
     find_type(type_name).is_some_and(|found| found.field(member).is_some())
 }

@@ -101,7 +101,8 @@ fn objects_of(shape: Shape, value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Whether each unknown member of both `a` and `b` is the same in both, according to `same`.
+/// Returns true if each unknown member of both `a` and `b` is the same in both, according to
+/// `same`.
 ///
 /// List elements are compared by index, so the result is meaningful only if `a` and `b` are equal
 /// in the members that the schema knows. Null counts as absent.

@@ -1,8 +1,7 @@
 //! The cache of one resource: objects by namespace and name, with secondary indexes.
 //!
-//! Ordered trees throughout, so that no result depends on a hash, and no string is stored twice:
-//! the trees hold nothing but shared pointers to the objects, and an object in one index costs two
-//! pointers beside itself.
+//! Every index is an ordered tree, so no result depends on a hash. The trees hold only shared
+//! pointers to the objects and store no string twice. Each index entry costs two pointers.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -19,7 +18,7 @@ mod set_aside;
 mod shared_text;
 mod store;
 
-/// An object that can be cached: a compact type with only what the controller reads.
+/// An object that can be cached: a compact type with only the fields that the controller reads.
 pub trait CachedObject: Send + Sync + Sized + 'static {
     /// The namespace; empty for an object without one.
     fn namespace(&self) -> &str;
@@ -27,28 +26,28 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
     fn name(&self) -> &str;
     /// The uid.
     fn uid(&self) -> &str;
-    /// The version that the server gave the object.
+    /// The resource version that the server assigned.
     fn resource_version(&self) -> &str;
     /// Reads the object from the server's JSON. Items of a list carry no `kind` or `apiVersion`.
     fn decode(json: &str) -> Result<Self, serde_json::Error>;
-    /// Reads the object from `json`, a part of a document. Implemented by those that need the bytes
-    /// that were sent.
+    /// Decodes the object from `json`, a part of a document. Types that need the original bytes
+    /// override it.
     fn decode_part(document: &Document, json: &str) -> Result<Self, serde_json::Error> {
         let _ = document;
         Self::decode(json)
     }
-    /// Puts the object's long texts into the pool. Implemented by those that have such.
+    /// Moves the object's long texts into the pool. Types with such texts override it.
     fn share_texts(&mut self, pool: &TextPool) {
         let _ = pool;
     }
-    /// Names the indexes that the object stands in, each at most once. Every key belongs to the
-    /// namespace of the object.
+    /// Adds the object's index keys to `out`, each at most once. Every key belongs to the object's
+    /// namespace.
     fn index_values(&self, out: &mut Vec<IndexKey>);
 }
 
-/// A thread-safe cache of objects that also knows how new it is.
+/// A thread-safe cache of objects that tracks its resource version.
 ///
-/// Readers get shared pointers; an object in the cache is never changed, only replaced.
+/// Readers get shared pointers. A cached object is never changed, only replaced.
 /// Upstream: `cache.Indexer`, `cache.Lister`.
 pub struct Indexer<K> {
     content: RwLock<Content<K>>,
@@ -68,11 +67,11 @@ impl<K> Default for Content<K> {
     }
 }
 
-/// What a [`Indexer::replace`] has changed, for the handlers.
+/// Changes that an [`Indexer::replace`] made, for the handlers.
 pub struct Replaced<K> {
     /// The new objects in order, each with the one it replaces.
     pub present: Vec<(Option<Arc<K>>, Arc<K>)>,
-    /// The objects that are gone, in order, in the last state known.
+    /// The last known state of each removed object, in order.
     pub gone: Vec<Arc<K>>,
 }
 
@@ -85,45 +84,44 @@ impl<K> Default for Indexer<K> {
 }
 
 impl<K: CachedObject> Indexer<K> {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The object of this name.
+    /// Returns the object with this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.read().store.get(namespace, name)
     }
 
-    /// The objects in one index, ordered by namespace and name. The cost grows with their number,
-    /// not with that of the other objects.
+    /// Returns the objects in one index, ordered by namespace and name. The cost depends only on
+    /// the number of returned objects.
     pub fn by_index(&self, key: &IndexKey) -> Vec<Arc<K>> {
         self.read().store.by_index(key)
     }
 
-    /// All objects, ordered by namespace and name.
+    /// Returns all objects, ordered by namespace and name.
     pub fn list(&self) -> Vec<Arc<K>> {
         self.read().store.list()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.read().store.len()
     }
 
-    /// True if there is no object.
+    /// Returns true if the cache holds no object.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The version last assigned to the cache, by whatever came last: an object, a list or a
-    /// bookmark. It can move back when a list comes from an older snapshot. Empty at first.
+    /// Returns the last resource version stored: that of an object, a list or a bookmark. It can
+    /// move backwards after a list from an older snapshot. Initially empty.
     pub fn last_sync_resource_version(&self) -> Arc<str> {
         self.read().store.version()
     }
 
-    /// Puts an object in, new or not, and assigns its version to the cache. Returns the object it
-    /// replaces.
+    /// Adds or replaces an object and stores its version. Returns the replaced object.
     pub fn add(&self, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
         let object = object.into();
         let mut content = self.write();
@@ -132,8 +130,8 @@ impl<K: CachedObject> Indexer<K> {
         content.store.insert(object)
     }
 
-    /// Notes that the present state of an object can't be decoded, and assigns its version to the
-    /// cache. The object stays as it was cached, if it was.
+    /// Records that the current state of an object can't be decoded, and stores its version. A
+    /// cached last good state is kept.
     pub fn set_aside(&self, object: SetAside) {
         let mut content = self.write();
         if !object.resource_version.is_empty() {
@@ -142,39 +140,39 @@ impl<K: CachedObject> Indexer<K> {
         content.set_aside.insert(object);
     }
 
-    /// Whether the present state of this object can't be decoded.
+    /// Returns true if the object's current state can't be decoded.
     pub fn is_set_aside(&self, namespace: &str, name: &str) -> bool {
         self.read().set_aside.contains(namespace, name)
     }
 
-    /// The objects of a namespace whose present state can't be decoded, in order.
+    /// Returns the namespace's objects whose current state can't be decoded, in order.
     pub fn set_aside_in(&self, namespace: &str) -> Vec<Arc<SetAside>> {
         self.read().set_aside.of_namespace(namespace)
     }
 
-    /// All objects whose present state can't be decoded, in order.
+    /// Returns all objects whose current state can't be decoded, in order.
     pub fn all_set_aside(&self) -> Vec<Arc<SetAside>> {
         self.read().set_aside.iter().cloned().collect()
     }
 
-    /// How many objects there are whose present state can't be decoded.
+    /// Returns the number of objects whose current state can't be decoded.
     pub fn set_aside_len(&self) -> usize {
         self.read().set_aside.len()
     }
 
-    /// The same as [`Indexer::add`], under the name that reads better.
+    /// Same as [`Indexer::add`].
     pub fn update(&self, object: impl Into<Arc<K>>) -> Option<Arc<K>> {
         self.add(object)
     }
 
-    /// Takes out the object of the same name, and assigns the version of the one given to the
-    /// cache. Returns the one taken out.
+    /// Removes the object with the same name and stores the version of the given one. Returns the
+    /// removed object.
     pub fn delete(&self, object: &K) -> Option<Arc<K>> {
         self.delete_named(object.namespace(), object.name(), object.resource_version())
     }
 
-    /// Takes out the object of this name, and assigns the version to the cache unless that is empty.
-    /// Returns the one taken out.
+    /// Removes the object with this name and stores the version unless it is empty. Returns the
+    /// removed object.
     pub fn delete_named(
         &self,
         namespace: &str,
@@ -189,19 +187,19 @@ impl<K: CachedObject> Indexer<K> {
         content.store.remove(namespace, name)
     }
 
-    /// Takes out the object of this name, leaving the version alone. For tests.
+    /// Removes the object with this name without changing the version. For tests.
     pub fn remove(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.delete_named(namespace, name, "")
     }
 
-    /// Replaces the whole content in one step and assigns the version of the list. The order of
-    /// `objects` does not matter; of two with the same name the later one stays.
+    /// Replaces the whole content in one step and stores the list's version. The order of `objects`
+    /// does not matter; the last of several objects with one name wins.
     pub fn replace(&self, objects: Vec<Arc<K>>, resource_version: &str) -> Replaced<K> {
         self.replace_all(objects, Vec::new(), resource_version)
     }
 
-    /// The same with objects that can't be decoded: they stay as they were cached, if they were, and
-    /// count as neither present nor gone.
+    /// Same as [`Indexer::replace`], with objects that can't be decoded. Their last good state
+    /// stays cached, and they count as neither present nor gone.
     pub fn replace_all(
         &self,
         objects: Vec<Arc<K>>,
@@ -234,7 +232,7 @@ impl<K: CachedObject> Indexer<K> {
         Replaced { present, gone }
     }
 
-    /// Assigns the version that a bookmark names.
+    /// Stores the version of a bookmark.
     pub fn bookmark(&self, resource_version: &str) {
         self.write().store.set_version(resource_version);
     }

@@ -1,4 +1,4 @@
-//! Informers: a list and then a watch keep a cache in step with the API server.
+//! Informers: keep a cache in sync with the API server by list and watch.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -33,30 +33,29 @@ mod metrics;
 mod relist;
 mod report;
 
-/// How long a server keeps a watch open at least, in seconds; each watch adds a random part.
+/// Minimum time that a server keeps a watch open, in seconds; each watch adds a random part.
 const WATCH_SECONDS_MIN: u32 = 290;
 /// The random part, in seconds, so that a server's watches don't all end together.
 const WATCH_SECONDS_SPREAD: u32 = 60;
-/// A watch that is silent for so long is opened anew: servers send a bookmark about every minute, so
+/// Maximum silence of a watch before it is reopened. Servers send a bookmark about every minute, so
 /// the connection may be dead.
 const WATCH_SILENCE_MAX: Duration = Duration::from_secs(120);
-/// The longest resync period, about as good as none; longer ones would overflow the clock.
+/// Maximum resync period; longer ones would overflow the clock.
 const RESYNC_PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
-/// A watch that ends sooner than this with nothing to show is not opened again at once.
+/// A watch that ends sooner than this without an event is reopened only after a delay.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
-/// Hears of the changes of a cache, after the cache holds them. Called in order, one call at a time;
-/// must not block.
+/// Receives a cache's changes after they are stored. Calls are sequential and must not block.
 ///
 /// Upstream: `cache.ResourceEventHandler`.
 pub trait EventHandler<K>: Send + Sync {
-    /// An object has come. `in_initial_list` is true for what the first list held.
+    /// Called for a new object. `in_initial_list` is true for objects of the first list.
     fn on_add(&self, object: &Arc<K>, in_initial_list: bool);
-    /// An object has changed, or is shown again by a resync (then both are the same).
+    /// Called for a changed object, or for a resync (then both states are the same).
     fn on_update(&self, old: &Arc<K>, new: &Arc<K>);
-    /// An object is gone. If `final_state_unknown`, its end was missed and this is the last state
-    /// that was seen; nobody knows what happened to it in between, or whether another object of
-    /// the same name came and went.
+    /// Called for a deleted object. If `final_state_unknown`, the watch missed the deletion, and
+    /// this is the last state seen. Later changes, and other objects of the same name, may have
+    /// been missed.
     fn on_delete(&self, object: &Arc<K>, final_state_unknown: bool);
 }
 
@@ -65,15 +64,14 @@ pub trait EventHandler<K>: Send + Sync {
 pub struct InformerConfig {
     /// The namespace of the objects; empty for all namespaces.
     pub namespace: String,
-    /// The most objects of one page of a list; 0 counts as 1.
+    /// Maximum number of objects per page of a list; 0 counts as 1.
     pub page_size: u32,
-    /// How often all objects are shown to the handlers again; each informer stretches it by a
-    /// random factor from 1 up to 2. None: never.
+    /// Interval of resyncs; each informer multiplies it by a random factor from 1 up to 2. None
+    /// disables resyncs.
     pub resync_period: Option<Duration>,
-    /// What the random parts of delays follow from.
+    /// Seed of the random delays.
     pub seed: u64,
-    /// Holds the long texts of the objects. Informers with the same pool keep once what their
-    /// objects have in common.
+    /// Pool for the objects' long texts. Informers with the same pool share common texts.
     pub texts: Arc<TextPool>,
 }
 
@@ -91,9 +89,9 @@ impl Default for InformerConfig {
 
 /// Lists and watches one resource.
 ///
-/// The initial list is consistent. A watch continues where the last one ended; if the server no
-/// longer knows that place, everything is listed again, and objects that vanished meanwhile are
-/// reported as deleted. The cache and its version always change before a handler is called.
+/// The initial list is consistent. A watch continues from the last version seen. If the server no
+/// longer has that version, the informer lists again and reports objects that vanished in the
+/// meantime as deleted. The cache and its version always change before a handler is called.
 /// Upstream: `cache.SharedIndexInformer`, `cache.Reflector`.
 pub struct Informer<K> {
     client: RestClient,
@@ -112,26 +110,26 @@ pub struct Informer<K> {
     metrics: Arc<dyn InformerMetrics>,
 }
 
-/// When the objects are to be shown again.
+/// Schedule of resyncs.
 struct Resync {
     period: Duration,
     next: Instant,
 }
 
-/// How a watch ended.
+/// The way a watch ended.
 enum Ended {
-    /// As watches do. The number of events tells a good one from a broken one.
+    /// Closed normally. A watch without events may be broken.
     Closed { events: usize },
-    /// By us, because nothing was heard for long.
+    /// Closed by the informer because of its silence.
     Silent,
-    /// Without having said all; the place is still good.
+    /// Failed; the watch can continue from the last version seen.
     Broken(Error),
-    /// The place is no longer good.
+    /// Failed; the last version seen has expired.
     Lost(Error),
 }
 
 impl<K: CachedObject> Informer<K> {
-    /// An informer that has not begun, with an empty cache of its own.
+    /// Creates an informer with an empty cache; it does nothing until [`Informer::run`].
     pub fn new(client: RestClient, resource: Resource, config: &InformerConfig) -> Self {
         let mut rng = StdRng::seed_from_u64(config.seed);
         let resync = config.resync_period.map(|period| {
@@ -161,14 +159,14 @@ impl<K: CachedObject> Informer<K> {
         }
     }
 
-    /// Lets `metrics` count.
+    /// Reports to `metrics`.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Arc<dyn InformerMetrics>) -> Self {
         self.metrics = metrics;
         self
     }
 
-    /// The cache that this informer keeps.
+    /// Returns the informer's cache.
     pub fn indexer(&self) -> Arc<Indexer<K>> {
         Arc::clone(&self.indexer)
     }
@@ -178,17 +176,17 @@ impl<K: CachedObject> Informer<K> {
         self.handlers.push(handler);
     }
 
-    /// Becomes true, once and for good, when the handlers have seen the whole initial list.
+    /// Becomes true, permanently, when the handlers have seen the whole initial list.
     pub fn has_synced(&self) -> watch::Receiver<bool> {
         self.synced.subscribe()
     }
 
-    /// What makes this informer list again.
+    /// Returns a handle that makes this informer list again.
     pub fn relister(&self) -> Relister {
         self.lists.relister()
     }
 
-    /// Lists and watches until the token is cancelled.
+    /// Runs list and watch until the token is cancelled.
     pub async fn run(mut self, cancelled: CancellationToken) {
         cancelled
             .run_until_cancelled(self.list_and_watch_forever())
@@ -212,13 +210,13 @@ impl<K: CachedObject> Informer<K> {
         }
     }
 
-    /// Waits as long as the failures so far demand.
+    /// Waits for the current backoff delay.
     async fn pause(&mut self) {
         let delay = self.backoff.next_delay(&mut self.rng);
         sleep(delay).await;
     }
 
-    /// Puts the cache in the state of a fresh list. Returns the version of the list.
+    /// Replaces the cache's content with a new list. Returns the list's version.
     async fn list(&mut self) -> Result<String, Error> {
         let wanted = self.lists.wanted();
         let list = list_all::<K>(
@@ -257,7 +255,7 @@ impl<K: CachedObject> Informer<K> {
         Ok(list.resource_version)
     }
 
-    /// Watches on from a version until that is no longer possible.
+    /// Watches from a version until a new list is necessary.
     async fn watch(&mut self, mut resource_version: String) {
         loop {
             let opened = Instant::now();
@@ -274,7 +272,7 @@ impl<K: CachedObject> Informer<K> {
                 }
                 Ended::Silent => {
                     let resource = self.resource.group_resource();
-                    tracing::debug!(%resource, "a watch was silent for long, opening another");
+                    tracing::debug!(%resource, "a watch was silent for too long, reopening it");
                     continue;
                 }
                 Ended::Broken(err) => self.reporter.failed("watch", &err),
@@ -353,7 +351,7 @@ impl<K: CachedObject> Informer<K> {
         self.metrics.store_version(version);
     }
 
-    /// Shows every object to the handlers as an update to itself.
+    /// Sends every object to the handlers as an update to itself.
     async fn show_all_again(&mut self) {
         if let Some(resync) = &mut self.resync {
             resync.next = Instant::now() + resync.period;
@@ -371,14 +369,14 @@ impl<K: CachedObject> Informer<K> {
     }
 }
 
-/// Lets other tasks run after every 64th object, so that a long list holds up no other cache.
+/// Yields to other tasks after every 64th object, so that a long list doesn't delay other caches.
 async fn yield_sometimes(index: usize) {
     if index % 64 == 63 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Waits for a moment, or for ever.
+/// Waits until an instant, or forever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

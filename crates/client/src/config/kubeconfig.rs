@@ -1,4 +1,4 @@
-//! The current context of a kubeconfig.
+//! A kubeconfig's current context.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::{ConfigError, one_line, proxy, server_url};
 
-/// Reads the file. An address that was given, and that can be one, wins over the one in the file.
+/// Reads the kubeconfig. A valid `master` overrides the file's address.
 pub(super) fn read(path: &Path, master: Option<&str>) -> Result<Config, ConfigError> {
     let kubeconfig = Kubeconfig::read_from(path).map_err(|err| match err {
         KubeconfigError::ReadConfig(source, path) => ConfigError::ReadFile { path, source },
@@ -31,8 +31,7 @@ fn bad_file(path: &Path, problem: String) -> ConfigError {
     }
 }
 
-/// What is wrong, without a word of the file: there may be a token next to the mistake, and the
-/// mistake itself may be one.
+/// Describes an error without quoting the file: the mistake may be in or next to a token.
 fn problem(err: &KubeconfigError) -> String {
     match err {
         KubeconfigError::Parse(err) => match err.location() {
@@ -47,7 +46,7 @@ fn problem(err: &KubeconfigError) -> String {
     }
 }
 
-/// The current context, and what it names.
+/// The current context with its cluster and user.
 struct Current {
     context: Context,
     cluster: Cluster,
@@ -55,7 +54,7 @@ struct Current {
 }
 
 impl Current {
-    /// A user that is not there has no credentials, as with client-go.
+    /// A missing user means no credentials, as in client-go.
     fn of(kubeconfig: Kubeconfig) -> Result<Self, KubeconfigError> {
         let name = kubeconfig
             .current_context
@@ -88,19 +87,19 @@ impl Current {
             mut user,
         } = self;
         if let Some(master) = master {
-            // The name in the certificate is that of the server in the file.
+            // The certificate has the name of the file's server.
             cluster.server = Some(master.to_owned());
             cluster.tls_server_name = None;
         }
         let server = server_of(&cluster, &user)?;
-        // What a plugin is told.
+        // The cluster data for the plugin.
         cluster.server = Some(server.to_string());
-        // The authority comes with what a plugin would be told.
-        let told = ExecAuthCluster::try_from(&cluster).map_err(|err| problem(&err))?;
-        let authority = told.certificate_authority_data.as_deref();
+        // The plugin's cluster data also contains the certificate authority.
+        let exec_cluster = ExecAuthCluster::try_from(&cluster).map_err(|err| problem(&err))?;
+        let authority = exec_cluster.certificate_authority_data.as_deref();
         let root_cert = authority.map(certificates).transpose()?;
         if let Some(plugin) = user.exec.as_mut().filter(|it| it.provide_cluster_info) {
-            plugin.cluster = Some(told);
+            plugin.cluster = Some(exec_cluster);
         }
         let mut config = Config::new(server);
         if let Some(namespace) = context.namespace {
@@ -121,8 +120,8 @@ impl Current {
     }
 }
 
-/// The address in the file. Without a scheme it is that of a secure server if there is anything
-/// that only such a one has a use for.
+/// Returns the file's server address. Without a scheme it is https if the cluster or the user has
+/// TLS settings.
 ///
 /// Upstream: `rest.DefaultServerUrlFor`.
 fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, String> {
@@ -142,7 +141,7 @@ fn server_of(cluster: &Cluster, user: &AuthInfo) -> Result<Uri, String> {
     server_url(server, &scheme).map_err(|problem| format!("server {server:?}: {problem}"))
 }
 
-/// The certificates of an authority.
+/// Returns the certificates of an authority.
 fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem)
         .map(|certificate| certificate.map(|certificate| certificate.to_vec()))
@@ -154,8 +153,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     }
 }
 
-/// The file of the certificate authority, which is read again from time to time; none where the
-/// authority stands in the kubeconfig itself.
+/// Returns the certificate authority's file, which is reloaded periodically. Returns none if the
+/// kubeconfig contains the authority's data.
 fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
     let is_inline = cluster.certificate_authority_data.is_some();
     let file = cluster.certificate_authority.as_ref();

@@ -1,4 +1,4 @@
-//! Through which proxy a server is asked, if through any.
+//! Selects the proxy for a server.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,24 +6,24 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Scheme;
 
-/// The ports of secure servers and of SOCKS proxies that name none.
+/// Default ports of https servers and SOCKS proxies.
 const HTTPS_PORT: u16 = 443;
 const SOCKS_PORT: u16 = 1080;
 
-/// The proxy that the environment of a process names, and the servers that are asked without it.
+/// The proxy from a process's environment, and the servers that bypass it.
 ///
 /// Upstream: `httpproxy.Config`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProxyConfig {
-    /// The proxy for secure servers: a URL, or an HTTP proxy's host and port alone; empty for none.
+    /// The proxy for https servers: a URL, or an HTTP proxy's host and port; empty for none.
     pub https_proxy: String,
-    /// Names, addresses and networks, separated by commas, of servers that are asked directly. A
-    /// name covers all below it, one with a dot before it only these; a port behind it limits it to
-    /// that port; `*` covers every server.
+    /// Comma-separated names, addresses and networks of servers that bypass the proxy. A name
+    /// includes its subdomains, a leading dot restricts it to subdomains, and a port restricts it
+    /// to that port. `*` matches every server.
     pub no_proxy: String,
 }
 
-/// Why there is no proxy where one is named. Says nothing of its URL, which may hold a password.
+/// The problem with a configured proxy. Omits its URL, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BadProxy {
     #[error("not a URL")]
@@ -33,7 +33,7 @@ pub(super) enum BadProxy {
 }
 
 impl ProxyConfig {
-    /// What these variables say: `HTTPS_PROXY` and `NO_PROXY`, or the same in small letters.
+    /// Reads `HTTPS_PROXY` and `NO_PROXY`, in upper or lower case.
     ///
     /// Upstream: `httpproxy.FromEnvironment`.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -47,8 +47,7 @@ impl ProxyConfig {
         }
     }
 
-    /// The proxy for this server. There is none for a server on this machine, or for one that is
-    /// not secure.
+    /// Returns the proxy for this server. Returns none for a loopback or an unencrypted server.
     ///
     /// Upstream: `httpproxy.Config.ProxyFunc`, `http.ProxyFromEnvironment`.
     pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Uri>, BadProxy> {
@@ -64,7 +63,7 @@ impl ProxyConfig {
         }
     }
 
-    /// Whether this server is asked directly.
+    /// Returns true if this server bypasses the proxy.
     fn leaves_out(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default();
         let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
@@ -80,7 +79,7 @@ impl ProxyConfig {
 }
 
 impl fmt::Debug for ProxyConfig {
-    /// Leaves out the URL, which may hold a password.
+    /// Omits the URL, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxyConfig")
             .field("no_proxy", &self.no_proxy)
@@ -88,9 +87,9 @@ impl fmt::Debug for ProxyConfig {
     }
 }
 
-/// A server as the entries of `NO_PROXY` see it.
+/// A server, for matching against `NO_PROXY`.
 struct Target {
-    /// Without the brackets of an address.
+    /// Without the brackets of an IPv6 address.
     host: String,
     address: Option<IpAddr>,
     port: u16,
@@ -117,7 +116,8 @@ impl Target {
         }
     }
 
-    /// Whether the entry is a network, such as `10.96.0.0/12`, with this server's address in it.
+    /// Returns true if the entry is a network that contains this server's address, such as
+    /// `10.96.0.0/12`.
     fn is_in_network(&self, entry: &str) -> bool {
         let Some((base, bits)) = entry.split_once('/') else {
             return false;
@@ -125,7 +125,7 @@ impl Target {
         let (Ok(base), Ok(bits)) = (base.parse(), bits.parse::<u32>()) else {
             return false;
         };
-        // A shift by all bits leaves nothing, and is none in Rust.
+        // In Rust, a shift by all bits is an error instead of 0.
         match (base, self.address) {
             (IpAddr::V4(base), Some(IpAddr::V4(address))) if bits <= 32 => {
                 let differs = base.to_bits() ^ address.to_bits();
@@ -140,13 +140,13 @@ impl Target {
     }
 }
 
-/// An address in the form in which equal ones are equal.
+/// Parses an address into a canonical form.
 fn parse_address(text: &str) -> Option<IpAddr> {
     let address: IpAddr = text.parse().ok()?;
     Some(address.to_canonical())
 }
 
-/// The two parts of `host:port` and `[address]:port`, or all of what has no port.
+/// Splits `host:port` or `[address]:port`. Returns the whole entry if it has no port.
 fn split_port(entry: &str) -> (&str, Option<&str>) {
     let split = match entry.strip_prefix('[') {
         Some(rest) => rest.split_once("]:"),
@@ -160,7 +160,7 @@ fn split_port(entry: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The URL of a proxy, with its port where the connector wouldn't know the right one.
+/// Parses a proxy's URL and adds a port where the connector lacks the right default.
 ///
 /// Upstream: `clientcmd.parseProxyURL`.
 pub(super) fn parse(text: &str) -> Result<Uri, BadProxy> {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn secure_servers_elsewhere_are_asked_through_the_proxy() {
+    fn remote_https_servers_use_proxy() {
         for (server, expected) in [
             ("https://example.test", true),
             ("https://192.0.2.1:6443", true),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_named_are_asked_directly() {
+    fn no_proxy_servers_bypass_proxy() {
         let cluster = "https://10.96.0.1";
         let ipv6 = "https://[2001:db8::1]:6443";
         let name = "https://kubernetes.default.svc";
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_a_url_or_a_host() {
+    fn proxy_may_be_url_or_host() {
         let server = "https://example.test";
         for (text, expected) in [
             ("http://proxy.corp:3128", "http://proxy.corp:3128/"),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_the_proxy_in_either_case() {
+    fn environment_variables_work_in_either_case() {
         let config = ProxyConfig::from_environment(|name| match name {
             "HTTPS_PROXY" => Some(String::new()),
             "https_proxy" => Some("http://u:secret@proxy.corp".to_owned()),

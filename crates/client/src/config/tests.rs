@@ -1,4 +1,4 @@
-//! Tests of configurations: each mistake gives one line that says what to do.
+//! Tests of configurations: each mistake gives one line with advice.
 
 use std::io::Write as _;
 
@@ -30,7 +30,7 @@ users: [{{name: u, user: {{token: t}}}}]
     )
 }
 
-/// A certificate in PEM.
+/// Returns a certificate in PEM.
 fn self_signed() -> String {
     let key = rcgen::generate_simple_self_signed(vec!["example.test".to_owned()]).unwrap();
     key.cert.pem()
@@ -48,7 +48,7 @@ async fn load_file(text: &str, master: Option<&str>) -> Result<Config, ConfigErr
 }
 
 #[tokio::test]
-async fn a_kubeconfig_names_the_server() {
+async fn kubeconfig_sets_server() {
     let config = load_file(&kubeconfig("https://example.test:6443"), None)
         .await
         .unwrap();
@@ -57,7 +57,7 @@ async fn a_kubeconfig_names_the_server() {
 }
 
 #[tokio::test]
-async fn the_master_flag_wins_over_the_file() {
+async fn master_flag_overrides_kubeconfig() {
     let text = kubeconfig("https://example.test:6443");
     let config = load_file(&text, Some("https://other.test")).await.unwrap();
     assert_eq!(config.cluster_url, "https://other.test/");
@@ -70,7 +70,7 @@ async fn the_master_flag_wins_over_the_file() {
 }
 
 #[tokio::test]
-async fn mistakes_are_told_in_one_line() {
+async fn errors_fit_in_one_line() {
     let missing = Source {
         kubeconfig: Some("/nonexistent/config".into()),
         ..Source::default()
@@ -104,7 +104,7 @@ async fn mistakes_are_told_in_one_line() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
+async fn kubeconfig_errors_omit_secrets() {
     let good = kubeconfig("https://example.test").replace("token: t", "token: TOP-SECRET");
     for bad in [
         good.replace("user: {token: TOP-SECRET}", "user: [TOP-SECRET, }"),
@@ -113,8 +113,8 @@ async fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
     ] {
         let err = load_file(&bad, None).await.unwrap_err();
         let text = err.to_string();
-        let told = text.contains("it is not the YAML of a kubeconfig, see line ");
-        assert!(told, "{text}");
+        let shown = text.contains("it is not the YAML of a kubeconfig, see line ");
+        assert!(shown, "{text}");
         assert!(!format!("{text} {err:?}").contains("SECRET"), "{err:?}");
     }
     let proxied = good.replace(
@@ -129,7 +129,7 @@ async fn what_is_wrong_with_a_file_is_told_without_its_secrets() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_scheme_is_secure_if_there_is_a_use_for_that() {
+async fn tls_settings_imply_https_scheme() {
     let authority = format!(
         "certificate-authority-data: {}, server",
         STANDARD.encode(self_signed())
@@ -158,7 +158,7 @@ async fn a_server_without_a_scheme_is_secure_if_there_is_a_use_for_that() {
 }
 
 #[tokio::test]
-async fn credentials_are_for_secure_servers_alone() {
+async fn credentials_are_sent_only_to_https_servers() {
     let log = CapturedLog::at(tracing::Level::WARN);
     let text = kubeconfig("https://example.test").replace(
         "{token: t}",
@@ -185,13 +185,13 @@ async fn credentials_are_for_secure_servers_alone() {
         );
         assert_eq!(
             log.take(),
-            ["WARN the API server's address is not https: going without credentials"]
+            ["WARN the API server's address is not https: sending no credentials"]
         );
     }
 }
 
 #[tokio::test]
-async fn the_master_flag_leaves_nothing_of_the_server_in_the_file() {
+async fn master_flag_replaces_kubeconfig_server() {
     let text = kubeconfig("http://localhost:8080").replace(
         "cluster: {server",
         "cluster: {tls-server-name: other.test, server",
@@ -216,7 +216,7 @@ async fn the_master_flag_leaves_nothing_of_the_server_in_the_file() {
 }
 
 #[tokio::test]
-async fn the_master_flag_without_a_scheme_is_as_secure_as_the_file() {
+async fn master_flag_takes_scheme_from_kubeconfig() {
     let text = kubeconfig("https://example.test");
     let url = load_file(&text, Some("10.0.0.1:6443")).await.unwrap();
     assert_eq!(url.cluster_url, "http://10.0.0.1:6443/");
@@ -229,7 +229,7 @@ async fn the_master_flag_without_a_scheme_is_as_secure_as_the_file() {
 }
 
 #[tokio::test]
-async fn a_proxy_of_the_kubeconfig_is_for_every_server() {
+async fn kubeconfig_proxy_applies_to_every_server() {
     let text = kubeconfig("https://example.test").replace(
         "cluster: {server",
         "cluster: {proxy-url: \"socks5://proxy.test\", server",
@@ -248,7 +248,7 @@ async fn a_proxy_of_the_kubeconfig_is_for_every_server() {
 }
 
 #[tokio::test]
-async fn a_proxy_of_the_environment_that_is_none_is_told_without_its_password() {
+async fn invalid_proxy_error_omits_password() {
     let source = Source {
         master: Some("https://example.test".to_owned()),
         proxy: ProxyConfig {
@@ -265,7 +265,7 @@ async fn a_proxy_of_the_environment_that_is_none_is_told_without_its_password() 
 }
 
 #[tokio::test]
-async fn a_user_agent_must_fit_into_a_header() {
+async fn invalid_user_agent_is_rejected() {
     let config = Config::new(Uri::from_static("http://127.0.0.1:1"));
     let options = ClientOptions {
         user_agent: "a\nb".to_owned(),
@@ -279,8 +279,8 @@ async fn a_user_agent_must_fit_into_a_header() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
-    // Nothing listens on port 1 of the loopback.
+async fn unreachable_server_error_names_server() {
+    // Port 1 of the loopback has no listener.
     let server = Uri::from_static("http://127.0.0.1:1");
     let client = client(&Config::new(server.clone()), &ClientOptions::default()).unwrap();
     let text = check(&client, &server).await.unwrap_err().to_string();
@@ -293,7 +293,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_refused_are_told_apart() {
+async fn rejected_credentials_have_their_own_error() {
     let service = service_fn(|_: Request<Body>| async {
         Response::builder()
             .status(401)
@@ -345,7 +345,7 @@ impl ClientMetrics for Counts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_send_takes_a_token_and_is_counted() {
+async fn retries_are_rate_limited_and_counted() {
     let service = service_fn(|_: Request<Body>| async {
         tokio::time::sleep(Duration::from_secs(3)).await;
         let response = Response::builder().status(503).header("Retry-After", "1");
@@ -384,12 +384,12 @@ async fn every_send_takes_a_token_and_is_counted() {
     let count = |wanted: &str| lines.iter().filter(|line| *line == wanted).count();
     assert_eq!(count("POST Some(503)"), 11);
     assert_eq!(count("POST again: Some(503)"), 10);
-    // The first token at once, then one every 10 s, and 3 s for the last answer.
+    // The first token at once, then one every 10 s, and 3 s for the last response.
     assert_eq!(lines.last().unwrap(), "POST over after 103 Some(4)");
 }
 
 #[tokio::test]
-async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
+async fn failed_requests_are_observed_and_watches_counted() {
     let service = service_fn(|request: Request<Body>| async move {
         if crate::rest::metrics::is_watch(request.uri()) {
             Response::builder()
@@ -423,7 +423,7 @@ async fn a_request_without_an_answer_is_over_too_and_a_watch_is_only_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kube_client_of_ones_own_gets_what_ours_have() {
+async fn custom_kube_client_gets_all_layers() {
     let asked = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let asking = Arc::clone(&asked);
     let service = service_fn(move |_: Request<Body>| {
@@ -445,17 +445,17 @@ async fn a_kube_client_of_ones_own_gets_what_ours_have() {
     let client = around(kube::Client::new(service, "default"), &options);
     let start = tokio::time::Instant::now();
     assert_eq!(client.get_path("/version").await.unwrap(), "{}");
-    // Sent again, as the server says, when the budget allows it.
+    // Retried as the server requests, when the rate limit allows it.
     assert_eq!(start.elapsed(), Duration::from_secs(10));
     let written = client.create(&crate::resource::PODS, "ns", "{}".to_owned());
     let error = written.await.unwrap_err();
     assert!(matches!(error, Error::NotLeading { .. }), "{error}");
     let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(asked, 2, "what the fence holds back isn't sent");
+    assert_eq!(asked, 2, "the fence blocks the write");
 }
 
 #[tokio::test]
-async fn a_file_of_authorities_is_named_to_be_read_again() {
+async fn authority_file_is_kept_for_reloading() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ca.crt"), self_signed()).unwrap();
     let text = kubeconfig("https://example.test").replace(
@@ -475,7 +475,7 @@ async fn a_file_of_authorities_is_named_to_be_read_again() {
 }
 
 #[tokio::test]
-async fn a_service_account_is_none_to_a_server_without_encryption() {
+async fn service_account_tokens_require_https() {
     let account = || {
         let service =
             service_fn(async |_: Request<Body>| Err::<Response<Body>, BoxError>("unused".into()));

@@ -1,13 +1,13 @@
-//! Words for an answer that carries no `Status` object, as a proxy or a broken server sends it.
+//! Messages for a response without a `Status` object, as proxies and broken servers send it.
 
 use super::{Error, Status};
 use crate::resource::GroupResource;
 
-/// The longest piece of a foreign body that is quoted in a message, in bytes.
+/// Maximum length of a body quoted in a message, in bytes.
 const QUOTED_BODY_BYTES_MAX: usize = 2048;
 
 impl Error {
-    /// Reads the server's refusal: its `Status`, or what can be said from the code alone.
+    /// Returns the server's `Status`, or one derived from the code.
     ///
     /// `verb` is the HTTP method; `name` may be empty.
     /// Upstream: `newUnstructuredResponseError`, `NewGenericServerResponse`.
@@ -41,7 +41,7 @@ impl Error {
     }
 }
 
-/// The member that tells a `Status` from anything else.
+/// The member that distinguishes a `Status` from other objects.
 #[derive(serde::Deserialize)]
 struct Kind<'a> {
     kind: &'a str,
@@ -51,7 +51,7 @@ fn nonzero_or(code: u16, fallback: u16) -> u16 {
     if code == 0 { fallback } else { code }
 }
 
-/// The reason and the sentence that a bare code stands for.
+/// Returns the reason and the message for a code.
 fn sentence(code: u16, verb: &str, body: &str) -> (&'static str, String) {
     let (reason, text) = match code {
         400 => (

@@ -2,21 +2,21 @@
 
 use crate::fence::NotLeading;
 
-/// Why there are no credentials to send with a request.
+/// The reason that a request has no credentials.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoToken {
-    /// Asking for one is a write, which this process must not make now.
+    /// A token request is a write, which this process must not make now.
     #[error("{0}")]
     NotLeading(#[source] NotLeading),
-    /// The server gave none.
+    /// The server issued no token.
     #[error("cannot get a token of the service account {account}: {reason}")]
     Failed {
         /// The account, as `namespace/name`.
         account: String,
-        /// What the last try ended with.
+        /// The last attempt's error.
         reason: String,
     },
-    /// The credential plugin gave none.
+    /// The credential plugin returned no credentials.
     #[error("{0}")]
     Plugin(String),
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The reasons that API servers give. Any other reason leaves the decision to the code.
+/// The standard reasons of API servers. For any other reason, the code decides.
 const STANDARD_REASONS: [&str; 19] = [
     "AlreadyExists",
     "BadRequest",
@@ -25,25 +25,25 @@ const STANDARD_REASONS: [&str; 19] = [
     "UnsupportedMediaType",
 ];
 
-/// Why the server refused a request.
+/// The body of a failure response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// `Failure`, or `Success` where the server answers a deletion.
+    /// `Failure`, or `Success` for a deletion.
     pub status: String,
-    /// The HTTP status code; 0 if the server gave none.
+    /// The HTTP status code; 0 if missing.
     pub code: u16,
-    /// A word for machines, such as `NotFound`; may be empty.
+    /// A machine-readable reason, such as `NotFound`; may be empty.
     pub reason: String,
-    /// A sentence for people.
+    /// A human-readable message.
     pub message: String,
-    /// What the server adds to the reason: name, group, kind, causes.
+    /// Details of the reason: name, group, kind, causes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }
 
 impl Status {
-    /// A failure with these members and no details.
+    /// Creates a failure without details.
     pub fn failure(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self {
             status: "Failure".to_owned(),
@@ -54,13 +54,14 @@ impl Status {
         }
     }
 
-    /// True if the reason is this one, or the reason says nothing and the code is this one.
+    /// Returns true if this is the reason, or if the reason isn't a standard one and this is the
+    /// code.
     pub(super) fn is(&self, reason: &str, code: u16) -> bool {
         self.reason == reason
             || (self.code == code && !STANDARD_REASONS.contains(&self.reason.as_str()))
     }
 
-    /// True if the details name a cause of this type, such as `NamespaceTerminating`.
+    /// Returns true if the details contain a cause of this type, such as `NamespaceTerminating`.
     pub fn has_cause(&self, cause: &str) -> bool {
         let causes = self
             .details

@@ -6,7 +6,7 @@ use super::*;
 use crate::resource::{PODS, STATEFUL_SETS};
 
 #[test]
-fn classification_goes_by_the_reason() {
+fn classification_follows_reason() {
     assert!(Error::api(404, "NotFound", "x").is_not_found());
     assert!(Error::api(409, "Conflict", "x").is_conflict());
     assert!(Error::api(422, "Invalid", "x").is_invalid());
@@ -16,7 +16,7 @@ fn classification_goes_by_the_reason() {
 }
 
 #[test]
-fn the_code_decides_where_the_reason_says_nothing() {
+fn code_decides_without_standard_reason() {
     for reason in ["", "SomethingElse"] {
         assert!(Error::api(404, reason, "x").is_not_found());
         assert!(Error::api(409, reason, "x").is_conflict());
@@ -26,7 +26,7 @@ fn the_code_decides_where_the_reason_says_nothing() {
 }
 
 #[test]
-fn an_expired_version_is_known_by_reason_or_code() {
+fn expired_version_is_detected_by_reason_or_code() {
     assert!(Error::api(410, "Expired", "x").is_expired());
     assert!(Error::api(410, "Gone", "x").is_expired());
     assert!(Error::api(410, "", "x").is_expired());
@@ -34,13 +34,13 @@ fn an_expired_version_is_known_by_reason_or_code() {
 }
 
 #[test]
-fn an_api_error_prints_the_message_of_the_server_only() {
+fn api_error_prints_only_server_message() {
     let error = Error::api(404, "NotFound", "pods \"web-0\" not found");
     assert_eq!(error.to_string(), "pods \"web-0\" not found");
 }
 
 #[test]
-fn a_status_body_is_taken_as_it_is() {
+fn status_body_is_kept_unchanged() {
     let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m",
         "reason":"AlreadyExists","details":{"causes":[{"reason":"NamespaceTerminating"}]},"code":409}"#;
     let error = Error::from_response(409, body, "POST", PODS.group_resource(), "");
@@ -54,7 +54,7 @@ fn a_status_body_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_status_body_without_a_code_has_that_of_the_answer() {
+fn status_body_without_code_gets_http_code() {
     let body = br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m"}"#;
     let error = Error::from_response(409, body, "PUT", PODS.group_resource(), "web-0");
     assert_eq!(error.status().unwrap().code, 409);
@@ -62,7 +62,7 @@ fn a_status_body_without_a_code_has_that_of_the_answer() {
 }
 
 #[test]
-fn a_foreign_body_gets_the_words_of_its_code() {
+fn foreign_body_gets_message_of_its_code() {
     let resource = STATEFUL_SETS.group_resource();
     let text = |code, body: &str, verb, name| {
         Error::from_response(code, body.as_bytes(), verb, resource, name).to_string()
@@ -81,7 +81,7 @@ fn a_foreign_body_gets_the_words_of_its_code() {
 }
 
 #[test]
-fn a_foreign_body_is_quoted_in_part() {
+fn foreign_body_is_truncated() {
     let resource = PODS.group_resource();
     let quoted = |body: &str| {
         let error = Error::from_response(415, body.as_bytes(), "GET", resource, "");
@@ -92,7 +92,7 @@ fn a_foreign_body_is_quoted_in_part() {
 }
 
 #[test]
-fn a_transport_error_names_its_causes_once() {
+fn transport_error_names_causes_once() {
     let inner = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "connection refused");
     let error = Error::Transport {
         action: "GET /api/v1/pods".to_owned(),
@@ -103,7 +103,7 @@ fn a_transport_error_names_its_causes_once() {
 }
 
 #[test]
-fn failures_of_encryption_are_told_from_others() {
+fn tls_failures_are_distinguished() {
     let transport = |source: Box<dyn StdError + Send + Sync>| Error::Transport {
         action: "GET /healthz".to_owned(),
         source,
@@ -116,7 +116,7 @@ fn failures_of_encryption_are_told_from_others() {
 }
 
 #[test]
-fn a_missing_right_is_told_from_other_things_that_are_forbidden() {
+fn missing_right_differs_from_other_forbidden_errors() {
     let forbidden = |message: &str| Error::api(403, "Forbidden", message);
     let missing =
         "pods is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\"";

@@ -1,4 +1,4 @@
-//! One call to the API, as recorded.
+//! A recorded call to the API.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::rest::PatchType;
 
-/// What a call does.
+/// The verb of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Reads one object.
     Get,
-    /// Reads a collection.
+    /// Lists a collection.
     List,
-    /// Follows a collection.
+    /// Watches a collection.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
-    /// Changes an object in part.
+    /// Patches an object.
     Patch,
-    /// Removes an object.
+    /// Deletes an object.
     Delete,
 }
 
@@ -42,29 +42,29 @@ impl fmt::Display for Verb {
     }
 }
 
-/// One call to the API.
+/// A call to the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// What it does.
+    /// The verb.
     pub verb: Verb,
     /// The API group; empty for the core group.
     pub group: String,
     /// The plural name.
     pub resource: String,
-    /// Such as `status`; empty for the object itself.
+    /// For example `status`; empty for the object itself.
     pub subresource: String,
-    /// The namespace; empty for all.
+    /// The namespace; empty for all namespaces.
     pub namespace: String,
-    /// The name, of a create the one in the body; empty for a collection.
+    /// The name, taken from the body for a create; empty for a collection.
     pub name: String,
-    /// The body as it was sent.
+    /// The body as sent.
     pub body: String,
-    /// How the body of a patch is to be read.
+    /// The type of a patch.
     pub patch_type: Option<PatchType>,
 }
 
 impl Action {
-    /// The body as JSON; null if there is none.
+    /// Returns the body as JSON; null if there is none.
     pub fn json(&self) -> Value {
         if self.body.is_empty() {
             Value::Null
@@ -73,7 +73,7 @@ impl Action {
         }
     }
 
-    /// The resource as it stands in messages of the tracker: `pods`, `statefulsets.apps`.
+    /// Returns the resource as the tracker's messages name it: `pods`, `statefulsets.apps`.
     pub(super) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.resource.clone()
@@ -82,7 +82,7 @@ impl Action {
         }
     }
 
-    /// Reads a request back into what it asks.
+    /// Parses a request into an action.
     pub(super) fn from_request(parts: &Parts, body: &[u8]) -> Result<Self, tower::BoxError> {
         let mut segments: Vec<_> = parts
             .uri

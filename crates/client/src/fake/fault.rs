@@ -1,11 +1,11 @@
-//! Calls that fail by a rule.
+//! Rules that make calls fail.
 
 use serde::Deserialize;
 
 use super::{Action, Verb};
 use crate::error::Error;
 
-/// Fails calls of one kind, a number of times. The failed call changes nothing.
+/// Fails a number of matching calls. A failed call changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FaultRule {
     /// The verb.
@@ -15,33 +15,33 @@ pub struct FaultRule {
     /// The subresource; empty for the object itself.
     #[serde(default)]
     pub subresource: String,
-    /// How many more calls fail.
+    /// Number of calls that will still fail.
     pub times: u32,
-    /// How they fail.
+    /// The failure.
     pub error: FaultError,
 }
 
-/// How a call fails.
+/// A kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum FaultError {
     /// 500.
     InternalError,
-    /// 409, another version.
+    /// 409 because of another version.
     Conflict,
-    /// 403, a quota.
+    /// 403 because of a quota.
     Forbidden,
     /// 422.
     Invalid,
     /// 500 with reason `ServerTimeout`.
     Timeout,
-    /// 409, the name is taken.
+    /// 409 because the name is taken.
     AlreadyExists,
     /// 404.
     NotFound,
 }
 
 impl FaultRule {
-    /// A rule for the object itself that strikes this often.
+    /// Creates a rule for the object itself.
     pub fn new(verb: Verb, resource: &str, times: u32, error: FaultError) -> Self {
         let (resource, subresource) = (resource.to_owned(), String::new());
         Self {
@@ -53,16 +53,16 @@ impl FaultRule {
         }
     }
 
-    /// The same rule for a subresource.
+    /// Restricts the rule to a subresource.
     #[must_use]
     pub fn on(mut self, subresource: &str) -> Self {
         subresource.clone_into(&mut self.subresource);
         self
     }
 
-    /// True if the rule has times left and is for this call. Live reads that the reference does not
-    /// make never fail: of those on the way to a write, it makes only the ones of sets and of
-    /// revisions.
+    /// Returns true if the rule matches this call and has failures left. Live reads that the
+    /// reference does not make never fail: before a write, the reference reads only sets and
+    /// revisions live.
     pub(super) fn strikes(&self, action: &Action) -> bool {
         let reference_reads = ["statefulsets", "controllerrevisions"];
         self.times > 0
@@ -74,7 +74,7 @@ impl FaultRule {
 }
 
 impl FaultError {
-    /// The error with its text, which stands in events. The resource comes without its group.
+    /// Returns the error with its text, which appears in events. The resource omits its group.
     pub fn to_error(self, action: &Action) -> Error {
         let (resource, name) = (&action.resource, &action.name);
         match self {

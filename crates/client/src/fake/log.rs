@@ -1,4 +1,4 @@
-//! The log lines of a test.
+//! Captures a test's log lines.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Takes the log lines of this thread, down to a level, for as long as it lives. Lines have the
-/// form `INFO message field=value …`; spans are not taken.
+/// Captures this thread's log lines, down to a level, until it is dropped. Lines have the form
+/// `INFO message field=value …`; spans are ignored.
 pub struct CapturedLog {
     lines: Arc<Mutex<Vec<String>>>,
     _guard: DefaultGuard,
 }
 
 impl CapturedLog {
-    /// Takes what is logged at this level and those above it.
+    /// Captures lines of this level and more severe ones.
     pub fn at(level: Level) -> Self {
         let lines = Arc::default();
         let collector = Collector {
@@ -29,13 +29,13 @@ impl CapturedLog {
         }
     }
 
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn lines(&self) -> Vec<String> {
         let lines = self.lines.lock();
         lines.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The lines since the last call.
+    /// Returns the lines since the last call.
     pub fn take(&self) -> Vec<String> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *lines)

@@ -1,8 +1,8 @@
-//! Merging patches into objects, as far as this controller's patches go.
+//! Patch merging, limited to this controller's patches.
 
 use serde_json::{Map, Value};
 
-/// Merges as RFC 7386 says: members one by one, null removes, everything else replaces.
+/// Merges by RFC 7386: each member separately, null removes it, other values replace it.
 pub(super) fn plain(old: Value, change: Value) -> Value {
     let Value::Object(change) = change else {
         return change;
@@ -19,8 +19,8 @@ pub(super) fn plain(old: Value, change: Value) -> Value {
     Value::Object(members)
 }
 
-/// Merges as the API does for typed objects: owner references by their uid, finalizers as a set,
-/// other lists as a whole; `$patch` says `delete` or `replace` for an object.
+/// Merges like the API does for typed objects: owner references by uid, finalizers as a set, other
+/// lists as a whole; `$patch` deletes or replaces an object.
 pub(super) fn strategic(old: Value, change: Value) -> Value {
     let Value::Object(mut change) = change else {
         return change;
@@ -42,7 +42,7 @@ pub(super) fn strategic(old: Value, change: Value) -> Value {
             ("finalizers", Value::Array(changes)) => as_set(old_value, changes),
             (_, value) => strategic(old_value, value),
         };
-        // A list that has lost its last entry is not served as an empty one.
+        // An emptied list is omitted instead of served as an empty one.
         if !new_value.is_null() && new_value != Value::Array(Vec::new()) {
             members.insert(name, new_value);
         }

@@ -1,10 +1,10 @@
-//! The smallest object that a cache takes.
+//! A minimal object for cache tests.
 
 use serde::Deserialize;
 
 use crate::cache::indexer::{CachedObject, IndexKey};
 
-/// An object with a name, a version, and the uid of an owner.
+/// An object with a name, a version, and an owner's uid.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct TestObject {
     metadata: Metadata,
@@ -31,7 +31,7 @@ impl TestObject {
         Self { metadata }
     }
 
-    /// Makes a set named `web` of this uid the owner; an empty uid makes an orphan.
+    /// Makes a set named `web` with this uid the owner; an empty uid makes an orphan.
     pub(crate) fn with_owner(mut self, uid: &str) -> Self {
         uid.clone_into(&mut self.metadata.owner);
         self

@@ -62,7 +62,7 @@ async fn objects_are_created_read_replaced_and_deleted() {
 }
 
 #[tokio::test]
-async fn missing_and_taken_names_are_answered_with_the_group() {
+async fn name_errors_include_group() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     let err = client.get(&STATEFUL_SETS, "ns", "web").await.unwrap_err();
@@ -91,7 +91,7 @@ async fn missing_and_taken_names_are_answered_with_the_group() {
 }
 
 #[tokio::test]
-async fn a_strategic_patch_merges_owners_by_uid_and_encodes_the_object_anew() {
+async fn strategic_patch_merges_owners_by_uid_and_sorts_keys() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     let data = r#"{"b": 1.0, "a": "\u003c"}"#;
@@ -131,7 +131,7 @@ async fn a_strategic_patch_merges_owners_by_uid_and_encodes_the_object_anew() {
 }
 
 #[tokio::test]
-async fn faults_strike_their_calls_and_count_down() {
+async fn faults_fail_matching_calls_and_count_down() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     fake.load(&PODS, pod("web-0"));
@@ -166,7 +166,7 @@ async fn faults_strike_their_calls_and_count_down() {
 }
 
 #[tokio::test]
-async fn faults_have_the_texts_of_the_reference() {
+async fn fault_messages_equal_reference() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     for (error, text) in [
@@ -204,7 +204,7 @@ async fn faults_have_the_texts_of_the_reference() {
 }
 
 #[tokio::test]
-async fn a_reaction_answers_in_place_of_the_tracker() {
+async fn reaction_replaces_tracker() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     fake.react(Verb::Create, "pods", |action| {

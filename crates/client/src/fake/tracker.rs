@@ -1,4 +1,4 @@
-//! The objects of the fake API, as text.
+//! The fake API's objects, as text.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl Tracker {
         found.map(|(_, text)| text.clone()).collect()
     }
 
-    /// Does what the call asks and returns the body of the answer.
+    /// Executes a call and returns the response's body.
     pub(super) fn apply(&mut self, action: &Action) -> Result<String, Error> {
         let key = key(&action.resource, &action.namespace, &action.name);
         let missing = || not_found(&action.group_resource(), &action.name);
@@ -93,7 +93,7 @@ fn key(resource: &str, namespace: &str, name: &str) -> Key {
     (resource.to_owned(), namespace.to_owned(), name.to_owned())
 }
 
-/// The members of an object, each with its own bytes.
+/// An object's members, each with its original bytes.
 type Members = BTreeMap<String, Box<RawValue>>;
 
 fn bad_request(err: &serde_json::Error) -> Error {
@@ -104,7 +104,7 @@ fn bad_request(err: &serde_json::Error) -> Error {
     )
 }
 
-/// Fills in the namespace of the URL where the object names none.
+/// Adds the URL's namespace if the object has none.
 fn with_namespace(text: &str, namespace: &str) -> Result<String, Error> {
     let mut members: Members = serde_json::from_str(text).map_err(|err| bad_request(&err))?;
     let metadata = members.get("metadata").map_or("{}", |raw| raw.get());
@@ -121,7 +121,7 @@ fn with_namespace(text: &str, namespace: &str) -> Result<String, Error> {
     serde_json::to_string(&members).map_err(|err| bad_request(&err))
 }
 
-/// Applies a patch. As with the API, the object is encoded anew: members in order, no spaces.
+/// Applies a patch. Like the API, it encodes the object again: sorted members, no spaces.
 fn patched(text: &str, action: &Action) -> Result<String, Error> {
     let old: Value = serde_json::from_str(text).map_err(|err| bad_request(&err))?;
     let patch: Value = serde_json::from_str(&action.body).map_err(|err| bad_request(&err))?;

@@ -1,12 +1,12 @@
-//! The gates there are, version by version.
+//! The known gates, version by version.
 
 use super::FeatureGates;
 use super::KubeVersion;
 
-/// How mature a gate is; `AllAlpha` and `AllBeta` go by it.
+/// Maturity of a gate; `AllAlpha` and `AllBeta` select by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Not there yet in the version emulated.
+    /// Not yet introduced in the emulated version.
     PreAlpha,
     Alpha,
     Beta,
@@ -14,7 +14,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// The name of the stage in metrics and in the help.
+    /// Returns the stage's name in metrics and in the help.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::PreAlpha => "PREALPHA",
@@ -25,27 +25,27 @@ impl Stage {
     }
 }
 
-/// What a gate is from a version on.
+/// A gate's stage and default from a version on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spec {
     since: KubeVersion,
     pub(super) stage: Stage,
     pub(super) default: bool,
-    /// Whether it can't be set to anything but its default.
+    /// True if only the default is allowed.
     pub(super) locked: bool,
 }
 
-/// A gate.
+/// A feature gate.
 pub(super) struct Gate {
     pub(super) name: &'static str,
-    /// From the oldest version to the newest.
+    /// Sorted by version, oldest first.
     specs: &'static [Spec],
-    /// Where its value stands; none for one that is locked in every version.
+    /// The field with its value; none for a gate locked in every version.
     pub(super) field: Option<fn(&mut FeatureGates) -> &mut bool>,
 }
 
 impl Gate {
-    /// What the gate is in a version.
+    /// Returns the gate's spec in a version.
     ///
     /// Upstream: `featureSpecAtEmulationVersion`.
     pub(super) fn at(&self, version: KubeVersion) -> Spec {
@@ -66,7 +66,7 @@ impl Spec {
         }
     }
 
-    /// Off, as there is no such behaviour here.
+    /// A gate locked to off, because this project lacks the behaviour.
     const fn refused(since_minor: u32, stage: Stage) -> Self {
         Self {
             locked: true,
@@ -74,7 +74,7 @@ impl Spec {
         }
     }
 
-    /// On for ever.
+    /// A gate locked to on.
     const fn graduated(since_minor: u32) -> Self {
         Self {
             locked: true,
@@ -86,7 +86,7 @@ impl Spec {
 pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSet";
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
-/// All gates, by name.
+/// All gates, sorted by name.
 pub(super) const GATES: [Gate; 11] = [
     Gate {
         name: ATOMIC_FIFO,
@@ -114,7 +114,7 @@ pub(super) const GATES: [Gate; 11] = [
         specs: &[Spec::new(36, Stage::Alpha, false)],
         field: Some(|gates| &mut gates.controller_manager_release_leader_election_lock_on_exit),
     },
-    // Candidates for a lease are not written here, so that nobody may wait for them.
+    // This controller writes no lease candidates, so no other component may wait for them.
     Gate {
         name: "CoordinatedLeaderElection",
         specs: &[
@@ -123,7 +123,7 @@ pub(super) const GATES: [Gate; 11] = [
         ],
         field: None,
     },
-    // The informers here always work like these two, whatever version is emulated.
+    // The informers always behave as these two gates require, in every emulated version.
     Gate {
         name: "InOrderInformers",
         specs: &[Spec::graduated(30)],
@@ -147,7 +147,7 @@ pub(super) const GATES: [Gate; 11] = [
         specs: &[Spec::new(36, Stage::Beta, true)],
         field: Some(|gates| &mut gates.stale_controller_consistency_stateful_set),
     },
-    // Upstream dates it back to 1.0, so that no emulated version goes without it.
+    // Upstream backdates it to 1.0, so that it is on in every emulated version.
     Gate {
         name: "StatefulSetSemanticRevisionComparison",
         specs: &[Spec::new(0, Stage::Beta, true)],
@@ -163,7 +163,7 @@ pub(super) const GATES: [Gate; 11] = [
     },
 ];
 
-/// The gates that can be set in a version, as the help lists them:
+/// Lists a version's settable gates for the help:
 /// `kube:Name=true|false (BETA - default=true)`.
 ///
 /// Upstream: `featureGate.KnownFeatures`.

@@ -1,4 +1,4 @@
-//! Lists of gates and what they turn on.
+//! Tests of feature gate lists.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const V1_35: KubeVersion = KubeVersion::v1(35);
 const V1_36: KubeVersion = KubeVersion::v1(36);
 
 #[test]
-fn defaults_are_those_of_the_reference_in_each_version() {
+fn defaults_equal_reference_in_each_version() {
     let on = |version| {
         let gates = FeatureGates::parse("", version).unwrap();
         assert_eq!(gates, FeatureGates::at(version));
@@ -23,14 +23,14 @@ fn defaults_are_those_of_the_reference_in_each_version() {
         "WatchListClient",
     ];
     assert_eq!(on(V1_36), newest);
-    // Without the semantic comparison a takeover could restart pods: no version goes without it.
+    // Without semantic comparison a takeover could restart pods, so every version enables it.
     assert_eq!(on(V1_35), newest[4..]);
     assert_eq!(on(V1_33), ["StatefulSetSemanticRevisionComparison"]);
     assert_eq!(FeatureGates::default(), FeatureGates::at(V1_36));
 }
 
 #[test]
-fn a_list_sets_gates_by_name() {
+fn list_sets_gates_by_name() {
     for text in [
         "MaxUnavailableStatefulSet=true, StatefulSetSemanticRevisionComparison=F,,",
         "kube:MaxUnavailableStatefulSet=1,kube: StatefulSetSemanticRevisionComparison = 0",
@@ -49,9 +49,9 @@ fn a_list_sets_gates_by_name() {
 }
 
 #[test]
-fn a_stage_is_set_as_a_whole_and_names_win_over_it() {
+fn names_override_stages() {
     let parse = |text, version| FeatureGates::parse(text, version).unwrap();
-    // What is locked to its default stays at it.
+    // Locked gates keep their default.
     let gates = parse("MaxUnavailableStatefulSet=false,AllBeta=true", V1_36);
     assert_eq!(gates, FeatureGates::default());
     let gates = parse("AllBeta=true", V1_36);
@@ -62,14 +62,14 @@ fn a_stage_is_set_as_a_whole_and_names_win_over_it() {
     assert!(!gates.max_unavailable_stateful_set);
     let gates = parse("AllBeta=false", V1_36);
     assert!(!gates.stale_controller_consistency_stateful_set);
-    // What was alpha then, is set as such.
+    // Gates that were alpha in 1.33 are set as alpha gates.
     let gates = parse("kube:AllAlpha=true", V1_33);
     assert!(gates.max_unavailable_stateful_set && gates.component_flagz);
     assert!(!gates.controller_manager_release_leader_election_lock_on_exit);
 }
 
 #[test]
-fn refusals_use_the_texts_of_the_reference() {
+fn errors_equal_reference() {
     for (text, version, expected) in [
         ("A", V1_36, "missing bool value for A"),
         (
@@ -83,7 +83,7 @@ fn refusals_use_the_texts_of_the_reference() {
             V1_36,
             "unrecognized feature gate: Nonsense",
         ),
-        // Gone since they are always on.
+        // Removed after graduation.
         (
             "StatefulSetAutoDeletePVC=true",
             V1_33,
@@ -128,7 +128,7 @@ fn refusals_use_the_texts_of_the_reference() {
 }
 
 #[test]
-fn gates_tell_their_stages() {
+fn features_include_stages() {
     let features = FeatureGates::default().features();
     assert!(features.contains(&("MaxUnavailableStatefulSet", "BETA", false)));
     assert!(features.contains(&("InOrderInformers", "", true)));
@@ -139,7 +139,7 @@ fn gates_tell_their_stages() {
 }
 
 #[test]
-fn the_list_for_the_help_is_that_of_the_version() {
+fn help_lists_gates_of_version() {
     let expected = [
         "kube:AllAlpha=true|false (ALPHA - default=false)",
         "kube:AllBeta=true|false (BETA - default=false)",
@@ -156,7 +156,7 @@ fn the_list_for_the_help_is_that_of_the_version() {
 }
 
 #[test]
-fn messages_and_bytes_follow_the_version() {
+fn events_and_revisions_follow_emulated_version() {
     for (minor, lower_case, null) in [(33, true, true), (34, true, false), (35, false, false)] {
         let gates = FeatureGates::at(KubeVersion::v1(minor));
         assert_eq!(gates.events_begin_in_lower_case(), lower_case, "{minor}");

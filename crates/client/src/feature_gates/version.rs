@@ -1,4 +1,4 @@
-//! Kubernetes versions to behave like.
+//! Kubernetes versions to emulate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 /// A minor version of Kubernetes, such as 1.36.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KubeVersion {
-    /// The first number.
+    /// The major version.
     pub major: u32,
-    /// The second number.
+    /// The minor version.
     pub minor: u32,
 }
 
 impl KubeVersion {
-    /// The version that this project follows.
+    /// The version of the reference.
     pub const REFERENCE: Self = Self::v1(36);
-    /// The oldest version that can be emulated: three before the reference.
+    /// The oldest version to emulate: three before the reference.
     pub const EMULATION_FLOOR: Self = Self::v1(33);
-    /// The oldest version that can be named as a peer: one before the oldest that can be emulated.
+    /// The oldest version accepted as a peer: one before the oldest to emulate.
     pub const COMPATIBILITY_FLOOR: Self = Self::v1(32);
 
-    /// Version 1 with a minor version.
+    /// Returns version 1 with this minor version.
     pub const fn v1(minor: u32) -> Self {
         Self { major: 1, minor }
     }
 
-    /// The minor version before this one.
+    /// Returns the previous minor version.
     #[must_use]
     pub fn previous(self) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl fmt::Display for KubeVersion {
     }
 }
 
-/// A text that is no version; its text is upstream's.
+/// An invalid version; the message is upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("illegal version string {0:?}")]
 pub struct IllegalVersion(String);
@@ -55,7 +55,7 @@ pub struct IllegalVersion(String);
 impl FromStr for KubeVersion {
     type Err = IllegalVersion;
 
-    /// Reads `1.35`, `v1.35`, or a full version such as `1.35.2`, of which the rest is left out.
+    /// Parses `1.35`, `v1.35`, or a full version such as `1.35.2`, ignoring the patch version.
     ///
     /// Upstream: `version.Parse`, `majorMinor`.
     fn from_str(text: &str) -> Result<Self, IllegalVersion> {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_in_all_forms_and_ordered() {
+    fn versions_parse_in_all_forms_and_sort() {
         for (text, minor) in [
             ("1.9", 9),
             ("1.35", 35),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn invalid_versions_are_rejected() {
         for text in [
             "",
             "1",

@@ -1,40 +1,40 @@
-//! The three times of an election, and what must hold between them.
+//! The durations of an election and their constraints.
 
 use std::time::Duration;
 
-/// How long others wait after the last renewal that they have seen.
+/// Default time after the last seen renewal at which rivals may take the lease.
 /// Upstream: the default of `--leader-elect-lease-duration`.
 pub const LEASE_DURATION_DEFAULT: Duration = Duration::from_secs(15);
-/// How long a leader tries to renew before it gives up.
+/// Default time that a leader keeps trying to renew.
 /// Upstream: the default of `--leader-elect-renew-deadline`.
 pub const RENEW_DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
-/// The wait between two tries. Upstream: the default of `--leader-elect-retry-period`.
+/// Default wait between two attempts. Upstream: the default of `--leader-elect-retry-period`.
 pub const RETRY_PERIOD_DEFAULT: Duration = Duration::from_secs(2);
-/// The share of the retry period by which a wait for the lease may grow at random, so that the
-/// candidates don't all ask at once. Upstream: `JitterFactor`.
+/// Maximum random share added to the retry period while waiting for the lease, so that candidates
+/// don't send their requests simultaneously. Upstream: `JitterFactor`.
 pub const JITTER_FACTOR: f64 = 1.2;
 
-/// The shortest time after which a request of an election is given up.
+/// Minimum timeout of an election request.
 const REQUEST_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 
-/// How an election goes.
+/// Settings of an election.
 ///
 /// Upstream: `LeaderElectionConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaderElectionConfig {
-    /// How long others wait after the last renewal that they have seen. The lease holds whole
-    /// seconds; what is more is cut off.
+    /// Time after the last seen renewal at which rivals may take the lease. The lease stores whole
+    /// seconds, rounded down.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew before it gives up.
+    /// Time that a leader keeps trying to renew.
     pub renew_deadline: Duration,
-    /// The wait between two tries.
+    /// Wait between two attempts.
     pub retry_period: Duration,
-    /// Whether the lease is given up when the work ends, so that the next one need not wait.
+    /// True to release the lease when the work ends, so that the next leader need not wait.
     pub release_on_cancel: bool,
 }
 
 impl Default for LeaderElectionConfig {
-    /// The numbers of the reference; the lease is not given up at the end.
+    /// The reference's durations; the lease is not released.
     fn default() -> Self {
         Self {
             lease_duration: LEASE_DURATION_DEFAULT,
@@ -45,13 +45,13 @@ impl Default for LeaderElectionConfig {
     }
 }
 
-/// Why there is no election; all texts but the last are upstream's.
+/// An invalid configuration; all messages but the last are upstream's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Others could take the lease while its holder still tries to renew it.
+    /// Rivals could take the lease while its holder still tries to renew it.
     #[error("leaseDuration must be greater than renewDeadline")]
     LeaseTooShort,
-    /// A leader could give up before its second try.
+    /// A leader could give up before its second attempt.
     #[error("renewDeadline must be greater than retryPeriod*JitterFactor")]
     DeadlineTooShort,
     /// The lease duration is zero.
@@ -63,16 +63,16 @@ pub enum ConfigError {
     /// The retry period is zero.
     #[error("retryPeriod must be greater than zero")]
     NoRetryPeriod,
-    /// Nobody is nobody's rival.
+    /// Candidates need distinct identities.
     #[error("Lock identity is empty")]
     NoIdentity,
-    /// The lease would hold a duration of 0 seconds, which API servers refuse.
+    /// The lease would contain a duration of 0 seconds, which API servers reject.
     #[error("leaseDuration must be at least one second")]
     LessThanASecond,
 }
 
 impl LeaderElectionConfig {
-    /// Checks the times.
+    /// Validates the durations.
     ///
     /// Upstream: `NewLeaderElector`.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -103,32 +103,32 @@ impl LeaderElectionConfig {
         Ok(())
     }
 
-    /// What the lease holds as its duration: whole seconds.
+    /// Returns the lease's duration field: whole seconds.
     pub fn lease_duration_seconds(&self) -> i32 {
         i32::try_from(self.lease_duration.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// How long one call of the election may take, with all its waits and re-sends.
+    /// Returns the time limit of one election call, including waits and retries.
     ///
     /// Upstream: `NewFromKubeconfig` of the package `resourcelock`.
     pub fn request_timeout(&self) -> Duration {
         (self.renew_deadline / 2).max(REQUEST_TIMEOUT_MIN)
     }
 
-    /// How long after the start of a renewal its holder may still begin to write: it gives up by
-    /// then, and no rival takes the lease before the seconds that it holds are over. A tenth of
-    /// these is always left for what was written to arrive.
+    /// Returns the time after the start of a renewal in which its holder may start writes. It ends
+    /// by the renew deadline and before rivals may take the lease. A tenth of the recorded duration
+    /// always remains for the delivery of writes.
     pub(super) fn write_window(&self) -> Duration {
         self.renew_deadline.min(self.recorded() / 10 * 9)
     }
 
-    /// How long what was written may take to arrive: what the lease has left after the last moment
-    /// at which a write begins.
+    /// Returns the time limit for the delivery of a write: the rest of the lease after the last
+    /// moment at which a write may start.
     pub(super) fn transit_max(&self) -> Duration {
         self.recorded().saturating_sub(self.write_window())
     }
 
-    /// The duration that rivals read in the lease.
+    /// Returns the duration that rivals read in the lease.
     fn recorded(&self) -> Duration {
         Duration::from_secs(self.lease_duration.as_secs())
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_cannot_work_are_refused_in_the_words_of_the_reference() {
+    fn invalid_durations_are_rejected_with_reference_errors() {
         let table = [
             (
                 10,
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_half_of_the_renew_deadline_but_at_least_a_second() {
+    fn request_timeout_is_half_renew_deadline_or_one_second() {
         let timeout = |renew| config(60_000, renew, 1).request_timeout();
         assert_eq!(timeout(10_000), Duration::from_secs(5));
         assert_eq!(timeout(1_500), Duration::from_secs(1));
     }
 
     #[test]
-    fn what_the_lease_cannot_hold_ends_the_window_of_writes() {
+    fn recorded_duration_limits_write_window() {
         let default = config(15_000, 10_000, 2_000);
         assert_eq!(default.write_window(), Duration::from_secs(10));
         assert_eq!(default.transit_max(), Duration::from_secs(5));

@@ -14,21 +14,21 @@ use crate::error::Error;
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
 
-/// What an elector is given.
+/// Dependencies of an elector.
 pub struct ElectorParts {
-    /// The lease.
+    /// The lease to compete for.
     pub lock: LeaseLock,
-    /// Tells the times that the lease holds.
+    /// Clock for the times in the lease.
     pub clock: Arc<dyn Clock>,
-    /// Tells how long ago the lease was seen to change, and until when writes may begin.
+    /// Clock for the lease's expiry and the fence's deadline.
     pub monotonic: Arc<dyn MonotonicClock>,
-    /// Where the random part of the waits for the lease comes from.
+    /// Source of the random part of retry waits.
     pub jitter: Arc<dyn Jitter>,
-    /// Who counts.
+    /// Receives the metrics.
     pub metrics: Arc<dyn LeaderElectionMetrics>,
 }
 
-/// Competes for a lease, and keeps it while there is work.
+/// Competes for a lease, and renews it while the work runs.
 ///
 /// Upstream: `LeaderElector`.
 pub struct LeaderElector {
@@ -39,11 +39,11 @@ pub struct LeaderElector {
     pub(super) fence: Fence,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
-    /// The latest failure, as long as it lasts: each is logged once.
+    /// The current failure, logged once.
     failure: FaultLog<String>,
 }
 
-/// What the elector and its [`LeaderHealth`] both look at.
+/// State shared by the elector and its [`LeaderHealth`].
 pub(super) struct Shared {
     pub(super) name: String,
     pub(super) identity: String,
@@ -52,11 +52,11 @@ pub(super) struct Shared {
     observed: Mutex<Observed>,
 }
 
-/// What the lease last was, as far as this process knows.
+/// The last known state of the lease.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Observed {
     pub(super) record: LeaderElectionRecord,
-    /// When it was seen to change, by the monotonic clock.
+    /// Monotonic clock time of the last seen change.
     pub(super) at: Duration,
 }
 
@@ -67,22 +67,22 @@ impl Shared {
     }
 }
 
-/// How a try ended.
+/// The result of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Try {
-    /// The lease is ours now.
+    /// This process now holds the lease.
     Held,
-    /// It isn't, or that isn't known.
+    /// The attempt failed, or its result is unknown.
     Failed,
-    /// It was ours, and somebody else has had it since.
+    /// This process lost the lease to another holder.
     Taken {
-        /// The holder now; empty if it was given up.
+        /// The current holder; empty if it has released the lease.
         holder: String,
     },
 }
 
 impl LeaderElector {
-    /// An elector that does nothing until it is run.
+    /// Creates an elector that does nothing until it is run.
     ///
     /// Upstream: `NewLeaderElector`.
     pub fn new(config: LeaderElectionConfig, parts: ElectorParts) -> Result<Self, ConfigError> {
@@ -119,19 +119,19 @@ impl LeaderElector {
         })
     }
 
-    /// What lets writes pass while this elector leads.
+    /// Returns the fence that allows writes while this elector leads.
     pub fn fence(&self) -> Fence {
         self.fence.clone()
     }
 
-    /// What tells whether this elector, if it leads, still renews its lease.
+    /// Returns the health check of this elector.
     pub fn health(&self) -> LeaderHealth {
         LeaderHealth {
             shared: Arc::clone(&self.shared),
         }
     }
 
-    /// Tries once to get the lease, or to renew it.
+    /// Makes one attempt to acquire or renew the lease.
     ///
     /// Upstream: `tryAcquireOrRenew`.
     pub(super) async fn try_acquire_or_renew(&mut self, leads: bool) -> Try {
@@ -144,14 +144,14 @@ impl LeaderElector {
             leader_transitions: 0,
         };
 
-        // Who holds the lease has seen its current version, unless somebody meddled with it.
+        // A holder has seen the lease's current version, unless another client changed it.
         let observed = self.shared.observed();
         if self.is_ours(&observed) && self.is_valid(&observed) {
             record.acquire_time = observed.record.acquire_time;
             record.leader_transitions = observed.record.leader_transitions;
             match self.update(&record).await {
                 Ok(()) => return Try::Held,
-                Err(error) => self.report("cannot renew the lease at once", &error),
+                Err(error) => self.report("cannot renew the lease without reading it", &error),
             }
         }
 
@@ -218,7 +218,8 @@ impl LeaderElector {
         Ok(())
     }
 
-    /// Takes note that the server has stored our record; the request began at that moment.
+    /// Records that the server has stored this process's record. `begin` is the start of the
+    /// request.
     fn hold(&mut self, record: &LeaderElectionRecord, begin: Duration) {
         self.observe(record.clone());
         self.fence.open_until(begin + self.config.write_window());
@@ -227,7 +228,7 @@ impl LeaderElector {
         }
     }
 
-    /// Remembers the record with the moment at which it was seen, by this machine's clock.
+    /// Stores the record with the monotonic clock time at which it was seen.
     ///
     /// Upstream: `setObservedRecord`.
     fn observe(&self, record: LeaderElectionRecord) {
@@ -248,7 +249,7 @@ impl LeaderElector {
         observed.record.holder_identity == self.shared.identity
     }
 
-    /// Whether the lease was seen to change so recently that it still holds.
+    /// Returns true if the lease has not expired since its last seen change.
     ///
     /// Upstream: `isLeaseValid`.
     fn is_valid(&self, observed: &Observed) -> bool {
@@ -256,21 +257,21 @@ impl LeaderElector {
         observed.at.saturating_add(Duration::from_secs(seconds)) > self.shared.clock.elapsed()
     }
 
-    /// Logs a failure, as a warning if it is another one than the last, unless the state of the
-    /// server has logged it.
+    /// Logs a failure, as a warning if it differs from the last one. Skips failures that the API
+    /// health log has logged.
     fn report(&mut self, what: &str, error: &Error) {
         let text = format!("{what}: {error}");
-        // The limit of a call is the election's own.
-        let is_told = error.is_server_wide() && !matches!(error, Error::Timeout { .. });
-        // Conflicts are how rivals notice each other.
-        if error.is_conflict() || is_told || !self.failure.begin(text.clone()) {
+        // The timeout is the election's own, not the server's fault.
+        let is_logged = error.is_server_wide() && !matches!(error, Error::Timeout { .. });
+        // Conflicts are normal between rivals.
+        if error.is_conflict() || is_logged || !self.failure.begin(text.clone()) {
             tracing::debug!(lock = %self.lock.at(), "{text}");
             return;
         }
         tracing::warn!(lock = %self.lock.at(), "{text}");
     }
 
-    /// Gives the lease up, so that others need not wait for its end.
+    /// Releases the lease, so that others need not wait until it expires.
     ///
     /// Upstream: `release`.
     pub(super) async fn release(&mut self) -> Result<(), Error> {

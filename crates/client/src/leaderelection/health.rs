@@ -1,15 +1,15 @@
-//! The health of a leader: it fails once the lease is not renewed in time.
+//! A leader's health check, which fails if the lease is not renewed in time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::elector::Shared;
 
-/// How long after the end of its lease a leader may still call itself well. Upstream: the timeout
-/// that kube-controller-manager gives to `NewLeaderHealthzAdaptor`.
+/// Time after the lease's expiry for which a leader still counts as healthy. Upstream: the timeout
+/// that kube-controller-manager passes to `NewLeaderHealthzAdaptor`.
 const TOLERANCE: Duration = Duration::from_secs(20);
 
-/// Tells whether a leader still renews its lease. Clones look at the same election.
+/// Checks that a leader still renews its lease. Clones check the same election.
 ///
 /// Upstream: `HealthzAdaptor`.
 #[derive(Clone)]
@@ -18,8 +18,8 @@ pub struct LeaderHealth {
 }
 
 impl LeaderHealth {
-    /// Fails with a text if the process is the holder as far as it knows, and its last successful
-    /// renewal is longer ago than the lease lasts and 20 s more. Who doesn't lead is well.
+    /// Fails if this process considers itself the holder, and its last successful renewal is older
+    /// than the lease duration plus 20 s. A process that doesn't lead is healthy.
     ///
     /// Upstream: `LeaderElector.Check`.
     pub fn check(&self) -> Result<(), String> {
@@ -40,7 +40,7 @@ impl LeaderHealth {
         Ok(())
     }
 
-    /// Whether this process is the holder, as far as it knows.
+    /// Returns true if this process considers itself the holder.
     pub fn is_leader(&self) -> bool {
         self.shared.observed().record.holder_identity == self.shared.identity
     }

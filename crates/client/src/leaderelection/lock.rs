@@ -1,4 +1,4 @@
-//! The lease on the server, changed by compare-and-swap only.
+//! The lease on the server, changed only by compare-and-swap.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::recorder::{EventRecorder, EventType, ObjectReference};
 use crate::resource::LEASES;
 use crate::rest::RestClient;
 
-/// The reason of every event about an election.
+/// The reason of all election events.
 const EVENT_REASON: &str = "LeaderElection";
 
-/// Where the lease is. Prints as `namespace/name`.
+/// The lease's namespace and name. Formats as `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseName {
     /// The namespace.
@@ -34,7 +34,7 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// A lease as one candidate sees it.
+/// One candidate's access to the lease.
 ///
 /// Upstream: `resourcelock.LeaseLock`.
 pub struct LeaseLock {
@@ -42,17 +42,18 @@ pub struct LeaseLock {
     at: LeaseName,
     identity: String,
     recorder: Arc<dyn EventRecorder>,
-    /// How long each call may take, with all its waits and re-sends.
+    /// Time limit of each call, including waits and retries.
     call_timeout: Duration,
-    /// The lease as the server sent it last, member by member: an update sends it back with another
-    /// spec, so that it carries its version and nothing of it is lost.
+    /// The members of the lease as last received. An update replaces only the spec, so it keeps the
+    /// version and loses no member.
     received: Option<BTreeMap<String, Box<RawValue>>>,
 }
 
 impl LeaseLock {
-    /// A lock for a candidate of this identity. The client should have a budget of its own, and no
-    /// [`Fence`](crate::fence::Fence); its calls are given up after
-    /// [`LeaderElectionConfig::request_timeout`], whatever it allows. Events go to the recorder.
+    /// Creates a lock for a candidate with this identity. The client should have its own rate limit
+    /// and no [`Fence`](crate::fence::Fence). Calls time out after
+    /// [`LeaderElectionConfig::request_timeout`], regardless of the client's timeout. Events go to
+    /// the recorder.
     pub fn new(
         client: RestClient,
         at: LeaseName,
@@ -69,7 +70,7 @@ impl LeaseLock {
         }
     }
 
-    /// The same lock with another limit to each call.
+    /// Changes the time limit of each call.
     pub(super) fn with_call_timeout(self, call_timeout: Duration) -> Self {
         Self {
             call_timeout,
@@ -77,12 +78,12 @@ impl LeaseLock {
         }
     }
 
-    /// Who the candidate is.
+    /// Returns the candidate's identity.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Where the lease is.
+    /// Returns the lease's namespace and name.
     pub fn at(&self) -> &LeaseName {
         &self.at
     }
@@ -124,7 +125,7 @@ impl LeaseLock {
         Ok(())
     }
 
-    /// Replaces the spec of the lease that was last received, if it is still the same on the server.
+    /// Replaces the spec of the last received lease, if the server still has the same version.
     ///
     /// Upstream: `LeaseLock.Update`.
     pub(super) async fn update(&mut self, record: &LeaderElectionRecord) -> Result<(), Error> {
@@ -168,8 +169,8 @@ impl LeaseLock {
             .event(&lease, EventType::Normal, EVENT_REASON, &message);
     }
 
-    /// A call that is given up in time. A client limits each of its sends by itself, but not the
-    /// waits that a server asks for between them.
+    /// Runs a call with a time limit. The client limits each attempt, but not the waits that the
+    /// server requests between them.
     async fn in_time(
         &self,
         verb: &str,
@@ -197,7 +198,7 @@ impl LeaseLock {
     }
 }
 
-/// What events say of the lease.
+/// The metadata that events need.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Metadata {

@@ -1,11 +1,11 @@
-//! Measurements of an election.
+//! Metrics of an election.
 
-/// Takes the measurements of an election. Every method does nothing unless implemented.
+/// Receives an election's metrics. Every method does nothing by default.
 ///
 /// Upstream: `leaderMetricsAdapter`.
 pub trait LeaderElectionMetrics: Send + Sync {
-    /// The process leads (true) or doesn't; `name` is that of the lease. Told once at the start,
-    /// and at each change.
+    /// Reports whether the process leads; `name` is the lease's name. Called once at the start and
+    /// at each change.
     fn master_status(&self, name: &str, leads: bool) {
         let _ = (name, leads);
     }
@@ -16,7 +16,7 @@ pub trait LeaderElectionMetrics: Send + Sync {
     }
 }
 
-/// Counts nothing.
+/// Discards metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopLeaderElectionMetrics;
 

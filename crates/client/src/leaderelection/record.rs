@@ -4,24 +4,24 @@ use jiff::Timestamp;
 use kube_apimachinery::time;
 use serde::{Deserialize, Serialize};
 
-/// Who holds the lease, since when, and how often it has changed hands.
+/// The lease's holder, its times, and the number of leader transitions.
 ///
 /// Upstream: `resourcelock.LeaderElectionRecord`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeaderElectionRecord {
-    /// Who holds it; empty for nobody.
+    /// The holder; empty if the lease is released.
     pub holder_identity: String,
-    /// How long after the last renewal it may be taken.
+    /// Time after the last renewal at which rivals may take the lease.
     pub lease_duration_seconds: i32,
-    /// When this holder got it.
+    /// The time at which this holder acquired the lease.
     pub acquire_time: Option<Timestamp>,
-    /// When it was last renewed. Nothing is decided by it but whether it changed.
+    /// The time of the last renewal. Only a change of it matters.
     pub renew_time: Option<Timestamp>,
-    /// How often it has changed hands.
+    /// Number of leader transitions.
     pub leader_transitions: i32,
 }
 
-/// The `spec` of a lease. Times are microseconds: servers refuse any other precision.
+/// The `spec` of a lease. Times are in microseconds: servers reject any other precision.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct LeaseSpec {
@@ -33,8 +33,8 @@ struct LeaseSpec {
 }
 
 impl LeaderElectionRecord {
-    /// Reads the `spec` of a lease; what is missing is empty or 0. A time that the clock can't hold
-    /// saturates, and what is no time is none: nobody needs them to hold or to take the lease.
+    /// Decodes the `spec` of a lease; missing members are empty or 0. Times out of range saturate,
+    /// and invalid times are dropped: no decision needs them.
     ///
     /// Upstream: `LeaseSpecToLeaderElectionRecord`.
     pub(super) fn from_spec(spec: &str) -> Result<Self, serde_json::Error> {
@@ -50,7 +50,7 @@ impl LeaderElectionRecord {
         })
     }
 
-    /// Writes the `spec` of a lease, with these members and no others.
+    /// Encodes the `spec` of a lease with only these members.
     ///
     /// Upstream: `LeaderElectionRecordToLeaseSpec`.
     pub(super) fn to_spec(&self) -> Result<String, serde_json::Error> {
@@ -64,7 +64,7 @@ impl LeaderElectionRecord {
     }
 }
 
-/// A moment as a lease can hold it.
+/// Rounds a time down to the lease's precision.
 pub(super) fn whole_micros(now: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_holds_five_members_and_times_of_six_digits() {
+    fn spec_has_five_members_and_microsecond_times() {
         let time: Timestamp = "2026-01-02T03:04:05.6789019Z".parse().unwrap();
         let record = LeaderElectionRecord {
             holder_identity: "host_1".to_owned(),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_spec_lacks_is_empty() {
+    fn missing_spec_members_are_empty() {
         for spec in [
             "null",
             "{}",
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_times_leave_the_rest_of_the_spec_readable() {
+    fn invalid_times_do_not_break_spec() {
         for (renewed, time) in [
             ("10000-01-01T11:59:59.000000Z", Some(Timestamp::MAX)),
             ("soon", None),

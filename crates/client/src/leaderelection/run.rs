@@ -1,4 +1,4 @@
-//! The election from the first try to the end of the work.
+//! The election, from the first attempt to the end of the work.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use tokio_util::sync::CancellationToken;
 use super::config::JITTER_FACTOR;
 use super::elector::{LeaderElector, Try};
 
-/// How an election ended.
+/// The result of an election.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended<T> {
-    /// It was cancelled before this process led.
+    /// Cancelled before this process led.
     NeverLed,
-    /// The lease was lost; the work was dropped where it stood.
+    /// The lease was lost, and the work was dropped immediately.
     Lost(Lost),
-    /// The work came to its end, and this was its result.
+    /// The work has ended with this result.
     Finished(T),
 }
 
-/// How the lease was lost. Prints as part of a sentence.
+/// The way the lease was lost. Formats as part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
-    /// It could not be renewed in time.
+    /// The lease could not be renewed in time.
     NotRenewed {
-        /// The time allowed.
+        /// The time limit.
         within: Duration,
     },
-    /// Somebody else has had it since.
+    /// Another process has taken the lease.
     Taken {
-        /// The holder now; empty if it was given up again.
+        /// The current holder; empty if it has released the lease.
         holder: String,
     },
 }
@@ -46,11 +46,12 @@ impl fmt::Display for Lost {
 }
 
 impl LeaderElector {
-    /// Waits for the lease, and then does the work while it holds the lease. The work is not begun
-    /// before, and is dropped at once when the lease is lost; so whatever it spawns must end with
-    /// it. It should end by itself after `cancelled`; until it has, the lease is kept.
+    /// Acquires the lease, then runs the work while it holds the lease. Losing the lease drops the
+    /// work, so every task that it spawns must end with it. After `cancelled` the work should end
+    /// by itself; the lease is kept until then.
     ///
-    /// Where the lease is lost the process should end: its caches may have missed what others did.
+    /// After a lost lease the process should exit: its caches may have missed the next leader's
+    /// writes.
     ///
     /// Upstream: `LeaderElector.Run`.
     pub async fn run<T>(
@@ -91,7 +92,7 @@ impl LeaderElector {
         ended
     }
 
-    /// Tries until the lease is ours.
+    /// Retries until this process holds the lease.
     ///
     /// Upstream: `acquire`.
     async fn acquire(&mut self) {
@@ -108,7 +109,7 @@ impl LeaderElector {
         loop {
             let within = self.config.renew_deadline;
             let deadline = Instant::now() + within;
-            // The deadline is looked at first: what comes with it comes too late.
+            // Poll the deadline first: a renewal that completes at the deadline is too late.
             let lost = tokio::select! {
                 biased;
                 () = sleep_until(deadline) => Some(Lost::NotRenewed { within }),
@@ -122,8 +123,8 @@ impl LeaderElector {
         }
     }
 
-    /// Tries at once and then every retry period, until the lease is renewed or somebody else has
-    /// had it.
+    /// Attempts immediately and then every retry period, until the lease is renewed or taken by a
+    /// rival.
     async fn renew_once(&mut self) -> Option<Lost> {
         let mut ticks = interval(self.config.retry_period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -137,20 +138,20 @@ impl LeaderElector {
         }
     }
 
-    /// Gives the lease up, unless a write of this process may still arrive: then the lease has to
-    /// run out, as after a crash at the moment of that write.
+    /// Releases the lease, unless a write of this process may still take effect. In that case the
+    /// lease must expire, as after a crash during that write.
     async fn release_if_quiet(&mut self) {
         if self.fence.is_quiet_for(self.config.lease_duration) {
             self.release_in_time().await;
         } else {
-            tracing::info!(lock = %self.lock.at(), "the lease is left to run out, as a write without an answer, or with a 5xx, may still take effect");
+            tracing::info!(lock = %self.lock.at(), "leaving the lease to expire, as a write without a response, or with a 5xx, may still take effect");
         }
     }
 
     async fn release_in_time(&mut self) {
         let within = self.config.renew_deadline;
         match timeout(within, self.release()).await {
-            Ok(Ok(())) => tracing::info!(lock = %self.lock.at(), "the lease is given up"),
+            Ok(Ok(())) => tracing::info!(lock = %self.lock.at(), "released the lease"),
             Ok(Err(error)) => {
                 tracing::warn!(lock = %self.lock.at(), "failed to release the lease: {error}");
             }
@@ -162,7 +163,7 @@ impl LeaderElector {
 }
 
 impl Drop for LeaderElector {
-    /// Whoever drops the election, and the work with it, leads no longer.
+    /// A dropped election, with its work, no longer leads.
     fn drop(&mut self) {
         self.fence.close();
     }

@@ -1,4 +1,4 @@
-//! The election against a server that answers by a script, in paused time.
+//! Tests of the election against a scripted server, in paused time.
 
 mod acquiring;
 mod ending;

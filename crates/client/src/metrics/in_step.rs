@@ -1,4 +1,4 @@
-//! The gauge that says how long ago each cache last heard from the server.
+//! The gauge of the time since each cache last received data from the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use tokio::time::Instant;
 
-/// The seconds are counted when the gauge is read, so that it grows while a cache hears nothing.
+/// Computed when the gauge is read, so that it grows while a cache receives nothing.
 #[derive(Clone)]
 pub(super) struct SinceInStep {
     description: Arc<Desc>,
     labels: [&'static str; 4],
-    /// When each cache was last in step, by the values of its labels.
+    /// The last time each cache was in step, by its label values.
     caches: Arc<Mutex<BTreeMap<[String; 4], Instant>>>,
 }
 
@@ -28,7 +28,7 @@ impl SinceInStep {
         })
     }
 
-    /// A cache is in step now.
+    /// Records that a cache is in step now.
     pub(super) fn set(&self, values: &[String; 4]) {
         let mut caches = self.caches();
         match caches.get_mut(values) {

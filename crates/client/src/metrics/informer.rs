@@ -1,4 +1,4 @@
-//! The families `informer_*`.
+//! The `informer_*` metric families.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::register;
 use crate::cache::informer::{InformerMetrics, InformerMetricsProvider};
 use crate::resource::Resource;
 
-/// Buckets of the time that an event takes, in seconds.
+/// Buckets of an event's processing time, in seconds.
 const SECONDS: [f64; 12] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 const LABELS: [&str; 4] = ["name", "group", "version", "resource"];
-/// How many digits of a version a gauge shows: so many are exact in a float.
+/// Number of trailing digits of a version in the gauge; a float represents them exactly.
 const VERSION_DIGITS: usize = 15;
 
-/// The families about informers.
+/// The informers' metric families.
 ///
 /// Upstream: `component-base/metrics/prometheus/clientgo/fifo`.
 #[derive(Clone)]
@@ -30,16 +30,16 @@ pub struct InformerFamilies {
     version: IntGaugeVec,
     set_aside: IntGaugeVec,
     since_in_step: SinceInStep,
-    /// What the label `name` says.
+    /// Value of the label `name`.
     name: Box<str>,
 }
 
 impl InformerFamilies {
-    /// Adds the families to a registry. `name` is that of the program.
+    /// Adds the families to a registry. `name` is the program's name.
     ///
     /// # Errors
     ///
-    /// The registry has one of them already.
+    /// Fails if the registry already has one of them.
     pub fn register(registry: &Registry, name: &str) -> Result<Self, Error> {
         let queued = Opts::new(
             "informer_queued_items",
@@ -82,11 +82,11 @@ impl InformerMetricsProvider for InformerFamilies {
             resource.version,
             resource.plural,
         ];
-        // Events go from the connection into the cache: none ever waits in a queue.
+        // Events go from the connection directly into the cache, so the queue is always empty.
         self.queued.with_label_values(&labels).set(0.0);
         let set_aside = self.set_aside.with_label_values(&labels);
         set_aside.set(0);
-        // A cache that was never filled counts from here on.
+        // Until a cache is first filled, its gauge counts from here.
         let in_step_labels = labels.map(str::to_owned);
         self.since_in_step.set(&in_step_labels);
         Arc::new(OfInformer {
@@ -124,7 +124,7 @@ impl InformerMetrics for OfInformer {
 
     fn store_version(&self, version: &str) {
         let begin = version.len().saturating_sub(VERSION_DIGITS);
-        // A version that is no number is not shown.
+        // Versions that aren't numbers are omitted.
         if let Some(Ok(version)) = version.get(begin..).map(str::parse) {
             self.version.set(version);
         }

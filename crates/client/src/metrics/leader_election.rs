@@ -1,11 +1,11 @@
-//! The families `leader_election_*`.
+//! The `leader_election_*` metric families.
 
 use prometheus::{Error, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::register;
 use crate::leaderelection::LeaderElectionMetrics;
 
-/// The families about leader election.
+/// The leader election's metric families.
 ///
 /// Upstream: `component-base/metrics/prometheus/clientgo/leaderelection`.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ impl LeaderElectionFamilies {
     ///
     /// # Errors
     ///
-    /// The registry has one of them already.
+    /// Fails if the registry already has one of them.
     pub fn register(registry: &Registry) -> Result<Self, Error> {
         let master = Opts::new(
             "leader_election_master_status",

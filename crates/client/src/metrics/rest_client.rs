@@ -1,4 +1,4 @@
-//! The families `rest_client_*`.
+//! The `rest_client_*` metric families.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const BYTES: [f64; 11] = [
     4_194_304.0,
     16_777_216.0,
 ];
-/// Buckets of the age of certificates, from ten minutes to four years, in seconds.
+/// Buckets of certificate ages, from ten minutes to four years, in seconds.
 const AGE: [f64; 11] = [
     600.0,
     1_800.0,
@@ -43,14 +43,14 @@ const AGE: [f64; 11] = [
     31_104_000.0,
     124_416_000.0,
 ];
-/// The label of a request that got no answer.
+/// Label value of a request without a response.
 const NO_ANSWER: &str = "<error>";
 
-/// The families about requests to API servers.
+/// The metric families of requests to API servers.
 ///
-/// Some are about what only Go's client has; they are there with the values that hold here: no
-/// client shares its connections with another one, so no transport is cached, and the client
-/// library, which runs exec plugins, doesn't tell of the certificates that these give.
+/// Some describe features that only Go's client has, and have constant values. Clients share no
+/// connections, so no transport is cached. The client library runs exec plugins and doesn't expose
+/// their certificates.
 ///
 /// Upstream: `component-base/metrics/prometheus/restclient`.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ impl RestClientFamilies {
     ///
     /// # Errors
     ///
-    /// The registry has one of them already.
+    /// Fails if the registry already has one of them.
     pub fn register(registry: &Registry) -> Result<Self, Error> {
         register_constants(registry)?;
         let counter = |name: &str, help: &str, labels: &[&str]| {
@@ -122,8 +122,8 @@ impl RestClientFamilies {
         })
     }
 
-    /// What a new client of this host takes. `host` is the host of the server's URL, with its port
-    /// if it names one.
+    /// Returns the metrics for a new client of this host. `host` is the host of the server's URL,
+    /// with the port if the URL has one.
     pub fn client(&self, host: &str) -> Arc<dyn ClientMetrics> {
         self.transports.with_label_values(&["uncacheable"]).inc();
         Arc::new(OfHost {
@@ -133,7 +133,7 @@ impl RestClientFamilies {
     }
 }
 
-/// The families that never change here. The registry keeps them.
+/// Registers the families with constant values. The registry keeps them.
 fn register_constants(registry: &Registry) -> Result<(), Error> {
     let ttl = Gauge::new(
         "rest_client_exec_plugin_ttl_seconds",
@@ -164,7 +164,7 @@ fn register_constants(registry: &Registry) -> Result<(), Error> {
     Ok(())
 }
 
-/// The families for the requests to one host.
+/// The metrics of requests to one host.
 struct OfHost {
     families: RestClientFamilies,
     host: Box<str>,

@@ -1,4 +1,4 @@
-//! Tests of the families, as a scrape shows them.
+//! Tests of the families as a scrape shows them.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn scrape(registry: &Registry) -> String {
     text::encode(&registry.gather())
 }
 
-/// The lines of a scrape that begin so.
+/// Returns the lines of a scrape with this prefix.
 fn lines<'a>(scrape: &'a str, prefix: &str) -> Vec<&'a str> {
     scrape
         .lines()
@@ -24,7 +24,7 @@ fn lines<'a>(scrape: &'a str, prefix: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn numbers_are_written_as_go_writes_them() {
+fn numbers_are_formatted_like_go() {
     for (value, expected) in [
         (0.0, "0"),
         (-0.0, "0"),
@@ -49,7 +49,7 @@ fn numbers_are_written_as_go_writes_them() {
 }
 
 #[test]
-fn texts_are_escaped() {
+fn help_and_labels_are_escaped() {
     let registry = Registry::new();
     let options = Opts::new("odd", "a \\ and \"a\"\nline");
     let family = register(&registry, IntGaugeVec::new(options, &["b", "a"])).unwrap();
@@ -110,7 +110,7 @@ fn requests_are_counted_by_verb_code_and_host() {
 }
 
 #[test]
-fn what_only_gos_client_has_is_told_as_it_is_here() {
+fn metrics_of_go_only_features_are_constant() {
     let registry = Registry::new();
     let families = RestClientFamilies::register(&registry).unwrap();
     drop((families.client("a"), families.client("a")));
@@ -127,7 +127,7 @@ fn what_only_gos_client_has_is_told_as_it_is_here() {
 }
 
 #[test]
-fn a_queue_shows_its_series_at_once() {
+fn queue_series_exist_before_use() {
     let registry = Registry::new();
     let queue = WorkqueueFamilies::register(&registry).unwrap().queue("q");
     let singles = |scrape: &str| -> Vec<String> {
@@ -177,7 +177,7 @@ fn a_queue_shows_its_series_at_once() {
 }
 
 #[test]
-fn a_lease_shows_who_leads() {
+fn lease_gauge_shows_leader() {
     let registry = Registry::new();
     let election = LeaderElectionFamilies::register(&registry).unwrap();
     assert_eq!(scrape(&registry), "");
@@ -197,7 +197,7 @@ fn a_lease_shows_who_leads() {
 }
 
 #[test]
-fn a_cache_shows_the_end_of_its_version() {
+fn cache_version_shows_trailing_digits() {
     let registry = Registry::new();
     let families = InformerFamilies::register(&registry, "manager").unwrap();
     let informer = families.informer(&PODS);
@@ -209,13 +209,13 @@ fn a_cache_shows_the_end_of_its_version() {
         lines[0].split_once(labels).unwrap().1.to_owned()
     };
     assert_eq!(version(), "0");
-    for (told, shown) in [
+    for (stored, shown) in [
         ("7", "7"),
         ("", "7"),
         ("not a number", "7"),
         ("1234567890123456789", "5.67890123456789e+14"),
     ] {
-        informer.store_version(told);
+        informer.store_version(stored);
         assert_eq!(version(), shown);
     }
     informer.processed(Duration::from_millis(1));
@@ -230,7 +230,7 @@ fn a_cache_shows_the_end_of_its_version() {
 }
 
 #[test]
-fn a_registry_takes_each_family_once_and_says_which_it_has() {
+fn duplicate_family_error_names_family() {
     let registry = Registry::new();
     WorkqueueFamilies::register(&registry).unwrap();
     let error = WorkqueueFamilies::register(&registry).err().unwrap();
@@ -240,10 +240,10 @@ fn a_registry_takes_each_family_once_and_says_which_it_has() {
     );
     assert!(RestClientFamilies::register(&registry).is_ok());
 
-    // Somebody else's, with other labels, and with one that is always the same.
+    // Another crate's family, with other labels, and with a constant label.
     for constant in [false, true] {
         let registry = Registry::new();
-        let mut others = Opts::new("informer_queued_items", "Somebody else's.");
+        let mut others = Opts::new("informer_queued_items", "Another crate's.");
         if constant {
             others = others.const_label("program", "other");
         }
@@ -258,7 +258,7 @@ fn a_registry_takes_each_family_once_and_says_which_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_seconds_since_a_cache_was_in_step_grow() {
+async fn seconds_since_in_step_grow() {
     let registry = Registry::new();
     let families = InformerFamilies::register(&registry, "program").unwrap();
     let informer = families.informer(&PODS);

@@ -1,14 +1,14 @@
-//! The text format 0.0.4 as Go's exporters write it, to the byte.
+//! The text format 0.0.4, byte for byte as Go's exporters write it.
 //!
-//! Scrapers read numbers in any spelling; dashboards and scripts that compare label values, such as
-//! `le="1e-08"`, do not.
+//! Scrapers accept any number format, but dashboards and scripts compare label values such as
+//! `le="1e-08"`.
 
 use prometheus::proto::{Histogram, LabelPair, Metric, MetricFamily, MetricType};
 
-/// The media type that Go's exporters send with the text.
+/// The content type that Go's exporters send with the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
-/// Writes the families that a registry has gathered.
+/// Encodes the families gathered from a registry.
 ///
 /// Upstream: `expfmt.MetricFamilyToText`.
 pub fn encode(families: &[MetricFamily]) -> String {
@@ -25,7 +25,7 @@ fn encode_family(out: &mut String, family: &MetricFamily) {
         MetricType::COUNTER => ("counter", |metric| metric.get_counter().get_value()),
         MetricType::GAUGE => ("gauge", |metric| metric.get_gauge().get_value()),
         MetricType::HISTOGRAM => ("histogram", |_| f64::NAN),
-        // The library makes neither.
+        // The library creates neither.
         MetricType::SUMMARY | MetricType::UNTYPED => return,
     };
     push_all(
@@ -44,7 +44,7 @@ fn encode_family(out: &mut String, family: &MetricFamily) {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "the format has floats alone; counts are far below 2^53"
+    reason = "the format has only floats; counts are far below 2^53"
 )]
 fn encode_histogram(out: &mut String, name: &str, labels: &[LabelPair], histogram: &Histogram) {
     let count = histogram.get_sample_count();
@@ -62,7 +62,7 @@ fn encode_histogram(out: &mut String, name: &str, labels: &[LabelPair], histogra
     sample(out, name, "_count", labels, None, count as f64);
 }
 
-/// Writes one line; `bound` is that of a bucket.
+/// Writes one line; `bound` is a bucket's upper bound.
 fn sample(
     out: &mut String,
     name: &str,
@@ -100,7 +100,7 @@ fn push_all(out: &mut String, parts: &[&str]) {
     }
 }
 
-/// Escapes a help text, or a label's value, in which quotes are escaped too.
+/// Escapes a help text, or a label's value with its quotes.
 fn escape(text: &str, quotes: bool) -> String {
     let escaped = text.replace('\\', r"\\").replace('\n', r"\n");
     if quotes {
@@ -110,8 +110,8 @@ fn escape(text: &str, quotes: bool) -> String {
     }
 }
 
-/// A number as Go prints it: the shortest digits that give it back, with an exponent from a million
-/// on and below a ten-thousandth.
+/// Formats a number like Go: the shortest digits that parse to the same value, with an exponent
+/// from a million up and below a ten-thousandth.
 ///
 /// Upstream: `strconv.AppendFloat` with format `g` and precision -1.
 pub fn go_float(value: f64) -> String {

@@ -1,4 +1,4 @@
-//! The families `workqueue_*`.
+//! The `workqueue_*` metric families.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use prometheus::{
 use super::register;
 use crate::workqueue::{QueueMetrics, Unfinished};
 
-/// Buckets of the time that a key waits or is worked on, in seconds: the first, and how many there
-/// are, each ten times the one before. They are multiplied out, as upstream does, because the label
-/// shows the error of it: `9.999999999999999e-06`.
+/// Buckets of waiting and processing times, in seconds: the first bucket and the number of buckets,
+/// each ten times the previous one. Upstream also multiplies them, and the label shows the rounding
+/// error: `9.999999999999999e-06`.
 const SECONDS: (f64, usize) = (1e-8, 10);
-/// How often the gauges of unfinished work are set anew.
+/// Update interval of the gauges of unfinished work.
 ///
 /// Upstream: `defaultUnfinishedWorkUpdatePeriod`.
 const REFRESH_PERIOD: Duration = Duration::from_millis(500);
 
-/// The families about work queues.
+/// The work queues' metric families.
 ///
 /// Upstream: `component-base/metrics/prometheus/workqueue`.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl WorkqueueFamilies {
     ///
     /// # Errors
     ///
-    /// The registry has one of them already.
+    /// Fails if the registry already has one of them.
     pub fn register(registry: &Registry) -> Result<Self, Error> {
         let labels = &["name"];
         let buckets = exponential_buckets(SECONDS.0, 10.0, SECONDS.1)?;
@@ -86,7 +86,7 @@ impl WorkqueueFamilies {
         })
     }
 
-    /// What the queue of this name takes. Its series are there at once, with 0.
+    /// Returns the metrics of the queue with this name. Its series start at 0.
     pub fn queue(&self, name: &str) -> Arc<dyn QueueMetrics> {
         let labels = &[name];
         Arc::new(OfQueue {

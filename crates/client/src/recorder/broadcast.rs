@@ -1,4 +1,4 @@
-//! Sends events to the API server, in the background and without ever holding up the controller.
+//! Sends events to the API server in the background, without blocking the controller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,14 +19,14 @@ use crate::error::Error;
 use crate::resource::EVENTS;
 use crate::rest::{PatchType, RestClient};
 
-/// How many events may wait; more are dropped. Upstream: `maxQueuedEvents`.
+/// Maximum number of queued events; more are dropped. Upstream: `maxQueuedEvents`.
 pub const EVENT_QUEUE_CAPACITY: usize = 1000;
-/// How often an event is tried. Upstream: `maxTriesPerEvent`.
+/// Maximum number of attempts to send an event. Upstream: `maxTriesPerEvent`.
 const TRIES_MAX: u32 = 12;
-/// The wait between two tries.
+/// Wait between two attempts.
 const RETRY_WAIT: Duration = Duration::from_secs(10);
 
-/// Records events by putting them into a queue that an [`EventSink`] empties.
+/// Puts events into a queue for an [`EventSink`].
 ///
 /// Upstream: `record.EventBroadcaster`, `record.recorderImpl`.
 #[derive(Clone)]
@@ -36,11 +36,11 @@ pub struct BroadcastRecorder {
     queue: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
     log: Arc<EventLog>,
-    /// The moment that the last event is called after, in nanoseconds.
+    /// The time in the last event's name, in nanoseconds.
     named: Arc<Mutex<i128>>,
 }
 
-/// The other end of a [`BroadcastRecorder`]: correlates the events and sends them.
+/// The receiver of a [`BroadcastRecorder`]'s events: correlates and sends them.
 pub struct EventSink {
     clock: Arc<dyn Clock>,
     queue: mpsc::Receiver<Event>,
@@ -48,7 +48,8 @@ pub struct EventSink {
 }
 
 impl BroadcastRecorder {
-    /// A recorder for a component, such as `statefulset-controller`, and the sink to be run for it.
+    /// Creates a recorder for a component, such as `statefulset-controller`, and its sink, which
+    /// the caller runs.
     pub fn new(component: &str, clock: Arc<dyn Clock>) -> (Self, EventSink) {
         let (sender, receiver) = mpsc::channel(EVENT_QUEUE_CAPACITY);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -70,15 +71,15 @@ impl BroadcastRecorder {
         )
     }
 
-    /// The moment, or the next after the last that an event is called after: a clock may stand, and
-    /// the second of two events of a name is lost.
+    /// Returns a unique time for an event's name: `now`, or a nanosecond after the last one used.
+    /// The clock may stand still, and the server rejects the second of two events with one name.
     fn moment_for_a_name(&self, now: Timestamp) -> i128 {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         *named = now.as_nanosecond().max(*named + 1);
         *named
     }
 
-    /// How many events were dropped because the queue was full.
+    /// Returns the number of events dropped because the queue was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -113,9 +114,9 @@ impl EventRecorder for BroadcastRecorder {
 }
 
 impl EventSink {
-    /// Sends events until the token is cancelled or every recorder is gone. Events that wait at
-    /// cancellation are not sent: who has lost its lease for good cancels, as what can't be sent is
-    /// tried for minutes. Random parts of delays and names follow from the seed.
+    /// Sends events until the token is cancelled or every recorder is dropped. Cancellation
+    /// discards queued events. A process that lost its lease must cancel, because unsent events are
+    /// retried for minutes. The seed determines random delays and names.
     pub async fn run(mut self, client: RestClient, seed: u64, cancelled: CancellationToken) {
         let mut rng = StdRng::seed_from_u64(seed);
         let work = async {
@@ -133,7 +134,7 @@ impl EventSink {
     }
 }
 
-/// Tries to send an event until the server has said something about it.
+/// Retries an event until the server responds to it.
 ///
 /// Upstream: `recordToSink`.
 async fn deliver(
@@ -161,7 +162,7 @@ async fn deliver(
         }
         tracing::debug!(event = %event.name, error = %err, tries, "cannot send an event yet");
         if tries < TRIES_MAX {
-            // The first wait is random, so that not all clients come back at the same moment.
+            // The first wait is random, so that clients don't all retry at the same time.
             let share = if tries == 1 { rng.random::<f64>() } else { 1.0 };
             tokio::time::sleep(RETRY_WAIT.mul_f64(share)).await;
         } else {
@@ -170,7 +171,7 @@ async fn deliver(
     }
 }
 
-/// Sends an event: a repeated one as a patch of the earlier one, or anew if that is gone.
+/// Sends an event: a repeated event as a patch, or as a new one if the earlier one is gone.
 ///
 /// Upstream: `recordEvent`.
 async fn send(client: &RestClient, event: &Event) -> Result<(), Error> {
@@ -191,13 +192,13 @@ async fn send(client: &RestClient, event: &Event) -> Result<(), Error> {
         .map(drop)
 }
 
-/// True if another try would end the same way.
+/// Returns true if a retry would fail the same way.
 fn is_final(err: &Error) -> bool {
     // A leader that renews late may send again.
     matches!(err, Error::Api(_) | Error::InvalidRequest(_))
 }
 
-/// A version 4 UUID.
+/// Returns a version 4 UUID.
 fn random_uuid(rng: &mut StdRng) -> String {
     let bits = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
     let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;

@@ -1,4 +1,4 @@
-//! The correlation of events: whether one is sent, counted, combined or dropped.
+//! Correlates events: sends, counts, combines or drops each one.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -9,16 +9,16 @@ use lru::LruCache;
 
 use super::{EventType, ObjectReference, event::Event, spam_filter::SpamFilter};
 
-/// How many entries each memory of the correlator holds.
+/// Maximum number of entries in each of the correlator's caches.
 const CACHE_ENTRIES_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("4096 is not 0");
-/// So many different messages of one group are combined.
+/// Number of distinct messages at which a group is combined.
 const MESSAGES_MAX: usize = 10;
-/// A group that was quiet for longer than this is forgotten.
+/// Time without an event after which a group is forgotten.
 const GROUP_WINDOW: SignedDuration = SignedDuration::from_secs(600);
-/// What stands before the message of a combined event.
+/// Prefix of a combined event's message.
 const COMBINED_PREFIX: &str = "(combined from similar events): ";
 
-/// Events that differ in nothing but their messages.
+/// Events that differ only in their messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct GroupKey {
     component: Arc<str>,
@@ -28,11 +28,11 @@ struct GroupKey {
     reason: String,
 }
 
-/// Events that are counted as one.
+/// Events counted as one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct DedupKey {
     group: GroupKey,
-    /// None: the combined events of the group.
+    /// None for the group's combined event.
     message: Option<String>,
 }
 
@@ -42,7 +42,7 @@ struct Group {
     last: Timestamp,
 }
 
-/// An event that was sent before.
+/// An event sent before.
 #[derive(Debug, Clone)]
 struct Sent {
     count: u32,
@@ -50,7 +50,7 @@ struct Sent {
     name: String,
 }
 
-/// Remembers events by what they have in common.
+/// Caches events to correlate new ones with.
 ///
 /// Upstream: `record.EventCorrelator`.
 #[derive(Debug)]
@@ -69,15 +69,15 @@ impl Correlator {
         }
     }
 
-    /// Decides what to send for an event. A count above 1 means that an earlier event is to be
-    /// patched; none means that nothing is to be sent.
+    /// Decides what to send for an event. A count above 1 means a patch of the earlier event.
+    /// Returns none if the event is dropped.
     pub(super) fn correlate(&mut self, event: Event, now: Timestamp) -> Option<Event> {
         let (event, key) = self.aggregate(event, now);
         let event = self.observe(event, key);
         self.spam_filter.accepts(&event, now).then_some(event)
     }
 
-    /// Takes note of how an event stands on the server, once it is there.
+    /// Records an event's state on the server after it was sent.
     pub(super) fn update_state(&mut self, event: &Event) {
         let sent = Sent {
             count: event.count,
@@ -87,7 +87,7 @@ impl Correlator {
         self.sent.put(same_key(event), sent);
     }
 
-    /// Combines an event with its group if that has too many messages.
+    /// Combines an event with its group if the group has too many messages.
     /// Upstream: `EventAggregate`.
     fn aggregate(&mut self, event: Event, now: Timestamp) -> (Event, DedupKey) {
         let key = group_key(&event);
@@ -132,7 +132,7 @@ impl Correlator {
         )
     }
 
-    /// Makes a repeated event count up the earlier one.
+    /// Counts a repeated event on the earlier one.
     /// Upstream: `eventObserve`.
     fn observe(&mut self, mut event: Event, key: DedupKey) -> Event {
         if let Some(sent) = self.sent.get(&key) {

@@ -1,23 +1,24 @@
-//! The log of the delivery of events: one line when they get lost, and one when they don't any more.
+//! Logs the delivery of events: one line when events get lost, and one on recovery.
 
 use super::event::Event;
 use crate::error::Error;
 use crate::fault_log::FaultLog;
 
-/// What was logged about the delivery of events.
+/// The logged state of event delivery.
 #[derive(Debug, Default)]
 pub(super) struct DeliveryLog {
-    /// How many were dropped before the present burst, if there is one, and how many before now.
+    /// Total of dropped events before the current burst, if there is one, and the current total.
     burst_from: Option<u64>,
     dropped: u64,
-    /// The code and the reason of the server's last refusal.
+    /// The code and the reason of the last rejection.
     refusal: FaultLog<(u16, String)>,
-    /// How many events in a row were given up.
+    /// Number of consecutive events given up.
     given_up: u64,
 }
 
 impl DeliveryLog {
-    /// So many events were dropped since the begin, as they came faster than they could be sent.
+    /// Logs that events were dropped because they came faster than they could be sent; `total`
+    /// counts since the start.
     pub(super) fn dropped(&mut self, total: u64, has_room: bool) {
         let before = std::mem::replace(&mut self.dropped, total);
         if total > before && self.burst_from.is_none() {
@@ -30,7 +31,7 @@ impl DeliveryLog {
         }
     }
 
-    /// The server took an event.
+    /// Logs the recovery after the server accepted an event.
     pub(super) fn delivered(&mut self) {
         if self.refusal.end().is_some() || self.given_up > 0 {
             let lost = std::mem::take(&mut self.given_up);
@@ -38,7 +39,7 @@ impl DeliveryLog {
         }
     }
 
-    /// The server answered that it doesn't want an event.
+    /// Logs that the server rejected an event.
     pub(super) fn refused(&mut self, event: &Event, err: &Error) {
         let status = err.status();
         let expected = err.is_already_exists()
@@ -54,19 +55,19 @@ impl DeliveryLog {
             }
         };
         if is_new {
-            tracing::warn!(event = %event.name, error = %err, "the server refused an event");
+            tracing::warn!(event = %event.name, error = %err, "the server rejected an event");
         } else {
-            tracing::debug!(event = %event.name, error = %err, "the server refused an event");
+            tracing::debug!(event = %event.name, error = %err, "the server rejected an event");
         }
     }
 
-    /// An event was tried as often as may be, and no answer came.
+    /// Logs that an event was dropped after the last attempt without a response.
     pub(super) fn given_up(&mut self, event: &Event, err: &Error) {
         self.given_up += 1;
         if self.given_up == 1 {
-            tracing::warn!(event = %event.name, error = %err, "events get lost: giving up on one");
+            tracing::warn!(event = %event.name, error = %err, "losing events: dropped one after the last attempt");
         } else {
-            tracing::debug!(event = %event.name, error = %err, "giving up on an event");
+            tracing::debug!(event = %event.name, error = %err, "dropped an event after the last attempt");
         }
     }
 }
@@ -98,9 +99,9 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_told_at_its_begin_and_with_its_size_at_its_end() {
+    fn burst_is_logged_at_start_and_end() {
         let log = CapturedLog::at(Level::INFO);
-        let mut told = DeliveryLog::default();
+        let mut delivery = DeliveryLog::default();
         for (total, has_room) in [
             (0, true),
             (3, false),
@@ -109,10 +110,10 @@ mod tests {
             (9, true),
             (9, true),
         ] {
-            told.dropped(total, has_room);
+            delivery.dropped(total, has_room);
         }
-        told.dropped(11, false);
-        told.dropped(11, true);
+        delivery.dropped(11, false);
+        delivery.dropped(11, true);
         assert_eq!(
             log.take(),
             [
@@ -125,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn refusals_and_losses_are_told_once_until_an_event_is_taken() {
+    fn rejections_and_losses_are_logged_once_until_recovery() {
         let log = CapturedLog::at(Level::INFO);
-        let mut told = DeliveryLog::default();
+        let mut delivery = DeliveryLog::default();
         let denied = Error::api(403, "Forbidden", "a policy forbids it");
         let exists = Error::api(409, "AlreadyExists", "there");
         let lost = Error::Timeout {
@@ -135,17 +136,17 @@ mod tests {
             after: std::time::Duration::from_secs(90),
         };
         for _ in 0..3 {
-            told.refused(&event(), &denied);
-            told.refused(&event(), &exists);
-            told.given_up(&event(), &lost);
+            delivery.refused(&event(), &denied);
+            delivery.refused(&event(), &exists);
+            delivery.given_up(&event(), &lost);
         }
-        told.delivered();
-        told.delivered();
+        delivery.delivered();
+        delivery.delivered();
         assert_eq!(
             log.take(),
             [
-                "WARN the server refused an event event=web.1 error=a policy forbids it",
-                "WARN events get lost: giving up on one event=web.1 \
+                "WARN the server rejected an event event=web.1 error=a policy forbids it",
+                "WARN losing events: dropped one after the last attempt event=web.1 \
                  error=POST /: no answer from the API server within 90 s",
                 "INFO events can be sent again lost=3",
             ]

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::{EventType, ObjectReference};
 
-/// The namespace of events about objects that have none.
+/// The namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// One event, as it is or will be on the server.
+/// An event as stored, or about to be stored, on the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) name: String,
@@ -22,12 +22,12 @@ pub(super) struct Event {
     pub(super) first_timestamp: Timestamp,
     pub(super) last_timestamp: Timestamp,
     pub(super) count: u32,
-    /// Whether the reporting component is filled in; it is not in combined events.
+    /// True to set the reporting component; it is empty in combined events.
     pub(super) reporting: bool,
 }
 
 impl Event {
-    /// The event's namespace: that of the object.
+    /// Returns the event's namespace, which is the object's.
     pub(super) fn namespace(&self) -> &str {
         match self.regarding.namespace.as_str() {
             "" => DEFAULT_NAMESPACE,
@@ -35,7 +35,7 @@ impl Event {
         }
     }
 
-    /// The object to POST.
+    /// Returns the object to POST.
     pub(super) fn to_json(&self) -> String {
         let ObjectReference {
             kind,
@@ -77,7 +77,7 @@ impl Event {
         .to_string()
     }
 
-    /// The patch that turns an earlier event of the same kind into this one.
+    /// Returns the patch that updates an earlier event to this one.
     pub(super) fn to_patch(&self) -> String {
         json!({
             "count": self.count,
@@ -88,14 +88,14 @@ impl Event {
     }
 }
 
-/// The name of an event about an object of this name that is called after a moment, in nanoseconds.
+/// Returns an event's name, made from the object's name and a time in nanoseconds.
 ///
-/// Upstream: `util.GenerateEventName`; the caller sees to names that are no DNS subdomain.
+/// Upstream: `util.GenerateEventName`; the caller handles names that aren't DNS subdomains.
 pub(super) fn event_name(object_name: &str, moment: i128) -> String {
     format!("{object_name}.{moment:x}")
 }
 
-/// True for what the API takes as the name of an event.
+/// Returns true if the API accepts this as an event's name.
 pub(super) fn is_dns_subdomain(name: &str) -> bool {
     let label_ok = |label: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -107,7 +107,7 @@ pub(super) fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(label_ok)
 }
 
-/// RFC 3339 with whole seconds.
+/// Formats a time as RFC 3339 with whole seconds.
 fn seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second())
         .unwrap_or(time)

@@ -1,4 +1,4 @@
-//! The log of recorded events.
+//! Logs recorded events.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -8,14 +8,13 @@ use lru::LruCache;
 use super::{EventType, ObjectReference};
 use crate::fault_log::FaultLog;
 
-/// The `tracing` target of the log of recorded events, for filters.
+/// The `tracing` target of logged events, for filters.
 pub const EVENT_LOG_TARGET: &str = module_path!();
 
-/// The most objects whose last warning is remembered.
+/// Maximum number of objects whose last warning is kept.
 const OBJECTS_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("1024 is not 0");
 
-/// Logs every event. A warning that an object repeats is logged once, until the object has another
-/// event.
+/// Logs every event. A repeated warning is logged once until the object has another event.
 ///
 /// Upstream: `EventBroadcaster.StartStructuredLogging`.
 #[derive(Debug)]

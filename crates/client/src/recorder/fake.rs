@@ -1,4 +1,4 @@
-//! A recorder that keeps its events for a test to look at.
+//! A recorder that keeps its events for tests.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,12 +13,12 @@ pub struct FakeRecorder {
 }
 
 impl FakeRecorder {
-    /// A recorder without events.
+    /// Creates a recorder without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes all events recorded so far, in order. Upstream: `collectEvents`.
+    /// Removes and returns all events so far, in order. Upstream: `collectEvents`.
     pub fn drain(&self) -> Vec<String> {
         self.drain_with_references()
             .into_iter()
@@ -26,12 +26,12 @@ impl FakeRecorder {
             .collect()
     }
 
-    /// Takes all events recorded so far with the objects that they are about, in order.
+    /// Removes and returns all events so far with their objects, in order.
     pub fn drain_with_references(&self) -> Vec<(ObjectReference, String)> {
         std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many events wait to be drained.
+    /// Returns the number of undrained events.
     pub fn len(&self) -> usize {
         self.events
             .lock()
@@ -39,7 +39,7 @@ impl FakeRecorder {
             .len()
     }
 
-    /// True if no event waits to be drained.
+    /// Returns true if there are no undrained events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_kept_as_lines_until_drained() {
+    fn events_are_recorded_as_lines_until_drained() {
         let recorder = FakeRecorder::new();
         let set = ObjectReference {
             name: "web".to_owned(),

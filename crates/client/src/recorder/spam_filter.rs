@@ -1,4 +1,4 @@
-//! Rate limits for the events of each object.
+//! Rate limits for each object's events.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use lru::LruCache;
 use super::{EventType, ObjectReference, event::Event};
 use crate::token_bucket::TokenBucket;
 
-/// Events about one object that pass at once.
+/// Number of events about one object allowed in a burst.
 const BURST: u32 = 25;
-/// After the burst one passes every so many seconds.
+/// Seconds per event after the burst.
 const SECONDS_PER_EVENT: f64 = 300.0;
 
-/// What shares a budget.
+/// Events with the same key share one bucket.
 type Key = (Arc<str>, Arc<ObjectReference>, EventType);
 
-/// A budget of events for each object and type.
+/// A rate limit for each object and event type.
 ///
 /// Upstream: `EventSourceObjectSpamFilter`.
 #[derive(Debug)]
@@ -33,9 +33,9 @@ impl SpamFilter {
         }
     }
 
-    /// True if the event is within the budget; it is charged for it.
+    /// Returns true if the event is within the limit, and consumes a token.
     pub(super) fn accepts(&mut self, event: &Event, now: Timestamp) -> bool {
-        // The budget belongs to the object, not to one of its versions.
+        // The limit applies to the object, not to one of its versions.
         let object = ObjectReference {
             resource_version: String::new(),
             ..(*event.regarding).clone()

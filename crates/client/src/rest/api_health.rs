@@ -1,7 +1,7 @@
-//! The log of the API server's health: one line when it can't be used, and one when it can again.
+//! Logs the API server's health: one line when it becomes unusable, and one when it recovers.
 //!
-//! Callers retry silently, with back-off. Faults of the server, the credentials and the rights are
-//! logged here, once for all the clients of a process.
+//! Callers retry silently, with back-off. This log reports faults of the server, the credentials
+//! and the rights once for all clients of a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -19,17 +19,17 @@ pub(crate) use right::Right;
 
 mod right;
 
-/// The most log lines at once.
+/// Maximum burst of log lines.
 const LINES_BURST: u32 = 20;
 /// Sustained log rate while a fault flaps.
 const LINES_PER_SECOND: f64 = 1.0 / 30.0;
-/// The most missing rights that are remembered; each namespace has its own.
+/// Maximum number of missing rights tracked; each namespace has its own.
 const MISSING_RIGHTS_MAX: usize = 1000;
 
-/// The log of faults that concern more than one request, found by how requests end.
+/// Logs faults that affect more than one request, detected from the results of requests.
 ///
-/// Logs the begin and the end of each: the server can't be reached, it accepts no credentials, its
-/// lists and watches fail, a right is missing.
+/// Logs the start and the end of each fault: the server is unreachable, rejects the credentials,
+/// fails lists and watches, or denies a right.
 #[derive(Debug, Default)]
 pub struct ApiHealthLog {
     state: Arc<Mutex<State>>,
@@ -38,9 +38,9 @@ pub struct ApiHealthLog {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The fault that keeps every request from being answered.
+    /// The fault that affects every request.
     trouble: FaultLog<TroubleKind>,
-    /// The collections that the server fails to list or watch.
+    /// The collections whose lists or watches fail.
     failing: BTreeSet<GroupResource>,
     failure: FaultLog,
     missing: BTreeMap<Right, FaultLog>,
@@ -54,18 +54,18 @@ enum TroubleKind {
     Unauthorized,
 }
 
-/// The limit of log lines.
+/// The rate limit of log lines.
 #[derive(Debug)]
 struct Lines {
     bucket: TokenBucket,
     begin: Instant,
-    /// Lines that were not logged, since the last one that was.
+    /// Number of lines withheld since the last logged one.
     withheld: u64,
 }
 
 impl ApiHealthLog {
-    /// The same state for a client that logs missing rights itself: this handle records faults of
-    /// the server and the credentials alone.
+    /// Returns a handle with the same state for a client that logs missing rights itself. The
+    /// handle records only faults of the server and the credentials.
     #[must_use]
     pub fn without_rights(&self) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl ApiHealthLog {
         }
     }
 
-    /// Records a request that succeeded.
+    /// Records a successful request.
     pub(crate) fn succeeded(&self, right: &Right) {
         let mut state = self.state();
         state.reached();
@@ -84,7 +84,7 @@ impl ApiHealthLog {
         }
     }
 
-    /// Records a request that failed.
+    /// Records a failed request.
     pub(crate) fn failed(&self, right: &Right, err: &Error) {
         let mut state = self.state();
         if let Some(kind) = TroubleKind::of(err) {
@@ -92,7 +92,7 @@ impl ApiHealthLog {
             return;
         }
         if err.status().is_none() {
-            // It was not sent, or the answer is not the server's fault.
+            // The request was not sent, or the response is not the server's fault.
             return;
         }
         state.reached();
@@ -113,12 +113,12 @@ impl ApiHealthLog {
         }
     }
 
-    /// Records a request that has waited this long and goes on waiting: each answer so far asked
-    /// for a retry later, or there was none.
+    /// Records a request that is still pending after this time. Either no response came, or every
+    /// response requested a later retry.
     pub(crate) fn unanswered(&self, right: &Right, after: Duration) {
         if right.is_of_collection() {
             let seconds = after.as_secs();
-            let error = format!("only told to wait, or nothing at all, for {seconds} s");
+            let error = format!("no response, or only requests to wait, for {seconds} s");
             self.state().failed_to_read(right, &error);
         }
     }
@@ -151,7 +151,7 @@ impl State {
         if !self.trouble.begin(kind) {
             return;
         }
-        self.tell(|withheld| match kind {
+        self.log(|withheld| match kind {
             TroubleKind::Unreachable => tracing::warn!(
                 parent: None,
                 %error, withheld,
@@ -176,7 +176,7 @@ impl State {
         let Some((kind, after)) = self.trouble.end() else {
             return;
         };
-        self.tell(|withheld| match kind {
+        self.log(|withheld| match kind {
             TroubleKind::Unauthorized => {
                 tracing::info!(parent: None, %after, withheld, "API server accepts the credentials again");
             }
@@ -191,7 +191,7 @@ impl State {
             return;
         }
         self.missing.entry(right.clone()).or_default().begin(());
-        self.tell(|withheld| {
+        self.log(|withheld| {
             tracing::warn!(
                 parent: None,
                 %right, %error, withheld,
@@ -204,7 +204,7 @@ impl State {
     fn granted(&mut self, right: &Right) {
         let fault = self.missing.remove(right);
         if let Some(((), after)) = fault.and_then(|mut fault| fault.end()) {
-            self.tell(|withheld| tracing::info!(parent: None, %right, %after, withheld, "right is granted"));
+            self.log(|withheld| tracing::info!(parent: None, %right, %after, withheld, "right is granted"));
         }
     }
 
@@ -213,7 +213,7 @@ impl State {
         if !self.failure.begin(()) {
             return;
         }
-        self.tell(|withheld| {
+        self.log(|withheld| {
             tracing::warn!(
                 parent: None,
                 request = %right, %error, withheld,
@@ -227,13 +227,13 @@ impl State {
         if self.failing.is_empty()
             && let Some(((), after)) = self.failure.end()
         {
-            self.tell(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
+            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
         }
     }
 
-    /// Logs a line, which belongs to no sync, unless the limit withholds it. The line gets the number
-    /// of lines withheld before it, if any.
-    fn tell(&mut self, line: impl FnOnce(Option<u64>)) {
+    /// Logs a line unless the rate limit withholds it. The line belongs to no sync. Its argument is
+    /// the number of lines withheld before it, if any.
+    fn log(&mut self, line: impl FnOnce(Option<u64>)) {
         let lines = self.lines.get_or_insert_with(|| Lines {
             bucket: TokenBucket::new(LINES_PER_SECOND, LINES_BURST),
             begin: Instant::now(),

@@ -1,4 +1,4 @@
-//! One request: where it goes, what it carries, and the error of one without an answer.
+//! A request before it is sent, and the errors of requests without a response.
 
 use std::error::Error as StdError;
 
@@ -11,10 +11,10 @@ use crate::error::{Error, NoToken, causes};
 use crate::fence::NotLeading;
 use crate::resource::Resource;
 
-/// The media type of every body but a patch.
+/// The content type of every body except a patch.
 const JSON: &str = "application/json";
 
-/// One request before it is sent.
+/// A request before it is sent.
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) resource: &'a Resource,
@@ -23,7 +23,7 @@ pub(super) struct Call<'a> {
     pub(super) target: String,
     pub(super) body: Vec<u8>,
     pub(super) content_type: &'static str,
-    /// The longest answer that is read, in bytes.
+    /// Maximum length of the response, in bytes.
     pub(super) answer_bytes_max: usize,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What is being asked, for errors: method and path without the query.
+    /// Returns the method and the path without its query, for errors.
     pub(super) fn action(&self) -> String {
         let path = self.target.split('?').next().unwrap_or_default();
         format!("{} {path}", self.method)
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The error of a request without an answer.
+/// Returns the error of a request without a response.
 pub(super) fn transport_error(action: &str, source: Box<dyn StdError + Send + Sync>) -> Error {
     let action = action.to_owned();
     let first: &(dyn StdError + 'static) = source.as_ref();
@@ -87,7 +87,7 @@ pub(super) fn transport_error(action: &str, source: Box<dyn StdError + Send + Sy
     }
 }
 
-/// The path of one object, refusing names that would name another path.
+/// Returns an object's path. Rejects names that would change the path.
 ///
 /// Upstream: `Request.Name`, `rest.IsValidPathSegmentName`.
 pub(super) fn object_target(

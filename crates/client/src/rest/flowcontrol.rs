@@ -12,7 +12,7 @@ use tower::{Layer, Service, ServiceExt as _};
 use super::metrics::{ClientMetrics, is_watch};
 use crate::token_bucket::TokenBucket;
 
-/// Makes requests wait for a token each, in the order in which they come. Watches do not wait.
+/// Makes each request wait for a token, in order of arrival. Watches don't wait.
 ///
 /// Upstream: `flowcontrol.NewTokenBucketRateLimiter`, `Request.tryThrottle`.
 #[derive(Clone)]
@@ -23,8 +23,8 @@ pub struct RateLimitLayer {
 }
 
 impl RateLimitLayer {
-    /// A limit of `qps` requests a second on average and `burst` at once. Services made by clones
-    /// of this layer share the bucket.
+    /// Limits requests to `qps` per second on average, with bursts of `burst`. The services of this
+    /// layer's clones share one bucket.
     pub fn new(qps: f64, burst: u32, metrics: Arc<dyn ClientMetrics>) -> Self {
         let bucket = Arc::new(Mutex::new(TokenBucket::new(qps, burst)));
         Self {
@@ -51,7 +51,7 @@ impl<S> Layer<S> for RateLimitLayer {
     }
 }
 
-/// The service that [`RateLimitLayer`] makes.
+/// The service of a [`RateLimitLayer`].
 #[derive(Clone)]
 pub struct RateLimit<S> {
     inner: S,
@@ -94,7 +94,7 @@ mod tests {
     use crate::rest::metrics::NoopClientMetrics;
 
     #[tokio::test(start_paused = true)]
-    async fn requests_wait_for_their_tokens_and_watches_do_not() {
+    async fn requests_wait_for_tokens_but_watches_do_not() {
         let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, ()>(Instant::now()) });
         let layer = RateLimitLayer::new(1.0, 1, Arc::new(NoopClientMetrics));
         let service = layer.layer(inner);

@@ -1,4 +1,4 @@
-//! The measurements of a client's requests.
+//! Metrics of a client's requests.
 
 use std::time::Duration;
 
@@ -8,46 +8,46 @@ pub use layer::{RequestMetrics, RequestMetricsLayer};
 
 mod layer;
 
-/// Takes the measurements of one client's requests. Every method does nothing unless implemented.
+/// Receives the metrics of one client's requests. Every method does nothing by default.
 ///
-/// Called on the way of every request, so an implementation must be quick and must not block.
+/// Called for every request, so an implementation must be quick and must not block.
 /// Upstream: `rest_client_*` in `component-base/metrics/prometheus/restclient`.
 pub trait ClientMetrics: Send + Sync {
-    /// A request was sent, once, and answered with this code, or failed without an answer (no
-    /// code). The only call that is made for watches.
+    /// One attempt to send a request ended with this code, or without a response (no code). The
+    /// only method called for watches.
     fn requested(&self, method: &Method, code: Option<u16>) {
         let _ = (method, code);
     }
 
-    /// A request was sent, once, with a body of so many bytes.
+    /// One attempt sent a request with a body of this many bytes.
     fn sent(&self, method: &Method, bytes: u64) {
         let _ = (method, bytes);
     }
 
-    /// A request has to wait this long for the rate limit; often zero.
+    /// A request must wait this long for the rate limit; often zero.
     fn rate_limited(&self, method: &Method, wait: Duration) {
         let _ = (method, wait);
     }
 
-    /// A request was sent again, and answered with this code or failed without an answer.
+    /// A retry ended with this code or without a response.
     fn retried(&self, method: &Method, code: Option<u16>) {
         let _ = (method, code);
     }
 
-    /// A request is over, with all its waits and re-sends: so many bytes of the answer's body were
-    /// read, or there was no answer (none).
+    /// A request has ended, including waits and retries. `received` is the number of bytes read of
+    /// the response's body, or none without a response.
     fn finished(&self, method: &Method, elapsed: Duration, received: Option<u64>) {
         let _ = (method, elapsed, received);
     }
 }
 
-/// Counts nothing.
+/// Discards metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopClientMetrics;
 
 impl ClientMetrics for NoopClientMetrics {}
 
-/// True for a request that opens a watch.
+/// Returns true for a request that opens a watch.
 pub(crate) fn is_watch(uri: &Uri) -> bool {
     uri.query().is_some_and(|query| {
         query

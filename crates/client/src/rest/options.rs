@@ -2,17 +2,17 @@
 
 use crate::resource::Resource;
 
-/// How the body of a PATCH is to be read.
+/// The kind of a PATCH body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
-    /// Lists are merged by the key that the type declares.
+    /// Lists are merged by the key in the type's schema.
     Strategic,
     /// RFC 7386: lists are replaced.
     Merge,
 }
 
 impl PatchType {
-    /// The media type that names it.
+    /// Returns its content type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Strategic => "application/strategic-merge-patch+json",
@@ -26,11 +26,11 @@ impl PatchType {
 pub struct ListOptions {
     /// One namespace; empty for all.
     pub namespace: String,
-    /// The largest number of objects in the answer; 0 for no limit.
+    /// Maximum number of objects in the response; 0 for no limit.
     pub limit: u32,
-    /// Where the previous page ended; empty for the first page.
+    /// Continue token of the previous page; empty for the first page.
     pub continue_token: String,
-    /// The longest page that is read, in bytes; none for no limit.
+    /// Maximum length of the page, in bytes; none for no limit.
     pub bytes_max: Option<usize>,
 }
 
@@ -47,16 +47,16 @@ impl ListOptions {
     }
 }
 
-/// A watch from a known version on.
+/// A watch from a known version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchOptions {
     /// One namespace; empty for all.
     pub namespace: String,
-    /// Events after this version are sent.
+    /// The server sends events after this version.
     pub resource_version: String,
-    /// When the server is to end the stream, in seconds.
+    /// Time after which the server ends the stream, in seconds.
     pub timeout_seconds: u32,
-    /// Whether the server may send bookmarks.
+    /// True to allow bookmarks.
     pub allow_bookmarks: bool,
 }
 
@@ -77,7 +77,7 @@ impl WatchOptions {
     }
 }
 
-/// Appends a query parameter, escaping what a query may not hold.
+/// Appends a query parameter with escaping.
 fn push(query: &mut String, name: &str, value: &str) {
     query.push(if query.is_empty() { '?' } else { '&' });
     query.push_str(name);

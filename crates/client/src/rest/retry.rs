@@ -1,4 +1,4 @@
-//! Sending a request again, below everything that decides: only when the server says when.
+//! Retries requests below the callers, and only when the server sends a wait time.
 
 use std::error::Error as StdError;
 use std::io::ErrorKind;
@@ -15,15 +15,14 @@ use tower::{BoxError, Layer, Service, ServiceExt as _};
 use crate::error::causes;
 use crate::rest::metrics::ClientMetrics;
 
-/// How often a request is sent again at most.
+/// Maximum number of retries.
 pub const RESENDS_MAX: u32 = 10;
 
-/// The wait after a GET has lost its connection.
+/// Wait before a GET is retried after a lost connection.
 const LOST_CONNECTION_WAIT: Duration = Duration::from_secs(1);
 
-/// Sends a request again if the answer is 429 or a server error and names the seconds to wait in
-/// `Retry-After`, or if a GET lost its connection. A write that lost its connection is never sent
-/// again: it may have been applied.
+/// Retries a request if the response is 429 or a server error with `Retry-After`, or if a GET lost
+/// its connection. A write with a lost connection is never retried: it may have been applied.
 ///
 /// Upstream: `withRetry` of client-go's `rest` package.
 #[derive(Clone)]
@@ -32,7 +31,7 @@ pub struct RetryLayer {
 }
 
 impl RetryLayer {
-    /// A layer that reports its re-sends.
+    /// Creates a layer that reports its retries.
     pub fn new(metrics: Arc<dyn ClientMetrics>) -> Self {
         Self { metrics }
     }
@@ -49,7 +48,7 @@ impl<S> Layer<S> for RetryLayer {
     }
 }
 
-/// The service that [`RetryLayer`] makes.
+/// The service of a [`RetryLayer`].
 #[derive(Clone)]
 pub struct Retry<S> {
     inner: S,
@@ -94,7 +93,7 @@ where
                     return result;
                 }
                 resends += 1;
-                // The refused answer is not read: it must not hold its connection meanwhile.
+                // Drop the unread response, because it would hold its connection during the wait.
                 drop(result);
                 tracing::debug!(method = %parts.method, uri = %parts.uri, code, resends, "resending");
                 tokio::time::sleep(wait).await;
@@ -103,7 +102,7 @@ where
     }
 }
 
-/// How long to wait before sending again; none if the result stands.
+/// Returns the wait before a retry, or none if the result is final.
 fn wait_before_resend<B>(
     method: &Method,
     result: &Result<Response<B>, BoxError>,
@@ -125,7 +124,7 @@ fn wait_before_resend<B>(
     }
 }
 
-/// True if the connection was reset or ended before the answer did.
+/// Returns true if the connection was reset or closed before the response ended.
 ///
 /// Upstream: `net.IsConnectionReset`, `net.IsProbableEOF`, `net.IsHTTP2ConnectionLost`.
 fn lost_connection(err: &(dyn StdError + 'static)) -> bool {

@@ -1,4 +1,4 @@
-//! Tests of requests and answers against a scripted service.
+//! Tests of requests and responses against a scripted service.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,8 @@ use super::*;
 use crate::fake::CapturedLog;
 use crate::resource::{CONTROLLER_REVISIONS, PODS, STATEFUL_SETS};
 
-/// A client whose service answers everything the same way and notes `METHOD target content-type`.
+/// Returns a client whose service always sends one response, and records `METHOD target
+/// content-type`.
 fn client(code: u16, body: &'static str) -> (RestClient, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
@@ -37,7 +38,7 @@ fn client(code: u16, body: &'static str) -> (RestClient, Arc<Mutex<Vec<String>>>
 }
 
 #[tokio::test]
-async fn requests_have_the_paths_and_media_types_of_the_api() {
+async fn requests_have_api_paths_and_content_types() {
     let (client, seen) = client(200, "{}");
     let body = || "{}".to_owned();
     client.get(&PODS, "ns", "web-0").await.unwrap();
@@ -85,7 +86,7 @@ async fn requests_have_the_paths_and_media_types_of_the_api() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_no_path_segment_is_refused_before_sending() {
+async fn invalid_path_segment_is_rejected_before_sending() {
     let (client, seen) = client(200, "{}");
     let err = client.get(&PODS, "ns", "").await.unwrap_err();
     assert_eq!(err.to_string(), "resource name may not be empty");
@@ -96,7 +97,7 @@ async fn a_name_that_is_no_path_segment_is_refused_before_sending() {
 }
 
 #[tokio::test]
-async fn a_refusal_becomes_a_classified_error() {
+async fn error_response_is_classified() {
     let (client, _) = client(
         404,
         r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"pods \"x\" not found","code":404}"#,
@@ -115,7 +116,7 @@ async fn a_refusal_becomes_a_classified_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_an_answer_ends() {
+async fn request_without_response_times_out() {
     let service =
         service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, BoxError>>());
     let client = crate::config::layered(service, &crate::config::ClientOptions::default());
@@ -128,7 +129,7 @@ async fn a_request_without_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn watch_events_carry_the_text_of_their_objects() {
+async fn watch_events_keep_object_text() {
     let (client, _) = client(
         200,
         concat!(
@@ -170,7 +171,7 @@ async fn watch_events_carry_the_text_of_their_objects() {
 }
 
 #[tokio::test]
-async fn watch_events_may_be_longer_than_any_object_but_not_without_end() {
+async fn watch_event_length_is_limited() {
     let object = "x".repeat(2 * 1024 * 1024);
     let event = format!(r#"{{"type":"ADDED","object":"{object}"}}"#) + "\n";
     let (client, _) = client(200, event.leak());
@@ -178,7 +179,7 @@ async fn watch_events_may_be_longer_than_any_object_but_not_without_end() {
     let events: Vec<_> = stream.collect().await;
     assert!(matches!(&*events, [Ok(WatchEvent::Added(_))]));
 
-    // Frames of a megabyte without a line end, for as long as anybody reads.
+    // Sends frames of a megabyte without a line break until the client stops reading.
     let read = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&read);
     let service = service_fn(move |_: Request<Body>| {
@@ -203,7 +204,7 @@ async fn watch_events_may_be_longer_than_any_object_but_not_without_end() {
 }
 
 #[tokio::test]
-async fn a_broken_watch_event_is_an_error_and_ends_the_stream() {
+async fn broken_watch_event_ends_stream_with_error() {
     let (client, _) = client(200, "{]\n{\"type\":\"ADDED\",\"object\":{}}\n");
     let stream = client.watch(&PODS, &WatchOptions::default()).await.unwrap();
     let events: Vec<_> = stream.collect().await;
@@ -212,7 +213,7 @@ async fn a_broken_watch_event_is_an_error_and_ends_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_an_answer_is_told_of_after_a_minute_and_goes_on() {
+async fn pending_list_is_logged_after_a_minute() {
     let log = CapturedLog::at(Level::INFO);
     let client = RestClient::from_service(service_fn(|_| async {
         tokio::time::sleep(Duration::from_secs(90)).await;
@@ -223,11 +224,11 @@ async fn a_list_without_an_answer_is_told_of_after_a_minute_and_goes_on() {
         log.take(),
         [
             "WARN API server fails to answer, trying again; see its log request=list pods in all \
-             namespaces error=only told to wait, or nothing at all, for 60 s",
+             namespaces error=no response, or only requests to wait, for 60 s",
             "INFO API server answers again after=30 s",
         ]
     );
-    // What becomes of a write is told by whoever wanted it.
+    // The write's caller logs its result.
     client.create(&PODS, "ns", "{}".to_owned()).await.unwrap();
     assert_eq!(log.take(), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! A limit on how long the server may take to begin its answer.
+//! Time limit for the start of a response.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,16 +12,16 @@ use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::rest::metrics::{ClientMetrics, is_watch};
 
-/// The server did not begin its answer in time. The request may or may not have been applied.
+/// The response did not start in time. The server may or may not have applied the request.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer from the API server within {} s", .after.as_secs())]
 pub struct ResponseTimeout {
-    /// The time allowed.
+    /// The time limit.
     pub after: Duration,
 }
 
-/// Gives up on requests whose answer does not begin in time, and counts every send. Stands below
-/// the retries and the rate limit, so that only the server's time counts.
+/// Aborts requests whose response does not start in time, and counts every attempt. It is inside
+/// the retry and rate limit layers, so that only the server's time counts.
 #[derive(Clone)]
 pub struct TimeoutLayer {
     after: Duration,
@@ -29,7 +29,7 @@ pub struct TimeoutLayer {
 }
 
 impl TimeoutLayer {
-    /// A layer that waits this long.
+    /// Creates a layer with this time limit.
     pub fn new(after: Duration, metrics: Arc<dyn ClientMetrics>) -> Self {
         Self { after, metrics }
     }
@@ -46,7 +46,7 @@ impl<S> Layer<S> for TimeoutLayer {
     }
 }
 
-/// The service that [`TimeoutLayer`] makes.
+/// The service of a [`TimeoutLayer`].
 #[derive(Clone)]
 pub struct Timeout<S> {
     inner: S,

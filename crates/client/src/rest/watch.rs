@@ -1,4 +1,4 @@
-//! The stream of events that a watch answers with: one JSON object a line.
+//! The event stream of a watch: one JSON object per line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,26 +17,26 @@ use serde_json::value::RawValue;
 use super::call::transport_error;
 use crate::error::{Error, Status};
 
-/// The longest event that is accepted, in bytes. API servers store objects of up to 1.5 MiB by
-/// default; the limit only keeps a broken stream from filling the memory.
+/// Maximum length of an event, in bytes. API servers store objects of up to 1.5 MiB by default. The
+/// limit only keeps a broken stream from filling the memory.
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// One event of a watch; objects are the server's text.
+/// A watch event; its object is the server's text.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// The object came into being, or into view.
+    /// The object was created, or now matches the watch.
     Added(WatchObject),
-    /// The object has changed.
+    /// The object was modified.
     Modified(WatchObject),
-    /// The object is gone; this is its last state, with the version of the deletion.
+    /// The object was deleted; this is its last state, with the version of the deletion.
     Deleted(WatchObject),
-    /// Nothing newer than this object's version is outstanding.
+    /// All events up to this object's version have been sent.
     Bookmark(WatchObject),
-    /// The server ends the watch, for instance because the version asked for is too old (410).
+    /// The server ends the watch, for example because the requested version has expired (410).
     Error(Status),
 }
 
-/// The object of a watch event, within the line that brought it.
+/// A watch event's object, within its line.
 #[derive(Debug)]
 pub struct WatchObject {
     line: Document,
@@ -44,7 +44,7 @@ pub struct WatchObject {
 }
 
 impl WatchObject {
-    /// The JSON of the object, a part of [`Self::document`].
+    /// Returns the object's JSON, a part of [`Self::document`].
     pub fn json(&self) -> &str {
         self.line
             .text()
@@ -52,7 +52,7 @@ impl WatchObject {
             .unwrap_or_default()
     }
 
-    /// The whole line.
+    /// Returns the whole line.
     pub fn document(&self) -> &Document {
         &self.line
     }
@@ -64,12 +64,12 @@ impl fmt::Display for WatchObject {
     }
 }
 
-/// The events of one watch. Ends when the server ends the stream.
+/// The events of one watch. Ends with the server's stream.
 pub struct WatchStream {
     body: Body,
-    /// Bytes received and not yet handed out.
+    /// Bytes received but not yet returned.
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// Length of the buffer's prefix without a line break.
     searched: usize,
     ended: bool,
     action: String,
@@ -94,7 +94,7 @@ impl WatchStream {
         }
     }
 
-    /// Takes the next complete line out of the buffer.
+    /// Removes the next complete line from the buffer.
     fn next_line(&mut self) -> Option<BytesMut> {
         let unsearched = self.buffer.get(self.searched..)?;
         let Some(offset) = unsearched.iter().position(|byte| *byte == b'\n') else {
@@ -136,8 +136,8 @@ impl WatchStream {
 impl Stream for WatchStream {
     type Item = Result<WatchEvent, Error>;
 
-    /// Yields events in order. Half a line at the end of the stream is dropped: the event comes
-    /// again with the next watch.
+    /// Yields events in order. An incomplete line at the end of the stream is dropped: the next
+    /// watch sends the event again.
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {

@@ -1,4 +1,4 @@
-//! Connections to the server of a configuration: proxy, TLS, HTTP/2 with pings, credentials.
+//! Connects to a configuration's server: proxy, TLS, HTTP/2 with pings, credentials.
 
 use std::io;
 use std::time::Duration;
@@ -20,28 +20,28 @@ use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 use super::fenced_io::FencedIo;
 use crate::fence::Fence;
 
-/// How long a connection may take to be made, with everything that belongs to it.
+/// Time limit for opening a connection, including proxy and TLS.
 /// Upstream: the dialer of `rest.TransportFor`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often the kernel probes a silent connection.
+/// Interval of the kernel's probes on a silent connection.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
-/// The least time for which the kernel tries to deliver bytes; 0 would stand for its own limit.
+/// Minimum time that the kernel may take to deliver bytes; 0 would select its own limit.
 const TRANSIT_MIN: Duration = Duration::from_millis(1);
-/// A connection on which nothing is heard for so long is sent a ping.
+/// Silence on a connection after which a ping is sent.
 /// Upstream: `HTTP2_READ_IDLE_TIMEOUT_SECONDS`.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How long the answer to a ping may take; then the connection is given up.
+/// Time limit for the response to a ping, after which the connection is closed.
 /// Upstream: `HTTP2_PING_TIMEOUT_SECONDS`.
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a connection without requests is kept.
+/// Time after which a connection without requests is closed.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 
-/// Makes a client; it connects with its first request. Its connections send nothing while the fence
-/// is closed.
+/// Creates a client, which connects with its first request. Its connections send nothing while the
+/// fence is closed.
 ///
 /// # Errors
 ///
-/// Credentials, certificates or the proxy are of no use.
+/// Fails if the credentials, the certificates or the proxy are invalid.
 pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Client, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -68,20 +68,20 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Cl
             over(config, tunnel(proxy, secured)?)
         }
         scheme => {
-            // The rest of the URL may hold a password.
+            // The rest of the URL may contain a password.
             let (scheme, host) = (scheme.unwrap_or_default(), proxy.host().unwrap_or_default());
             Err(format!("proxy {scheme}://{host} is neither http, https nor socks5").into())
         }
     }
 }
 
-/// Puts a connection behind a fence. The system is told to drop what it has not delivered when such
-/// a connection is closed, however that comes: every write whose answer came was delivered.
+/// Adds a fence to a connection. Closing such a connection for any reason makes the kernel drop
+/// undelivered bytes; every write with a response was delivered.
 fn fenced(io: TokioIo<TcpStream>, fence: Option<Fence>) -> FencedIo<TokioIo<TcpStream>> {
     if fence.is_some()
         && let Err(error) = io.inner().set_zero_linger()
     {
-        tracing::warn!(%error, "a connection can't be told to drop what it has not delivered");
+        tracing::warn!(%error, "cannot make a connection drop undelivered bytes on close");
     }
     FencedIo::new(io, fence)
 }
@@ -96,7 +96,7 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Result<Tunnel<C>, BoxError> {
     Ok(tunnel.with_auth(header))
 }
 
-/// User and password of a URL, without the escapes of URLs.
+/// Returns a URL's user and password, unescaped.
 fn user_info(url: &Uri) -> Option<(String, String)> {
     let (info, _) = url.authority()?.as_str().rsplit_once('@')?;
     let (user, password) = info.split_once(':').unwrap_or((info, ""));
@@ -127,7 +127,7 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
     byte.filter(|_| is_hex)
 }
 
-/// Puts TLS, HTTP and the credentials over a connector.
+/// Adds TLS, HTTP and credentials to a connector.
 fn over<C>(config: &Config, connector: C) -> Result<kube::Client, BoxError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -190,7 +190,7 @@ mod tests {
         fence
     }
 
-    /// Reads to the end of a connection; returns how many bytes came, and how it ended.
+    /// Reads until a connection ends; returns the number of bytes and the final result.
     async fn drain(mut peer: TcpStream) -> (usize, io::Result<usize>) {
         let mut bytes = Vec::new();
         let ended = peer.read_to_end(&mut bytes).await;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_that_wait_in_the_system_are_dropped_with_the_lease() {
+    async fn kernel_drops_undelivered_bytes_with_the_lease() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap());
         let (ours, peer) = tokio::join!(ours, listener.accept());
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lost_lease_resets_the_connection_of_a_request() {
+    async fn lost_lease_resets_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
         let fence = open_fence();
@@ -249,7 +249,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn bytes_that_nobody_takes_end_the_connection_in_time() {
+    async fn undelivered_bytes_end_connection_in_time() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
         let fence = open_fence().with_transit_max(Duration::from_millis(300));
@@ -265,12 +265,12 @@ mod tests {
             error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
         });
         assert!(is_timeout, "{error:?}");
-        // Until now it has read nothing.
+        // The peer has read nothing so far.
         drop(peer);
     }
 
     #[test]
-    fn credentials_of_a_proxy_are_unescaped() {
+    fn proxy_credentials_are_unescaped() {
         for (url, expected) in [
             ("http://proxy.test:3128", None),
             (

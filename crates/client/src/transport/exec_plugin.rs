@@ -1,8 +1,8 @@
 //! Credential plugins: programs that print credentials.
 //!
-//! A plugin runs beside everything else, as a task. Requests wait for it only while there are no
-//! credentials that can be used. It has no terminal and its time is limited; when that is over, or
-//! nobody needs the plugin any more, it is killed with all the processes that it has started.
+//! A plugin runs in a separate task. Requests wait for it only if there are no usable credentials.
+//! It has no terminal, and its time is limited. At the limit, or when no request needs it, it is
+//! killed with all its child processes.
 //!
 //! Upstream: `client-go/plugin/pkg/client/auth/exec`.
 
@@ -31,25 +31,25 @@ use process_group::ProcessGroup;
 
 mod process_group;
 
-/// How long a plugin may take.
+/// Time limit of a plugin.
 const RUN_MAX: Duration = Duration::from_secs(60);
-/// How long its streams are read after its end: a process that it leaves behind may hold them open.
+/// Time for reading a plugin's streams after its exit: a leftover process may keep them open.
 const STREAMS_MAX: Duration = Duration::from_secs(1);
-/// A plugin is not run again sooner than this, however often it fails or is refused.
+/// Minimum interval between two runs, even after failures or rejected credentials.
 pub(super) const INTERVAL_MIN: Duration = Duration::from_secs(10);
-/// Credentials are replaced when they have less than this to live.
+/// Credentials are renewed when they expire within this time.
 const LEEWAY: Duration = Duration::from_secs(60);
-/// The most bytes of its standard output that are read.
+/// Maximum number of bytes read from standard output.
 const STDOUT_MAX: u64 = 1 << 20;
-/// The most bytes of its standard error that are read.
+/// Maximum number of bytes read from standard error.
 const STDERR_MAX: u64 = 4096;
-/// The most characters of its standard error that are logged.
-const TOLD_MAX: usize = 200;
+/// Maximum number of characters of standard error that are logged.
+const STDERR_LOGGED_MAX: usize = 200;
 
-/// A plugin and what it gave last.
+/// A plugin and its last credentials.
 pub(super) struct ExecPlugin {
     exec: ExecConfig,
-    /// The rest of the user's entry: whom to act as.
+    /// The rest of the user's entry: the impersonated user.
     auth: AuthInfo,
     state: Mutex<State>,
 }
@@ -57,20 +57,20 @@ pub(super) struct ExecPlugin {
 #[derive(Default)]
 struct State {
     kept: Option<Kept>,
-    /// When it ended last.
+    /// The end of the last run.
     ran: Option<Instant>,
-    /// Whether the server has refused what it gave last.
+    /// True if the server has rejected the last credentials.
     refused: bool,
-    /// Why it gave nothing when it ran last; this was logged.
+    /// The failure of the last run, which was logged.
     failure: Option<PluginError>,
-    /// The run that goes on, or whose outcome nobody has taken up; it outlives the requests that
+    /// The run in progress, or one whose result is not yet in use; it outlives the requests that
     /// wait for it.
     running: Option<Running>,
 }
 
 type Running = Shared<BoxFuture<'static, Run>>;
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone)]
 struct Run {
     ended: Instant,
@@ -82,16 +82,17 @@ struct Kept {
     expires: Option<Instant>,
 }
 
-/// What a plugin gave.
+/// A plugin's credentials.
 #[derive(Clone)]
 struct Credentials {
     token: Option<String>,
-    /// The certificate and its key, as PEM.
+    /// The certificate and its key, in PEM.
     certificate: Option<(String, String)>,
     expires: Option<Instant>,
 }
 
-/// Why a plugin gave no credentials; without a word of its standard output, where tokens stand.
+/// The reason that a plugin returned no credentials. Omits its standard output, which may contain
+/// tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum PluginError {
     #[error("the credential plugin has no command")]
@@ -109,8 +110,8 @@ enum PluginError {
 }
 
 impl ExecPlugin {
-    /// The plugin of a user's entry, which loses it; none if there is none, or if the entry has
-    /// other credentials that come before it.
+    /// Removes the plugin from a user's entry. Returns none if the entry has no plugin, or has
+    /// other credentials that take precedence.
     pub(super) fn take(info: &mut AuthInfo) -> Option<Self> {
         let exec = info.exec.take()?;
         let has_password = info.username.is_some() && info.password.is_some();
@@ -124,23 +125,23 @@ impl ExecPlugin {
         })
     }
 
-    /// Notes that the server has refused what the plugin gave.
+    /// Records that the server rejected the plugin's credentials.
     pub(super) fn refuse(&self) {
         self.state().refused = true;
     }
 
-    /// The credentials at hand.
+    /// Returns the current credentials.
     pub(super) fn kept(&self) -> Option<AuthInfo> {
         self.state().kept.as_ref().map(|kept| kept.auth.clone())
     }
 
-    /// Runs the plugin if it is due, and waits for it if what is at hand has expired or was refused.
-    /// Fresh credentials are taken up before any request goes on; if there are none, those at hand
-    /// go on to be used.
+    /// Runs the plugin if it is due, and waits for it if the current credentials have expired or
+    /// were rejected. New credentials apply before any request continues. If there are none, the
+    /// current ones stay in use.
     ///
     /// # Errors
     ///
-    /// There are no credentials at all.
+    /// Fails if there are no credentials at all.
     pub(super) async fn renew(
         &self,
         take_up: impl Fn(&AuthInfo) -> Result<(), BoxError>,
@@ -154,7 +155,7 @@ impl ExecPlugin {
         self.state().outcome()
     }
 
-    /// Takes up what the last run gave, if it is over and nobody has done so.
+    /// Applies the result of the last run, once, if the run has finished.
     fn take_up_run(&self, take_up: impl Fn(&AuthInfo) -> Result<(), BoxError>) {
         let mut state = self.state();
         let run = state.running.clone().and_then(FutureExt::now_or_never);
@@ -188,7 +189,7 @@ impl ExecPlugin {
 }
 
 impl Run {
-    /// A run that ends now.
+    /// Creates a run that ends now.
     fn of(result: Result<Credentials, PluginError>) -> Self {
         let ended = Instant::now();
         Self { ended, result }
@@ -196,7 +197,7 @@ impl Run {
 }
 
 impl State {
-    /// Begins a run if it is due. The run to wait for, if any.
+    /// Starts a run if it is due. Returns the run that the caller must wait for, if any.
     fn run_to_wait_for(&mut self, exec: &ExecConfig) -> Option<Running> {
         if self.running.is_none() && self.is_due() {
             self.running = Some(start(exec.clone()));
@@ -209,7 +210,7 @@ impl State {
         may_run && (!self.is_usable() || self.expires_within(LEEWAY))
     }
 
-    /// Whether there are credentials that should be accepted.
+    /// Returns true if the server should accept the current credentials.
     fn is_usable(&self) -> bool {
         self.kept.is_some() && !self.refused && !self.expires_within(Duration::ZERO)
     }
@@ -246,7 +247,7 @@ impl State {
     }
 }
 
-/// What a plugin prints.
+/// A plugin's output.
 #[derive(Deserialize)]
 struct ExecCredential {
     status: Option<Status>,
@@ -261,7 +262,7 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Starts a task that runs a plugin. It ends when nobody holds on to it any more.
+/// Starts a task that runs a plugin. It ends when its last handle is dropped.
 fn start(exec: ExecConfig) -> Running {
     let mut task = JoinSet::new();
     task.spawn(run(exec).map(Run::of));
@@ -275,7 +276,7 @@ fn start(exec: ExecConfig) -> Running {
     ended.boxed().shared()
 }
 
-/// Runs a plugin to its end.
+/// Runs a plugin until it exits.
 ///
 /// Upstream: `Authenticator.refreshCredsLocked`.
 async fn run(exec: ExecConfig) -> Result<Credentials, PluginError> {
@@ -295,7 +296,8 @@ async fn run(exec: ExecConfig) -> Result<Credentials, PluginError> {
     parse(&stdout).ok_or(PluginError::Unusable)
 }
 
-/// Waits for the end of a plugin and reads its streams. Dropped before, it kills the plugin's group.
+/// Waits for a plugin's exit and reads its streams. Dropping the future kills the plugin's process
+/// group.
 async fn end(
     child: &mut Child,
     stdout: &mut Vec<u8>,
@@ -313,7 +315,7 @@ async fn end(
     });
     match select(waiting, reading).await {
         Either::Left((status, reading)) => {
-            // What was not read by then is not waited for.
+            // Unread output is ignored after the limit.
             let _ = timeout(STREAMS_MAX, reading).await;
             status
         }
@@ -349,22 +351,25 @@ fn command(exec: &ExecConfig) -> Result<Command, PluginError> {
     Ok(command)
 }
 
-/// Reads a stream to its end, and keeps its beginning.
+/// Reads a stream to its end and keeps its beginning.
 async fn read(stream: Option<impl AsyncRead + Unpin>, max: u64, kept: &mut Vec<u8>) {
     if let Some(mut stream) = stream {
-        // What can't be read counts as not printed.
+        // Unreadable output counts as missing.
         let _ = (&mut stream).take(max).read_to_end(kept).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
 }
 
-/// The last line of a text that says anything, without control characters, cut to a length.
+/// Returns the last nonempty line of a text, without control characters and truncated.
 fn last_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
     let printable = |c: &char| !c.is_control();
     let line = line.unwrap_or_default().trim();
-    line.chars().filter(printable).take(TOLD_MAX).collect()
+    line.chars()
+        .filter(printable)
+        .take(STDERR_LOGGED_MAX)
+        .collect()
 }
 
 fn parse(printed: &[u8]) -> Option<Credentials> {

@@ -1,5 +1,5 @@
-//! The last look at the fence: when a connection hands bytes to the system, and when the lease is
-//! lost.
+//! The last check of the fence: before a connection hands bytes to the kernel, and when the lease
+//! is lost.
 
 use std::io;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 
 use crate::fence::{Fence, NotLeading};
 
-/// A connection that breaks when it is to send something while its fence is closed. A request may
-/// have waited for its connection, its encryption, or its turn among others, and the process may
-/// have been stopped meanwhile; nothing is left to wait for here.
+/// A connection that fails if it sends while its fence is closed. A request may have waited for its
+/// connection, TLS or a stream, and the process may have been suspended meanwhile; nothing after
+/// this check waits.
 ///
-/// It also breaks when the fence is closed for good. Its owner then drops it, and a socket that
-/// doesn't linger is reset: what the system has not delivered is dropped.
+/// It also fails when a term ends. Its owner then drops it, and a socket without linger resets: the
+/// kernel drops undelivered bytes.
 pub(super) struct FencedIo<T> {
     io: T,
     fence: Option<Watched>,
@@ -29,7 +29,7 @@ struct Watched {
 }
 
 impl<T> FencedIo<T> {
-    /// A connection behind a fence; without one everything passes.
+    /// Creates a connection with a fence; without one it never fails.
     pub(super) fn new(io: T, fence: Option<Fence>) -> Self {
         let fence = fence.map(|fence| Watched {
             closed: Box::pin(fence.closed()),
@@ -39,7 +39,7 @@ impl<T> FencedIo<T> {
         Self { io, fence }
     }
 
-    /// Fails if nothing may be sent.
+    /// Fails if the fence is closed.
     fn check(&self) -> io::Result<()> {
         match &self.fence {
             Some(watched) => watched.fence.check().map_err(io::Error::other),
@@ -47,7 +47,7 @@ impl<T> FencedIo<T> {
         }
     }
 
-    /// Fails if the fence was closed for good; if not, wakes the task when it is.
+    /// Fails if the term has ended; otherwise wakes the task when it ends.
     fn check_closed(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let Some(watched) = &mut self.fence else {
             return Ok(());
@@ -128,7 +128,7 @@ mod tests {
     use crate::clock::{MonotonicClock as _, TokioClock};
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_sends_nothing_while_its_fence_is_closed() {
+    async fn connection_sends_nothing_while_fence_is_closed() {
         let clock = TokioClock::new();
         let fence = Fence::new(Arc::new(clock));
         fence.open_until(clock.elapsed() + Duration::from_secs(10));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_breaks_when_its_fence_is_closed_for_good() {
+    async fn connection_breaks_at_end_of_term() {
         let clock = TokioClock::new();
         let fence = Fence::new(Arc::new(clock));
         fence.open_until(clock.elapsed() + Duration::from_secs(10));
@@ -163,7 +163,7 @@ mod tests {
         let (read, ()) = tokio::join!(connection.read_exact(&mut answer), close);
         assert!(read.unwrap_err().get_ref().unwrap().is::<NotLeading>());
         fence.open_until(clock.elapsed() + Duration::from_secs(10));
-        // The next term has connections of its own.
+        // The next term opens new connections.
         assert!(connection.flush().await.is_err());
         drop(theirs);
     }

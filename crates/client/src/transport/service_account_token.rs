@@ -1,8 +1,7 @@
-//! A bearer token of a service account, made by the API server at the request of a client that has
-//! the right to ask for it.
+//! A service account's bearer token, requested from the API server by another client.
 //!
-//! No task renews it: the first request that finds it due does so, while others go on with the one
-//! that there is.
+//! No background task renews it: the first request that finds it due renews it, while other
+//! requests use the current token.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +20,7 @@ use request::{Token, request_token};
 
 mod request;
 
-/// How often the server is asked before a request fails for want of a token.
+/// Attempts to get a token before a request fails.
 /// Upstream: `tokenSourceImpl.Token`.
 const TRIES: Backoff = Backoff {
     tries: 4,
@@ -29,18 +28,18 @@ const TRIES: Backoff = Backoff {
     factor: 2.0,
     jitter: 0.0,
 };
-/// A token is renewed when less than this part of its life is left.
+/// A token is renewed when less than this share of its lifetime is left.
 /// Upstream: `defaultLeewayPercent`.
 const LEEWAY: f64 = 0.2;
-/// A token is taken to live at least so long: where it seems to live shorter, our clock differs
-/// from the server's.
+/// Minimum lifetime assumed for a token: a shorter one means that the clock differs from the
+/// server's.
 const LIFETIME_MIN: Duration = Duration::from_secs(600);
-/// How long the token at hand is used before another try to renew it.
+/// Time before another attempt to renew the token.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
-/// How long a request waits for the token that is to replace the one at hand.
+/// Time that a request waits for a new token if there is a current one.
 const RENEWAL_MAX: Duration = Duration::from_secs(5);
 
-/// A service account. Prints as `namespace/name`.
+/// A service account. Formats as `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceAccountName {
     /// The namespace.
@@ -50,7 +49,7 @@ pub struct ServiceAccountName {
 }
 
 impl ServiceAccountName {
-    /// The user that it is to the API server. Upstream: `serviceaccount.MakeUsername`.
+    /// Returns its user name at the API server. Upstream: `serviceaccount.MakeUsername`.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
@@ -62,18 +61,18 @@ impl fmt::Display for ServiceAccountName {
     }
 }
 
-/// A token of a service account, kept until it is due and made anew then. The account is created if
-/// it doesn't exist, and so is its namespace.
+/// A service account's token, cached until it is due for renewal. A missing account is created, and
+/// so is its namespace.
 ///
-/// Where it can't be renewed the one before goes on to be used until the server refuses it. What is
-/// wrong is logged when it begins and when it ends.
+/// If the renewal fails, the previous token stays in use until the server rejects it. A failure is
+/// logged when it starts and when it ends.
 ///
 /// Upstream: `tokenSourceImpl` of `controller-manager/pkg/clientbuilder`, `cachingTokenSource`.
 pub struct ServiceAccountToken {
     client: RestClient,
     account: ServiceAccountName,
     clock: Arc<dyn Clock>,
-    /// Who holds it asks the server.
+    /// Held while requesting a token.
     turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -81,24 +80,24 @@ pub struct ServiceAccountToken {
 #[derive(Default)]
 struct State {
     kept: Option<Kept>,
-    /// How often asking has failed so far, and how it did last.
+    /// Number of failed requests for a token, and the last failure.
     failures: u64,
     failure: Option<NoToken>,
-    /// The log of tokens that could not be had.
+    /// The log of failed requests.
     missing: FaultLog,
 }
 
 #[derive(Clone)]
 struct Kept {
     header: HeaderValue,
-    /// When it is to be renewed.
+    /// The time of the next renewal.
     due: Instant,
 }
 
 impl ServiceAccountToken {
-    /// The token of an account, which the client asks for: it needs the rights to get and create
-    /// `serviceaccounts` and to create `serviceaccounts/token`. Asking is a write: where writes
-    /// need a lease, the client has the [`Fence`](crate::fence::Fence) that they have.
+    /// Creates the token of an account, requested with this client. The client needs the rights to
+    /// get and create `serviceaccounts` and to create `serviceaccounts/token`. A token request is a
+    /// write: if writes need a lease, the client must have their [`Fence`](crate::fence::Fence).
     pub fn new(client: RestClient, account: ServiceAccountName, clock: Arc<dyn Clock>) -> Self {
         Self {
             client,
@@ -109,7 +108,7 @@ impl ServiceAccountToken {
         }
     }
 
-    /// The token as the value of a header.
+    /// Returns the token as a header value.
     pub(super) async fn header(&self) -> Result<HeaderValue, NoToken> {
         let (kept, failures) = {
             let state = self.state();
@@ -130,7 +129,7 @@ impl ServiceAccountToken {
             let asked = self.ask().await;
             return self.take(asked);
         };
-        // Also if this request is given up meanwhile.
+        // Set before the request, which may be dropped.
         self.put_off();
         if let Ok(asked) = timeout(RENEWAL_MAX, self.ask()).await {
             return self.take(asked);
@@ -140,14 +139,14 @@ impl ServiceAccountToken {
         Ok(kept.header)
     }
 
-    /// Lets the token at hand be used for a while before another try to renew it.
+    /// Postpones the next attempt to renew the current token.
     fn put_off(&self) {
         if let Some(kept) = &mut self.state().kept {
             kept.due = Instant::now() + RENEWAL_PAUSE;
         }
     }
 
-    /// Notes that the server doesn't accept this token: the next request gets a new one.
+    /// Records that the server rejected this token: the next request gets a new one.
     ///
     /// Upstream: `ResetTokenOlderThan`.
     pub(super) fn drop_refused(&self, header: &HeaderValue) {
@@ -161,7 +160,7 @@ impl ServiceAccountToken {
         }
     }
 
-    /// What came of it if somebody else had a turn in the meantime.
+    /// Returns the result of another request's attempt in the meantime.
     fn outcome_of_others(&self, failures_before: u64) -> Option<Result<HeaderValue, NoToken>> {
         let state = self.state();
         match &state.kept {
@@ -171,7 +170,7 @@ impl ServiceAccountToken {
         }
     }
 
-    /// Asks until the server gives a token, or the tries are used up.
+    /// Requests a token until the server issues one or the attempts are used up.
     async fn ask(&self) -> Result<Token, Error> {
         let mut delays = TRIES.delays(&NoJitter);
         loop {
@@ -187,7 +186,7 @@ impl ServiceAccountToken {
         }
     }
 
-    /// Keeps the new token, or goes on with the one before.
+    /// Stores the new token, or keeps the previous one.
     fn take(&self, asked: Result<Token, Error>) -> Result<HeaderValue, NoToken> {
         let mut state = self.state();
         let error = match asked {
@@ -206,7 +205,7 @@ impl ServiceAccountToken {
             }
             Err(error) => error,
         };
-        // The API health log and the elector report the rest.
+        // The API health log and the elector report the other failures.
         if !error.is_server_wide() && !matches!(error, Error::NotLeading { .. }) {
             self.log(&mut state, &error);
         }
@@ -226,14 +225,14 @@ impl ServiceAccountToken {
         Err(failure)
     }
 
-    /// Logs once why there is no new token.
+    /// Logs the failure once.
     fn log(&self, state: &mut State, error: &dyn fmt::Display) {
         if !state.missing.begin(()) {
             return;
         }
         let account = &self.account;
         if state.kept.is_some() {
-            tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the one before");
+            tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the previous one");
         } else {
             tracing::warn!(parent: None, %account, %error, "cannot get a token of the service account, trying again");
         }

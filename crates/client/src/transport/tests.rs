@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::resource::PODS;
 use crate::rest::RestClient;
 
-/// Answers 401 to all but one token, until dropped. Returns the address.
+/// Starts a server that answers 401 to all but one token, until dropped. Returns its address.
 pub(super) async fn server_that_accepts(token: &'static str) -> (Uri, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", listener.local_addr().unwrap());
@@ -52,7 +52,7 @@ async fn serve(stream: TcpStream, token: &'static str) {
     }
 }
 
-/// Lets time pass for the client alone.
+/// Advances only the client's time.
 pub(super) async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
@@ -65,7 +65,7 @@ pub(super) async fn ask(transport: &Transport) -> u16 {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_read_again() {
+async fn rejected_token_is_reread_from_file() {
     let (uri, _server) = server_that_accepts("two").await;
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"one").unwrap();
@@ -79,7 +79,7 @@ async fn a_token_that_is_refused_is_read_again() {
 }
 
 #[test]
-fn alerts_about_our_certificate_are_refusals() {
+fn certificate_alerts_are_rejections() {
     let alert = |alert| -> BoxError { rustls::Error::AlertReceived(alert).into() };
     let wrapped = std::io::Error::other(alert(AlertDescription::CertificateExpired));
     assert!(is_certificate_refused(&wrapped));
@@ -95,7 +95,7 @@ fn alerts_about_our_certificate_are_refusals() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_may_have_been_refused_and_one_that_is_never_made_was_not() {
+async fn only_broken_connections_may_be_rejections() {
     let client = legacy::Client::builder(TokioExecutor::new()).build_http::<Body>();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server: Uri = format!("http://{}/", listener.local_addr().unwrap())
@@ -113,7 +113,8 @@ async fn a_connection_that_breaks_may_have_been_refused_and_one_that_is_never_ma
     assert!(!may_be_refused(&answer.unwrap_err().into()));
 }
 
-/// A token of a service account, from a server that gives these one after the other, and then none.
+/// Returns a service account's token from a server that issues these tokens in order, and then
+/// none.
 fn account_token(tokens: &'static [&'static str]) -> ServiceAccountToken {
     let tokens = Mutex::new(tokens.iter());
     let service = service_fn(move |request: Request<Body>| {
@@ -143,7 +144,7 @@ fn account_token(tokens: &'static [&'static str]) -> ServiceAccountToken {
 }
 
 #[tokio::test]
-async fn a_service_account_uses_its_own_token_and_another_one_when_that_is_refused() {
+async fn rejected_service_account_token_is_replaced() {
     let (uri, _server) = server_that_accepts("two").await;
     let mut config = Config::new(uri);
     config.auth_info.token_file = Some("/nonexistent/token".to_owned());
@@ -157,7 +158,7 @@ async fn a_service_account_uses_its_own_token_and_another_one_when_that_is_refus
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_a_token_is_not_sent_and_was_certainly_not_applied() {
+async fn request_without_token_is_not_sent() {
     let config = Config::new(Uri::from_static("http://127.0.0.1:1"));
     let transport = Transport::of_service_account(config, None, account_token(&[])).unwrap();
     let service = service_fn(move |request| {
@@ -175,7 +176,7 @@ async fn a_request_without_a_token_is_not_sent_and_was_certainly_not_applied() {
 }
 
 #[tokio::test]
-async fn a_token_file_that_is_missing_and_a_proxy_of_no_kind_are_told() {
+async fn missing_token_file_and_unknown_proxy_are_rejected() {
     let mut config = Config::new(Uri::from_static("http://127.0.0.1:1"));
     config.auth_info.token_file = Some("/nonexistent/token".to_owned());
     let error = Transport::new(config, None).err().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! A bearer token in a file that somebody else keeps fresh, as the kubelet does for pods.
+//! A bearer token in a file that another program renews, as the kubelet does for pods.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::fault_log::FaultLog;
 
-/// How long a token is used before its file is read again. Upstream: `cachedFileTokenSource`.
+/// Interval between two reads of the file. Upstream: `cachedFileTokenSource`.
 const REREAD_INTERVAL: Duration = Duration::from_secs(50);
 
-/// The token of a file, as the value of a header.
+/// A file's token, as a header value.
 ///
-/// A file that can't be read any more leaves the token that was read last.
+/// If the file becomes unreadable, the last token stays in use.
 #[derive(Debug)]
 pub(super) struct TokenFile {
     path: PathBuf,
@@ -31,7 +31,7 @@ struct State {
     failure: FaultLog,
 }
 
-/// Why a file gives no token.
+/// The reason that a file has no token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TokenFileError {
     #[error("cannot read the token file {}: {source}", .path.display())]
@@ -66,7 +66,7 @@ impl TokenFile {
         })
     }
 
-    /// The token, read anew if it may have changed.
+    /// Returns the token, after rereading the file if it may have changed.
     pub(super) fn header(&self) -> HeaderValue {
         let mut state = self.state();
         if state.expired || state.read_at.elapsed() >= REREAD_INTERVAL {
@@ -80,7 +80,7 @@ impl TokenFile {
                 }
                 Err(error) => {
                     if state.failure.begin(()) {
-                        tracing::warn!(%error, "keeping the token that was read before");
+                        tracing::warn!(%error, "keeping the previous token");
                     }
                 }
             }
@@ -88,7 +88,7 @@ impl TokenFile {
         state.header.clone()
     }
 
-    /// Notes that the server doesn't accept this token: it is read again for the next request.
+    /// Records that the server rejected this token: the next request rereads the file.
     pub(super) fn expire(&self, header: &HeaderValue) {
         let mut state = self.state();
         if state.header == header {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_is_read_again_after_a_while_or_when_it_was_refused() {
+    async fn token_is_reread_periodically_or_after_rejection() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one\n").unwrap();
@@ -136,13 +136,13 @@ mod tests {
 
         std::fs::write(&path, "three").unwrap();
         file.expire(&HeaderValue::from_static("Bearer one"));
-        assert_eq!(file.header(), "Bearer two", "another token was refused");
+        assert_eq!(file.header(), "Bearer two", "another token was rejected");
         file.expire(&HeaderValue::from_static("Bearer two"));
         assert_eq!(file.header(), "Bearer three");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_that_is_gone_leaves_the_token_as_it_was() {
+    async fn missing_file_keeps_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one").unwrap();

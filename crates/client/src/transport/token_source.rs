@@ -1,4 +1,4 @@
-//! Sources of bearer tokens that change.
+//! Sources of changing bearer tokens.
 
 use http::HeaderValue;
 
@@ -6,20 +6,20 @@ use super::service_account_token::ServiceAccountToken;
 use super::token_file::TokenFile;
 use crate::error::NoToken;
 
-/// A source of tokens that change.
+/// A source of changing tokens.
 pub(super) enum TokenSource {
-    /// Somebody else keeps a file fresh.
+    /// A file renewed by another program.
     File(TokenFile),
-    /// The server is asked for tokens.
+    /// Tokens requested from the server.
     ServiceAccount(Box<ServiceAccountToken>),
 }
 
 impl TokenSource {
-    /// The token to send, as the value of a header.
+    /// Returns the current token as a header value.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// Fails if there is no token.
     pub(super) async fn header(&self) -> Result<HeaderValue, NoToken> {
         match self {
             Self::File(file) => Ok(file.header()),
@@ -27,8 +27,8 @@ impl TokenSource {
         }
     }
 
-    /// Notes that a request with this token failed for want of a connection, or that the server
-    /// doesn't accept the token.
+    /// Records that a request with this token failed to connect, or that the server rejected the
+    /// token.
     pub(super) fn doubt(&self, header: &HeaderValue, is_unauthorized: bool) {
         match self {
             Self::File(file) => file.expire(header),

@@ -1,42 +1,42 @@
-//! Measurements of a work queue.
+//! Metrics of a work queue.
 
 use std::time::Duration;
 
 use super::Unfinished;
 
-/// Takes the measurements of a queue. Every method does nothing unless implemented.
+/// Receives a queue's metrics. Every method does nothing by default.
 ///
-/// The depth of the queue, as upstream counts it, is the number of `added` less that of `got`.
+/// The queue's depth as upstream counts it is the number of `added` minus that of `got`.
 /// Upstream: `workqueue.MetricsProvider`.
 pub trait QueueMetrics: Send + Sync {
-    /// A key waits that did not before, or is to come again after the worker that has it.
+    /// A key was queued, or will be after its current worker is done.
     fn added(&self) {}
 
-    /// A worker took a key that had waited this long.
+    /// A worker got a key that had waited this long.
     fn got(&self, waited: Duration) {
         let _ = waited;
     }
 
-    /// A worker was through with a key after this time.
+    /// A worker finished a key after this time.
     fn done(&self, worked: Duration) {
         let _ = worked;
     }
 
-    /// A delayed or rate-limited add, also one without delay.
+    /// A delayed or rate-limited add, even with a delay of zero.
     fn retried(&self) {}
 
-    /// How often to tell [`QueueMetrics::unfinished`]; none for never.
+    /// Returns the interval between calls of [`QueueMetrics::unfinished`]; none for never.
     fn refresh_period(&self) -> Option<Duration> {
         None
     }
 
-    /// How long the keys that workers have at this moment are being worked on.
+    /// Reports the processing time of the keys that workers currently process.
     fn unfinished(&self, unfinished: Unfinished) {
         let _ = unfinished;
     }
 }
 
-/// Counts nothing.
+/// Discards metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopQueueMetrics;
 

@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use crate::token_bucket::TokenBucket;
 
-/// The delay after the first failure of a key.
+/// The delay after a key's first failure.
 const FIRST_DELAY: Duration = Duration::from_millis(5);
-/// The longest delay of a key.
+/// Maximum delay of a key.
 const DELAY_MAX: Duration = Duration::from_secs(1000);
-/// Failures of all keys together that pass without a wait, on average a second.
+/// Rate of all keys' failures together without a wait, per second.
 const SHARED_PER_SECOND: f64 = 10.0;
-/// The same, at once.
+/// Burst of all keys' failures together without a wait.
 const SHARED_BURST: u32 = 100;
 
-/// Gives each failure a delay: the longer of one that doubles with every failure of the key, and
-/// one that keeps all keys together to a steady rate.
+/// Returns a delay for each failure: the longer of a key's exponential backoff and the delay of a
+/// token bucket shared by all keys.
 ///
 /// Upstream: `workqueue.DefaultTypedControllerRateLimiter`.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl<K: Clone + Ord> Default for RateLimiter<K> {
 }
 
 impl<K: Clone + Ord> RateLimiter<K> {
-    /// The delay for one more failure of a key. The shared bucket gives a token for it even if the
-    /// delay of the key is the longer one.
+    /// Returns the delay after one more failure of a key. It takes a token from the shared bucket
+    /// even if the key's own delay is longer.
     pub fn when(&mut self, key: &K, now: Instant) -> Duration {
         let failures = self.failures.entry(key.clone()).or_insert(0);
         let own = key_delay(*failures);
@@ -51,12 +51,12 @@ impl<K: Clone + Ord> RateLimiter<K> {
         )
     }
 
-    /// Forgets the failures of a key.
+    /// Resets a key's failures.
     pub fn forget(&mut self, key: &K) {
         self.failures.remove(key);
     }
 
-    /// How often a key has failed.
+    /// Returns the number of a key's failures.
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.failures.get(key).copied().unwrap_or(0)
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_delay_of_a_key_doubles_up_to_its_cap() {
+    async fn key_delay_doubles_up_to_maximum() {
         let mut limiter = RateLimiter::default();
         let now = Instant::now();
         let delays: Vec<_> = (0..20)
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_keys_share_a_bucket_of_a_hundred() {
+    async fn keys_share_one_bucket() {
         let mut limiter = RateLimiter::default();
         let now = Instant::now();
         let delays: Vec<_> = (0..102)

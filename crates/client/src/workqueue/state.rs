@@ -1,7 +1,7 @@
 //! The queue without its lock and its waiting.
 //!
-//! Delayed keys need no task of their own: every operation first moves the keys whose time has come
-//! into the queue, so the order is that of a timer which fires exactly.
+//! Delayed keys need no separate task. Every operation first moves the keys that are due into the
+//! queue, so the order equals that of an exact timer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,21 +10,21 @@ use tokio::time::Instant;
 
 use super::{QueueMetrics, RateLimiter, Unfinished};
 
-/// The longest delay; it only keeps the arithmetic on moments from overflowing.
+/// Maximum delay; it only prevents overflow of time arithmetic.
 const DELAY_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// When a delayed key is due; the number keeps the order of equal times.
+/// The time at which a delayed key is due; the number keeps the order of equal times.
 type Due = (Instant, u64);
 
 pub(super) struct State<K> {
     queue: VecDeque<K>,
-    /// The keys that want a worker, with the time they began to. A key that a worker has stands
-    /// here too if it was added again.
+    /// The keys that need a worker, with the time since when. Includes keys added again while a
+    /// worker processes them.
     dirty: BTreeMap<K, Instant>,
-    /// The keys that workers have, with the time they took them.
+    /// The keys being processed, with their start time.
     processing: BTreeMap<K, Instant>,
     delayed: BTreeMap<Due, K>,
-    /// The same by key.
+    /// The due times by key.
     due: BTreeMap<K, Due>,
     delayed_count: u64,
     shutting_down: bool,
@@ -45,7 +45,7 @@ impl<K: Clone + Ord> State<K> {
         }
     }
 
-    /// Returns whether a worker may have something to do now.
+    /// Adds a key. Returns true if a worker may have something to do.
     pub(super) fn add(&mut self, key: K, now: Instant, metrics: &dyn QueueMetrics) -> bool {
         if self.shutting_down {
             return false;
@@ -118,7 +118,7 @@ impl<K: Clone + Ord> State<K> {
         self.shutting_down
     }
 
-    /// When the next delayed key is due.
+    /// Returns the time at which the next delayed key is due.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.delayed
             .first_key_value()
@@ -126,7 +126,7 @@ impl<K: Clone + Ord> State<K> {
     }
 
     pub(super) fn unfinished(&mut self, now: Instant, metrics: &dyn QueueMetrics) -> Unfinished {
-        // While all workers are busy nobody else may look at the queue.
+        // While all workers are busy, no other call moves due keys.
         self.promote(now, metrics);
         let times = self
             .processing
@@ -138,7 +138,7 @@ impl<K: Clone + Ord> State<K> {
         })
     }
 
-    /// Moves the delayed keys whose time has come into the queue.
+    /// Moves delayed keys that are due into the queue.
     fn promote(&mut self, now: Instant, metrics: &dyn QueueMetrics) {
         while let Some(entry) = self.delayed.first_entry() {
             let deadline = entry.key().0;
@@ -151,7 +151,7 @@ impl<K: Clone + Ord> State<K> {
         }
     }
 
-    /// Makes a key wait for a worker, from a moment on.
+    /// Marks a key as waiting for a worker since a given time.
     fn mark(&mut self, key: K, since: Instant, metrics: &dyn QueueMetrics) {
         if self.dirty.contains_key(&key) {
             return;

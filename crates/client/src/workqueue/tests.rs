@@ -16,7 +16,7 @@ const fn millis(millis: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_come_out_in_the_order_in_which_they_went_in() {
+async fn queue_is_first_in_first_out() {
     let queue = queue();
     for key in ["b", "a", "c", "a"] {
         queue.add(key);
@@ -29,7 +29,7 @@ async fn keys_come_out_in_the_order_in_which_they_went_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_in_work_is_not_given_to_another_worker() {
+async fn key_in_progress_is_not_returned_again() {
     let queue = queue();
     queue.add("a");
     assert_eq!(queue.get().await, Some("a"));
@@ -46,7 +46,7 @@ async fn a_key_in_work_is_not_given_to_another_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_worker_is_woken_by_an_add() {
+async fn add_wakes_waiting_worker() {
     let queue = queue();
     let start = Instant::now();
     let adder = async {
@@ -59,7 +59,7 @@ async fn a_waiting_worker_is_woken_by_an_add() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_key_comes_at_its_time() {
+async fn delayed_key_is_returned_on_time() {
     let queue = queue();
     let start = Instant::now();
     queue.add_after("a", millis(50));
@@ -69,7 +69,7 @@ async fn a_delayed_key_comes_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_earliest_of_several_delays_counts_and_only_once() {
+async fn earliest_delay_wins_once() {
     let queue = queue();
     let start = Instant::now();
     queue.add_after("a", millis(50));
@@ -83,7 +83,7 @@ async fn the_earliest_of_several_delays_counts_and_only_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_worker_notices_a_shorter_delay() {
+async fn shorter_delay_wakes_waiting_worker() {
     let queue = queue();
     let start = Instant::now();
     queue.add_after("late", millis(500));
@@ -97,7 +97,7 @@ async fn a_waiting_worker_notices_a_shorter_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_immediate_add_leaves_the_delayed_one_in_place() {
+async fn immediate_add_keeps_delayed_add() {
     let queue = queue();
     queue.add_after("a", millis(50));
     queue.add("a");
@@ -109,7 +109,7 @@ async fn an_immediate_add_leaves_the_delayed_one_in_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_key_keeps_its_place_though_nobody_was_waiting() {
+async fn delayed_key_keeps_its_order_without_waiting_worker() {
     let queue = queue();
     queue.add_after("delayed", millis(10));
     advance(millis(20)).await;
@@ -119,7 +119,7 @@ async fn a_delayed_key_keeps_its_place_though_nobody_was_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_come_back_later_and_later_until_forgotten() {
+async fn failure_delays_grow_until_forgotten() {
     let queue = queue();
     let mut waits = Vec::new();
     for _ in 0..4 {
@@ -136,7 +136,7 @@ async fn failures_come_back_later_and_later_until_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shut_down_queue_hands_out_what_waits_and_takes_nothing() {
+async fn shut_down_queue_drains_and_ignores_adds() {
     let queue = queue();
     queue.add("working");
     assert_eq!(queue.get().await, Some("working"));
@@ -157,7 +157,7 @@ async fn a_shut_down_queue_hands_out_what_waits_and_takes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_wakes_every_waiting_worker() {
+async fn shutdown_wakes_every_waiting_worker() {
     let queue = queue();
     let stopper = async {
         sleep(millis(1)).await;
@@ -168,7 +168,7 @@ async fn shutting_down_wakes_every_waiting_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_get_loses_no_key() {
+async fn cancelled_get_loses_no_key() {
     let queue = queue();
     assert!(
         timeout_at(Instant::now() + millis(5), queue.get())
@@ -208,7 +208,7 @@ impl QueueMetrics for Counts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn adds_are_counted_when_a_key_becomes_dirty() {
+async fn adds_are_counted_when_key_becomes_dirty() {
     let counts = Arc::new(Counts::default());
     let metrics: Arc<dyn QueueMetrics> = Arc::<Counts>::clone(&counts);
     let queue = WorkQueue::new(RateLimiter::default(), metrics);
@@ -235,7 +235,7 @@ async fn adds_are_counted_when_a_key_becomes_dirty() {
     assert_eq!(count(&counts.retried), 2);
 }
 
-/// Keeps what it is told of unfinished keys, twice a second.
+/// Records the reports of unfinished keys; requests two per second.
 #[derive(Default)]
 struct Reports(Mutex<Vec<Unfinished>>);
 
@@ -266,15 +266,15 @@ async fn unfinished_keys_are_reported_until_the_queue_ends() {
         queue.shut_down();
     };
     tokio::join!(queue.report_unfinished(), work);
-    let told = reports.0.lock().unwrap();
-    let millis: Vec<_> = told
+    let recorded = reports.0.lock().unwrap();
+    let millis: Vec<_> = recorded
         .iter()
         .map(|now| (now.total.as_millis(), now.longest.as_millis()))
         .collect();
     assert_eq!(millis, [(0, 0), (800, 500), (800, 800)]);
 }
 
-/// Counts keys that wait, and looks at the queue twice a second.
+/// Counts queued keys; requests two reports per second.
 #[derive(Default)]
 struct Depth(AtomicUsize);
 
@@ -293,7 +293,7 @@ impl QueueMetrics for Depth {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_that_become_due_are_counted_while_all_workers_are_busy() {
+async fn due_keys_are_counted_while_workers_are_busy() {
     let depth = Arc::new(Depth::default());
     let metrics: Arc<dyn QueueMetrics> = Arc::<Depth>::clone(&depth);
     let queue = WorkQueue::new(RateLimiter::default(), metrics);
@@ -310,21 +310,21 @@ async fn keys_that_become_due_are_counted_while_all_workers_are_busy() {
         depths
     };
     tokio::select! {
-        () = queue.report_unfinished() => panic!("the queue has not ended"),
+        () = queue.report_unfinished() => panic!("the queue has not shut down"),
         // At 0.6 s, 1.2 s and 1.8 s.
         depths = watch => assert_eq!(depths, [0, 1, 2]),
     }
 }
 
 #[tokio::test]
-async fn metrics_that_ask_for_no_reports_get_none() {
+async fn metrics_without_refresh_period_get_no_reports() {
     queue().report_unfinished().await;
 }
 
-/// Workers and adders in a random dance: no key is with two workers, and after the last add of a
-/// key it is handed out once more.
+/// Random workers and adders: no key is with two workers, and after its last add each key is
+/// returned once more.
 #[tokio::test(start_paused = true)]
-async fn no_add_is_lost_and_no_key_is_worked_on_twice_at_once() {
+async fn no_add_is_lost_and_no_key_has_two_workers() {
     for seed in 0..50 {
         let queue: WorkQueue<u8> =
             WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
@@ -356,7 +356,7 @@ async fn no_add_is_lost_and_no_key_is_worked_on_twice_at_once() {
                 queue.forget(&key);
                 sleep(millis(rng.random_range(0..10))).await;
             }
-            // Longer than any delay and any piece of work.
+            // Longer than any delay and any processing time.
             sleep(Duration::from_secs(60)).await;
             assert_eq!(*wanted.lock().unwrap(), [false; 4], "seed {seed}");
             queue.shut_down();

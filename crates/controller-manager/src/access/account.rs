@@ -133,8 +133,8 @@ struct AnswerStatus {
     allowed: bool,
 }
 
-/// Whether a review denies the right. A review that fails counts as allowed; later requests will
-/// show missing rights.
+/// Returns true if a review denies the right. A review that fails counts as allowed; later requests
+/// will show missing rights.
 async fn is_denied(client: &RestClient, reviews: &Resource, spec: &Value) -> bool {
     let review = json!({
         "apiVersion": reviews.api_version(), "kind": reviews.kind, "spec": spec,

@@ -189,7 +189,7 @@ const OTHERS: [(&str, &str, &[&str]); 4] = [
     ),
 ];
 
-/// All these flags by what they concern.
+/// Returns all these flags by controller or subject.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     let others = OTHERS.iter().map(|(subject, _, flags)| (*subject, *flags));
     OF_CONTROLLERS.iter().copied().chain(others)

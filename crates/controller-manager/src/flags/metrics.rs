@@ -70,7 +70,7 @@ impl MetricsFlags {
     }
 }
 
-/// Whether a text is a valid name of a metric or of a label.
+/// Returns true if a text is a valid name of a metric or of a label.
 fn is_name(text: &str, with_colons: bool) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || (with_colons && c == ':');
     text.starts_with(letter) && text.chars().all(|c| letter(c) || c.is_ascii_digit())
@@ -79,7 +79,6 @@ fn is_name(text: &str, with_colons: bool) -> bool {
 /// Parses key-value pairs, both of which may contain commas: a single pair as it is, several as
 /// comma-separated values in double quotes.
 ///
-/// Upstream: `stringToStringValue.Set`.
 /// Upstream: `stringToStringValue.Set`.
 fn label_allow_list(text: &str) -> Result<LabelAllowList, String> {
     let fields = match text.matches('=').count() {

@@ -43,13 +43,13 @@ pub(crate) struct Authentication {
 pub(crate) struct Unauthenticated(pub(crate) String);
 
 impl Authentication {
-    /// Whether client certificates can identify a user.
+    /// Returns true if client certificates can identify a user.
     pub(crate) fn wants_certificates(&self) -> bool {
         self.request_header.is_some() || self.client_ca.is_some()
     }
 
-    /// Identifies the user. The first credential that identifies somebody wins; a request without
-    /// credentials is the anonymous user.
+    /// Identifies the user. The first valid credential wins; a request without credentials is the
+    /// anonymous user.
     ///
     /// # Errors
     ///

@@ -133,7 +133,7 @@ impl Authorization {
         }
     }
 
-    /// Whether the path is public.
+    /// Returns true if the path is public.
     pub(crate) fn is_open(&self, path: &str) -> bool {
         self.paths.allow(path)
     }

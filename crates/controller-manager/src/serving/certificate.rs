@@ -168,7 +168,7 @@ impl ForNames {
     }
 }
 
-/// Whether a leading wildcard matches a name; it covers exactly one label.
+/// Returns true if a leading wildcard matches a name; it covers exactly one label.
 fn is_under(wildcard: &str, name: &str) -> bool {
     let (Some(parent), Some((_, rest))) = (wildcard.strip_prefix("*."), name.split_once('.'))
     else {

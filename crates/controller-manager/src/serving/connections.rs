@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of connections. Beyond it, the connection with the oldest activity (start or end
-/// of a request) is closed, so that clients that hold connections, even with pending requests, lock
-/// nobody out.
+/// of a request) is closed, so that idle clients, or clients with pending requests, can't lock out
+/// others.
 pub(super) const CONNECTIONS_MAX: usize = 256;
 /// Maximum time that a connection may stay idle.
 ///

@@ -16,7 +16,7 @@ pub(crate) struct Address {
     pub(crate) ip: IpAddr,
     /// TCP port.
     pub(crate) port: u16,
-    /// Whether other processes may share the port.
+    /// True if other processes may share the port.
     pub(crate) shared: bool,
 }
 

@@ -108,7 +108,7 @@ impl Reviewer {
     }
 }
 
-/// Whether a retry may succeed.
+/// Returns true if a retry may succeed.
 ///
 /// Upstream: `webhook.DefaultShouldRetry`.
 fn may_pass(error: &Error) -> bool {

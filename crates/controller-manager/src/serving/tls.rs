@@ -22,9 +22,9 @@ pub(crate) struct TlsOptions {
     pub(crate) cipher_suites: Vec<CipherSuite>,
     /// Key exchanges in order of preference; empty for all.
     pub(crate) groups: Vec<NamedGroup>,
-    /// Whether the server offers HTTP/2.
+    /// True if the server offers HTTP/2.
     pub(crate) http2: bool,
-    /// Whether the server requests client certificates.
+    /// True if the server requests client certificates.
     pub(crate) client_certificates: bool,
 }
 

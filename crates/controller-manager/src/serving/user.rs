@@ -71,7 +71,7 @@ impl User {
         self
     }
 
-    /// Whether the user is in a group.
+    /// Returns true if the user is in a group.
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|known| known == group)
     }

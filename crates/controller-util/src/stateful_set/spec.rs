@@ -108,7 +108,7 @@ pub enum ClaimRetentionPolicyType {
 }
 
 impl StatefulSetSpec {
-    /// Whether pods are created and deleted in parallel.
+    /// Returns true if pods are created and deleted in parallel.
     ///
     /// Upstream: `allowsBurst`.
     pub fn allows_burst(&self) -> bool {

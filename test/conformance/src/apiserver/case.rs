@@ -20,12 +20,12 @@ pub struct Case {
     pub name: String,
     /// Requests, in order.
     pub(super) steps: Vec<Step>,
-    /// Whether `managedFields` are compared; by default the name decides.
+    /// True if `managedFields` are compared; by default the name decides.
     managed_fields: Option<bool>,
 }
 
 impl Case {
-    /// Whether `managedFields` are compared.
+    /// Returns true if `managedFields` are compared.
     pub(super) fn compares_managed_fields(&self) -> bool {
         self.managed_fields.unwrap_or_else(|| {
             self.name.starts_with(ABOUT_MANAGED_FIELDS_PREFIX)

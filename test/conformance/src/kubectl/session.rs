@@ -19,7 +19,7 @@ pub struct Session {
 pub struct Step {
     /// Arguments including the program name, joined by single spaces.
     pub command: String,
-    /// Whether to wait until writes have stopped before the command.
+    /// True to wait until writes have stopped before the command.
     #[serde(default)]
     pub settle: bool,
     /// Exit code.

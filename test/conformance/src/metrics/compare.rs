@@ -58,7 +58,7 @@ pub(super) fn compare(reference: &[(String, Family)], own: &[(String, Family)]) 
     });
     verdicts.extend(more.map(|(name, _)| Verdict {
         id: name.clone(),
-        differences: vec!["the reference hasn't it".to_owned()],
+        differences: vec!["missing in the reference".to_owned()],
         deviations: Vec::new(),
     }));
     verdicts.push(order(own));
@@ -214,7 +214,7 @@ workqueue_depth{name=\"statefulset\"} 0
             found(&REFERENCE.replace("workqueue_depth", "workqueue_width")),
             [
                 "workqueue_depth: is missing",
-                "workqueue_width: the reference hasn't it",
+                "workqueue_width: missing in the reference",
             ]
         );
     }

@@ -97,7 +97,7 @@ impl Sync {
     }
 }
 
-/// Whether a release is unnecessary or impossible.
+/// Returns true if a release is unnecessary or impossible.
 fn is_gone_or_invalid(failure: &Failure) -> bool {
     use statefulset_client::fake::FaultError::{Invalid, NotFound};
     matches!(failure.reason, Some(NotFound | Invalid))

@@ -93,7 +93,7 @@ impl Sync {
         applied
     }
 
-    /// Whether the owners of all the pod's claims match the policy.
+    /// Returns true if the owners of all the pod's claims match the policy.
     pub(super) fn retention_matches(&self, pod: &Value) -> bool {
         self.claims_of(pod)
             .iter()
@@ -101,7 +101,7 @@ impl Sync {
             .all(|claim| is_up_to_date(claim, &self.set, pod))
     }
 
-    /// Whether a claim will be deleted with an earlier pod of the same name.
+    /// Returns true if a claim will be deleted with an earlier pod of the same name.
     pub(super) fn has_stale_claim(&self, pod: &Value) -> bool {
         self.set.when_scaled != "Retain"
             && self

@@ -143,7 +143,7 @@ fn typed(type_name: &str, value: &mut Value) {
     }
 }
 
-/// Object tracker: stores what it is given, reports taken and unknown names, and fails by rules.
+/// Object tracker: stores objects, reports taken and unknown names, and fails by rules.
 pub(super) struct Tracker {
     namespace: String,
     objects: BTreeMap<(String, &'static str, String), Value>,
@@ -189,7 +189,7 @@ impl Tracker {
             .ok_or_else(not_found)
     }
 
-    /// Whether a live read that the reference doesn't make succeeds. Its result equals the cache.
+    /// Makes a live read that the reference doesn't make. Its result equals the cache.
     pub(super) fn look(&self, kind: Kind, name: &str) -> Result<(), Failure> {
         match self.live_read_fault {
             Some(fault) if fault.resource == kind.resource() => {

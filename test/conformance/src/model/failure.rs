@@ -61,17 +61,17 @@ impl Failure {
         }
     }
 
-    /// Whether the API reported a conflict.
+    /// Returns true if the API reported a conflict.
     pub(super) fn is_conflict(&self) -> bool {
         self.reason == Some(FaultError::Conflict)
     }
 
-    /// Whether the API reported a missing object.
+    /// Returns true if the API reported a missing object.
     pub(super) fn is_not_found(&self) -> bool {
         self.reason == Some(FaultError::NotFound)
     }
 
-    /// Whether the name is taken.
+    /// Returns true if the name is taken.
     pub(super) fn is_already_exists(&self) -> bool {
         self.reason == Some(FaultError::AlreadyExists)
     }

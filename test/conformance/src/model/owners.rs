@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::object::{controller_reference, name, owners, set_owners, text, uid};
 use super::set::Set;
 
-/// Whether the reference is to an object of this name, with any uid.
+/// Returns true if the reference is to an object of this name, with any uid.
 fn names(owner: &Value, api: &str, kind: &str, name: &str) -> bool {
     owner["apiVersion"] == api && owner["kind"] == kind && owner["name"] == name
 }
@@ -22,7 +22,7 @@ fn has(claim: &Value, uid: &str) -> bool {
     owners(claim).iter().any(|owner| text(owner, "/uid") == uid)
 }
 
-/// Whether the claim belongs to an earlier pod of the same name.
+/// Returns true if the claim belongs to an earlier pod of the same name.
 pub(super) fn is_of_earlier_pod(claim: &Value, pod: &Value) -> bool {
     let first = owners(claim).iter().find(|owner| names_pod(owner, pod));
     first.is_some_and(|owner| text(owner, "/uid") != uid(pod))
@@ -43,7 +43,7 @@ fn policies(set: &Set) -> (bool, bool) {
     }
 }
 
-/// Whether a foreign controller owns the claim.
+/// Returns true if a foreign controller owns the claim.
 pub(super) fn has_unexpected_controller(claim: &Value, set: &Set, pod: &Value) -> bool {
     if set.when_scaled == "Retain" && set.when_deleted == "Retain" {
         return false;
@@ -59,7 +59,7 @@ pub(super) fn has_unexpected_controller(claim: &Value, set: &Set, pod: &Value) -
     })
 }
 
-/// Whether set or pod own the claim without controlling it.
+/// Returns true if set or pod own the claim without controlling it.
 fn has_non_controlling_owner(claim: &Value, set: &Set, pod: &Value) -> bool {
     owners(claim).iter().any(|owner| {
         let owner_uid = text(owner, "/uid");
@@ -67,7 +67,7 @@ fn has_non_controlling_owner(claim: &Value, set: &Set, pod: &Value) -> bool {
     })
 }
 
-/// Whether the claim's owners match the policy.
+/// Returns true if the claim's owners match the policy.
 pub(super) fn is_up_to_date(claim: &Value, set: &Set, pod: &Value) -> bool {
     if is_of_earlier_set(claim, set) || is_of_earlier_pod(claim, pod) {
         return true;

@@ -182,8 +182,8 @@ impl Sync {
         Ok(Step::Continue)
     }
 
-    /// When the replicas stop the sync: makes sure that claims which the set keeps aren't deleted
-    /// with their pods.
+    /// Keeps retained claims from being deleted with their pods. Runs when the replicas stop the
+    /// sync.
     fn release_kept_claims(
         &mut self,
         waiting: &[Value],

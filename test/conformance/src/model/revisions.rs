@@ -53,7 +53,7 @@ fn known(template: &Value) -> Value {
     known.unwrap_or_else(|_| template.clone())
 }
 
-/// Whether the unknown members of both a recorded template and the set's have equal values.
+/// Returns true if the unknown members of both a recorded template and the set's have equal values.
 fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
     unknown_members(TEMPLATE, recorded)
         .into_iter()
@@ -63,7 +63,8 @@ fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
         })
 }
 
-/// Whether recorded data without its unknown members equals the reference's data of the template.
+/// Returns true if recorded data without its unknown members equals the reference's data of the
+/// template.
 fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
     let Ok(mut data) = serde_json::from_str::<Value>(data) else {
         return false;
@@ -103,7 +104,7 @@ fn hash(data: &str, collision_count: i64) -> String {
 }
 
 impl Sync {
-    /// Selected revisions that the set controls or nobody controls, sorted.
+    /// Selected revisions, controlled by the set or without a controller, sorted.
     pub(super) fn list_revisions(&self, selector: &Selector) -> Vec<Value> {
         let set = &self.set;
         let is_ours = |revision: &&Value| {
@@ -178,7 +179,8 @@ impl Sync {
             .or_else(|| revisions.iter().rposition(is_equal))
     }
 
-    /// Whether the latest revision, decoded and defaulted by this version, equals the template.
+    /// Returns true if the latest revision, decoded and defaulted by this version, equals the
+    /// template.
     fn means_the_same(&self, latest: &Value, template: &Value, known_blob: &str) -> bool {
         if !self.semantic_gate {
             return false;

@@ -93,7 +93,7 @@ impl Set {
         parse(name(pod)).0 == self.name
     }
 
-    /// Whether the pod's name is like the set's, but not canonical.
+    /// Returns true if the pod's name is like the set's, but not canonical.
     pub(super) fn is_non_canonical(&self, pod: &Value) -> bool {
         self.is_member(pod) && name(pod) != self.pod_name(ordinal(pod))
     }
@@ -161,7 +161,7 @@ pub(super) fn phase(pod: &Value) -> &str {
     text(pod, "/status/phase")
 }
 
-/// Whether the pod exists, as opposed to a planned one.
+/// Returns true if the pod exists, as opposed to a planned one.
 pub(super) fn is_created(pod: &Value) -> bool {
     !phase(pod).is_empty()
 }

@@ -122,11 +122,11 @@ pub struct Recorded {
 pub struct ControllerRecord {
     /// Duration of its run, in seconds.
     pub seconds: f64,
-    /// Whether it was started after the steps, and so listed their result.
+    /// True if it was started after the steps, and so listed their result.
     pub started_after_steps: bool,
-    /// Whether its process is still running.
+    /// True if its process is still running.
     pub alive: bool,
-    /// Whether it observed the generation of every set; `None` without sets.
+    /// True if it observed the generation of every set; `None` without sets.
     pub observed: Option<bool>,
     /// Pod names, sorted.
     pub pods: Vec<String>,
@@ -140,7 +140,7 @@ pub struct ControllerRecord {
     pub event_reasons: Vec<String>,
     /// Distinct messages of warning events, at most 10.
     pub warnings: Vec<String>,
-    /// Whether an ordinary set got its pod within five seconds.
+    /// True if an ordinary set got its pod within five seconds.
     pub probe_works: bool,
     /// Number of logged errors about the namespace.
     #[serde(default)]

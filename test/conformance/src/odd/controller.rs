@@ -24,7 +24,7 @@ const PROBE_REAL_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) 
 /// Number of created pods after which a set counts as endless.
 const ENDLESS_PODS: usize = 1_500;
 
-/// How the controller learns of the objects.
+/// Way that the controller first sees the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     /// They exist before it starts.
@@ -97,8 +97,8 @@ async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Optio
     Ok((differences, rule))
 }
 
-/// Whether the objects can only be created by the recorded requests: the controller created some of
-/// them, or the record has only a digest.
+/// Returns true if the objects can only be created by the recorded requests: the controller created
+/// some of them, or the record has only a digest.
 fn must_be_replayed(case: &Case) -> bool {
     let by_controller = |step: &Step| matches!(step, Step::ControllerRuns(_));
     case.steps.iter().any(by_controller) || case.recorded().any(|object| object.body.is_none())

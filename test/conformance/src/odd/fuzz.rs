@@ -42,7 +42,7 @@ pub struct Round {
 struct OddObject {
     ordinary: Vec<u8>,
     states: Vec<Vec<u8>>,
-    /// Whether it is deleted at the end.
+    /// True if it is deleted at the end.
     is_deleted: bool,
 }
 

@@ -84,7 +84,7 @@ fn walk(path: &str, expected: &Node<'_>, actual: &Node<'_>, found: &mut Differen
     }
 }
 
-/// Whether two objects have the same member names in the same order, including repetitions.
+/// Returns true if two objects have the same member names in the same order, including repetitions.
 fn has_same_names(one: &[(&[u8], Node<'_>)], other: &[(&[u8], Node<'_>)]) -> bool {
     let mut pairs = one.iter().zip(other);
     one.len() == other.len() && pairs.all(|((a, _), (b, _))| is_alike("", a, b))
@@ -128,7 +128,7 @@ fn unquoted(name: &[u8]) -> String {
     String::from_utf8_lossy(name).trim_matches('"').to_owned()
 }
 
-/// Whether two scalars are equal except for values that differ between runs.
+/// Returns true if two scalars are equal except for values that differ between runs.
 fn is_alike(path: &str, expected: &[u8], actual: &[u8]) -> bool {
     let is_own_time = matches!(
         path,

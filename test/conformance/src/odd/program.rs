@@ -109,7 +109,7 @@ impl Program {
             .resync_period(None)
             .seed(SEED)
             .build()
-            .expect("there is no election");
+            .expect("no election is configured");
         let has_synced = controller.has_synced();
         let cancelled = CancellationToken::new();
         let shutdown = cancelled.clone().cancelled_owned();
@@ -126,12 +126,12 @@ impl Program {
         }
     }
 
-    /// Whether the caches are filled.
+    /// Returns true if the caches are filled.
     pub(super) fn has_synced(&self) -> bool {
         self.has_synced.get()
     }
 
-    /// Whether all its tasks are running.
+    /// Returns true if all its tasks are running.
     pub(super) fn is_alive(&mut self) -> bool {
         self.tasks.try_join_next().is_none()
     }

@@ -230,7 +230,7 @@ impl Stage {
     }
 }
 
-/// Whether an object has a name with this prefix.
+/// Returns true if an object has a name with this prefix.
 fn has_name(object: &WatchObject, prefix: &str) -> bool {
     let name = || {
         let metadata = RawObject::parse(object.json()).ok()?;

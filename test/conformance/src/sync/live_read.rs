@@ -30,7 +30,6 @@ pub const RESOURCES: [Resource; 3] = [STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLA
 /// # Errors
 ///
 /// The case's objects can't be decoded.
-/// The case's objects can't be decoded.
 pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
     let mut differences = Vec::new();
     let policy = &case.set()?["spec"]["persistentVolumeClaimRetentionPolicy"];

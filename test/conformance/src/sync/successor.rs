@@ -18,7 +18,6 @@ use crate::sync_case::Case;
 /// # Errors
 ///
 /// The case's objects can't be decoded.
-/// The case's objects can't be decoded.
 pub fn differences(case: &mut Case) -> anyhow::Result<Vec<String>> {
     case.live_pods = successors(case)?;
     let differences = if case.live_pods.is_empty() {
@@ -77,7 +76,7 @@ pub fn successors(case: &Case) -> anyhow::Result<Vec<Box<RawValue>>> {
     Ok(successors)
 }
 
-/// Whether the reference deletes the pod and makes no other request about it.
+/// Returns true if the reference deletes the pod and makes no other request about it.
 fn is_only_deleted(case: &Case, name: &str) -> bool {
     let actions = case.expect.actions.iter();
     let mut verbs = actions

@@ -354,7 +354,7 @@ pub fn revision(pod: &Value) -> &str {
     label.as_str().unwrap_or_default()
 }
 
-/// Whether the Ready condition of a pod or a node is true.
+/// Returns true if the Ready condition of a pod or a node is true.
 pub fn is_ready(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();

@@ -154,7 +154,7 @@ fn assert_valid_network_policy(policy: &Value) {
     }
 }
 
-/// Whether a port may have this name.
+/// Returns true if a port may have this name.
 fn is_port_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=15).contains(&name.len())

@@ -121,7 +121,7 @@ async fn connect(folder: &Path) -> Transport {
     Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
 
-/// Asks the server for the own user.
+/// Requests the user's own identity.
 async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
     let review =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": SELF_SUBJECT_REVIEWS.kind});
@@ -131,7 +131,7 @@ async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
     transport.send(request.unwrap()).await
 }
 
-/// Protocol of the response, and the own user according to the server.
+/// Returns the protocol of the response, and the user's name according to the server.
 async fn who(transport: &Transport) -> (http::Version, String) {
     let response = ask_who(transport).await.unwrap();
     let version = response.version();
@@ -164,7 +164,7 @@ async fn changed_client_certificate_applies_without_restart() {
     kubeconfig(folder.path(), &plane, "joan");
     let new_key = std::fs::read(folder.path().join("client-key")).unwrap();
     std::fs::write(folder.path().join("client-key"), key).unwrap();
-    assert_eq!(who(&transport).await.1, "jane", "not looked at so soon");
+    assert_eq!(who(&transport).await.1, "jane", "not checked this soon");
     pass(Duration::from_secs(61)).await;
     assert_eq!(
         who(&transport).await.1,

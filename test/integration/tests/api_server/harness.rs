@@ -166,7 +166,7 @@ impl Outfit {
     }
 }
 
-/// Checks that there are as many lines as prefixes, and that each starts with its prefix.
+/// Checks the number of lines, and that each starts with its prefix.
 #[track_caller]
 pub(crate) fn assert_begin(lines: &[String], beginnings: &[&str]) {
     let fits = lines.len() == beginnings.len()

@@ -11,7 +11,7 @@ use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 /// revisions.
 pub(crate) async fn end_state(cluster: &Cluster) -> String {
     let set = cluster.get(&STATEFUL_SETS, "web").await;
-    let set = set.expect("the set is there");
+    let set = set.expect("the set exists");
     let pods = cluster.list(&PODS).await;
     let claims = cluster.list(&PERSISTENT_VOLUME_CLAIMS).await;
     let revisions = cluster.revisions().await;

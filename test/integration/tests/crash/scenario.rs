@@ -51,12 +51,12 @@ impl Scenario {
         set
     }
 
-    /// Whether pods are created and deleted one by one.
+    /// Returns true if pods are created and deleted one by one.
     pub(crate) fn keeps_order(self) -> bool {
         !matches!(self, Self::ParallelCreation | Self::ParallelScaleDown)
     }
 
-    /// Whether scaling down deletes the claims too.
+    /// Returns true if scaling down deletes the claims too.
     pub(crate) fn takes_claims_along(self) -> bool {
         matches!(self, Self::ScaleDown | Self::ParallelScaleDown)
     }

@@ -27,7 +27,7 @@ fn without_claims(set_name: &str, replicas: u32) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphan_selected_by_two_sets_goes_by_its_name() {
+async fn orphan_selected_by_two_sets_follows_its_name() {
     integration::embedded_only!("counts requests and delays collectors");
     let stage = Stage::start().await;
     let found = stage.space.create(&PODS, &orphan("web-1")).await;
@@ -55,9 +55,9 @@ async fn orphan_selected_by_two_sets_goes_by_its_name() {
     assert_eq!((name(stranger), owner(stranger)), ("webless", ""));
     assert_eq!(identities(rest), before);
     let log = stage.take_log();
-    let told = "ERROR more than one StatefulSet is selecting pods with the same labels ";
+    let expected = "ERROR more than one StatefulSet is selecting pods with the same labels ";
     assert!(
-        !log.is_empty() && log.iter().all(|line| line.starts_with(told)),
+        !log.is_empty() && log.iter().all(|line| line.starts_with(expected)),
         "{log:#?}"
     );
     stage.expect_no_violations();
@@ -108,9 +108,10 @@ async fn set_name_too_long_for_pod_labels_is_reported() {
     stage.space.create(&STATEFUL_SETS, &set).await;
     stage.settle().await;
     let warnings = stage.warnings().await;
-    let told = format!("FailedCreate: Create Pod {long}-0 in StatefulSet {long} failed error: ");
+    let expected =
+        format!("FailedCreate: Create Pod {long}-0 in StatefulSet {long} failed error: ");
     assert!(
-        warnings.len() == 1 && warnings[0].starts_with(&told),
+        warnings.len() == 1 && warnings[0].starts_with(&expected),
         "{warnings:#?}"
     );
     assert!(

@@ -144,9 +144,9 @@ async fn orphans_with_missing_claims_are_reported_and_kept() {
     // A pod's volumes are immutable.
     assert_eq!(identities(&stage.pods().await), before);
     let warnings = stage.warnings().await;
-    let told = "FailedUpdate: Update Pod web-0 in StatefulSet web failed error: ";
+    let expected = "FailedUpdate: Update Pod web-0 in StatefulSet web failed error: ";
     assert!(
-        warnings.iter().any(|it| it.starts_with(told)),
+        warnings.iter().any(|it| it.starts_with(expected)),
         "{warnings:#?}"
     );
     let log = stage.take_log();

@@ -59,7 +59,6 @@ async fn test_deleting_and_terminating_pods() {
 /// error; the client returns the same response, and works with any server.
 ///
 /// Upstream: `fakePodFailAdmission`.
-/// Upstream: `fakePodFailAdmission`.
 fn with_limited_pods(client: kube::Client, limit: usize) -> (RestClient, Arc<AtomicUsize>) {
     let created = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&created);

@@ -1,30 +1,30 @@
-//! The names of the indexes.
+//! Index keys.
 
 use std::fmt;
 
 /// One index of a cache: a bucket of objects within one namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IndexKey {
-    /// All objects of a namespace.
+    /// All objects in a namespace.
     Namespace(Box<str>),
-    /// The objects of a namespace that no controller owns.
+    /// The objects in a namespace without a controller owner.
     Orphans(Box<str>),
-    /// The objects that one controller owns, as `namespace/kind/name/uid`.
+    /// The objects owned by one controller, as `namespace/kind/name/uid`.
     Controller(Box<str>),
 }
 
 impl IndexKey {
-    /// All objects of a namespace.
+    /// Returns the key of all objects in a namespace.
     pub fn namespace(namespace: &str) -> Self {
         Self::Namespace(namespace.into())
     }
 
-    /// The objects of a namespace that no controller owns.
+    /// Returns the key of a namespace's objects without a controller owner.
     pub fn orphans(namespace: &str) -> Self {
         Self::Orphans(namespace.into())
     }
 
-    /// The objects of a namespace that this controller owns.
+    /// Returns the key of a namespace's objects owned by this controller.
     pub fn controller(namespace: &str, kind: &str, name: &str, uid: &str) -> Self {
         let parts = [namespace, kind, name, uid];
         Self::Controller(parts.join("/").into_boxed_str())

@@ -1,4 +1,4 @@
-//! Objects that the server has and the cache can't hold.
+//! Objects that exist on the server but can't be decoded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,36 +7,37 @@ use kube_apimachinery::json::RawObject;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// The longest reason, in characters: the decoder quotes what it can't read, however long it is.
+/// Maximum length of a reason, in characters. The decoder quotes the text it can't read at full
+/// length.
 const REASON_CHARS_MAX: usize = 300;
 
-/// An object whose present state can't be decoded. The cache keeps its last good state, if it had
-/// one, and names it here until it can be decoded again or is gone.
+/// An object whose current state can't be decoded. The cache keeps its last good state, if any, and
+/// lists it here until it can be decoded again or is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAside {
     /// Namespace; empty for an object without one.
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// The version of the state that can't be decoded; empty where that can't be read either.
+    /// The resource version of that state; empty if unreadable.
     pub resource_version: String,
-    /// The owners, as far as they can be read.
+    /// The owners that can be read.
     pub owners: Vec<SetAsideOwner>,
-    /// Why it can't be decoded, cut where it is long.
+    /// The decoding error, truncated.
     pub reason: String,
 }
 
 /// An owner of an object that can't be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAsideOwner {
-    /// Kind; empty where it can't be read.
+    /// Kind; empty if unreadable.
     pub kind: String,
     /// Name.
     pub name: String,
 }
 
 impl SetAside {
-    /// Reads of an object what can be read; none if that isn't even its name.
+    /// Reads the readable parts of an object. Returns none if not even its name can be read.
     pub(crate) fn read(json: &str, reason: &serde_json::Error) -> Option<Self> {
         let metadata: RawObject = member(&RawObject::parse(json).ok()?, "metadata")?;
         let owners: Vec<Box<RawValue>> = member(&metadata, "ownerReferences").unwrap_or_default();
@@ -56,7 +57,7 @@ impl SetAside {
         })
     }
 
-    /// The text of a reason, cut where it is long.
+    /// Returns the text of a decoding error, truncated.
     pub(crate) fn reason(error: &serde_json::Error) -> String {
         let mut text = error.to_string();
         if let Some((end, _)) = text.char_indices().nth(REASON_CHARS_MAX) {
@@ -72,16 +73,16 @@ fn member<T: DeserializeOwned>(object: &RawObject, name: &str) -> Option<T> {
     serde_json::from_str(object.get(name)?.get()).ok()
 }
 
-/// The objects set aside of one resource, by namespace and name.
+/// The set-aside objects of one resource, by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct SetAsides {
     namespaces: BTreeMap<String, BTreeMap<String, Arc<SetAside>>>,
-    /// How many there are in all namespaces.
+    /// Number of objects in all namespaces.
     len: usize,
 }
 
 impl SetAsides {
-    /// Adds an object, or renews what is known of it.
+    /// Adds an object or replaces its record.
     pub(super) fn insert(&mut self, object: SetAside) {
         let names = self.namespaces.entry(object.namespace.clone()).or_default();
         if names
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_kept() {
+    fn set_aside_keeps_readable_fields() {
         let object = read(
             r#"{"spec":7,"metadata":{"namespace":"ns","name":"web-0","resourceVersion":7,
                 "ownerReferences":[{"name":"web","kind":"DaemonSet"},{"name":"x","kind":7},{"name":1},null]}}"#,
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_reason_is_cut() {
+    fn long_reason_is_truncated() {
         let long = format!(r#""{}""#, "ä".repeat(100_000));
         let reason = serde_json::from_str::<u8>(&long).unwrap_err();
         let object = SetAside::read(r#"{"metadata":{"name":"web"}}"#, &reason).unwrap();
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_counted_once_each() {
+    fn set_asides_count_each_object_once() {
         let object = |name: &str| SetAside {
             namespace: "ns".to_owned(),
             name: name.to_owned(),
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_without_a_name_is_not_kept() {
+    fn object_without_name_is_dropped() {
         for json in [
             "7",
             "{}",

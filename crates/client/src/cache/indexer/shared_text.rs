@@ -1,4 +1,4 @@
-//! Long texts, which keep in memory once what they have in common.
+//! Long texts that share their common parts in memory.
 
 use std::borrow::Cow;
 #[cfg(any(test, feature = "testing"))]
@@ -9,41 +9,42 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use fastcdc::v2020::FastCDC;
 use weak_table::WeakHashSet;
 
-/// Shorter texts, in bytes, are kept in one piece.
+/// Minimum length of a chunked text, in bytes.
 const LONG: usize = 32 * 1024;
-/// How long a chunk is, in bytes: the shorter, the more is shared and the more each byte costs.
+/// Minimum length of a chunk, in bytes. Shorter chunks share more but cost more per byte.
 const CHUNK_MIN: usize = 1024;
 const CHUNK_AVERAGE: usize = 4 * 1024;
 const CHUNK_MAX: usize = 16 * 1024;
 
-/// Boxed, so that the bytes go with the last text that holds them and not with the pool's note.
+/// Boxed, so that the bytes are freed with the last text that holds them, although the pool still
+/// has a weak pointer.
 type Chunk = Box<[u8]>;
 
-/// The chunks of long texts, each as long as a text holds it.
+/// The chunks of long texts, each kept only while a text holds it.
 ///
-/// A set and its revisions say nearly the same. A template of a megabyte would be in memory once
-/// for the set and once for each of its revisions.
+/// A set and its revisions have nearly the same template. Without sharing, a template of a megabyte
+/// would be in memory once for the set and once for each revision.
 #[derive(Debug, Default)]
 pub struct TextPool {
     chunks: Mutex<WeakHashSet<Weak<Chunk>>>,
 }
 
 impl TextPool {
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     #[cfg(any(test, feature = "testing"))]
     pub fn len(&self) -> usize {
         let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.iter().count()
     }
 
-    /// Whether no text holds a chunk.
+    /// Returns true if no text holds a chunk.
     #[cfg(any(test, feature = "testing"))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The chunks of a text. Where it is cut depends on the bytes around the cut alone, so what two
-    /// texts have in common is cut alike, wherever it stands.
+    /// Splits a text into chunks. Each cut depends only on the bytes around it, so equal parts of
+    /// two texts are cut alike at any offset.
     fn chunks_of(&self, text: &str) -> Box<[Arc<Chunk>]> {
         let mut pool = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         FastCDC::new(text.as_bytes(), CHUNK_MIN, CHUNK_AVERAGE, CHUNK_MAX)
@@ -60,7 +61,7 @@ impl TextPool {
     }
 }
 
-/// A text that can share what it has in common with others. Cloning is cheap.
+/// A text that can share its common parts with other texts. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct SharedText(Arc<Form>);
 
@@ -69,14 +70,14 @@ enum Form {
     Whole(Box<str>),
     Chunks {
         chunks: Box<[Arc<Chunk>]>,
-        /// In bytes.
+        /// Length in bytes.
         len: usize,
     },
 }
 
 impl SharedText {
-    /// The same text, of which what other texts of the pool hold takes no memory. None where the
-    /// text is too short to be worth it, or is of this form.
+    /// Returns the same text, sharing memory with the other texts of the pool. Returns none if the
+    /// text is too short or already chunked.
     pub fn shared(&self, pool: &TextPool) -> Option<Self> {
         match &*self.0 {
             Form::Whole(text) if text.len() >= LONG => Some(Self(Arc::new(Form::Chunks {
@@ -87,7 +88,7 @@ impl SharedText {
         }
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         match &*self.0 {
             Form::Whole(text) => text.len(),
@@ -95,18 +96,18 @@ impl SharedText {
         }
     }
 
-    /// Whether there is no text.
+    /// Returns true if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The text, put together where it is kept in chunks.
+    /// Returns the text, assembled from its chunks if necessary.
     pub fn to_str(&self) -> Cow<'_, str> {
         self.get(0..self.len())
     }
 
-    /// The part of the text in this range of bytes; empty if it begins or ends within a character
-    /// or behind the end.
+    /// Returns the text in this range of bytes. Returns an empty text if the range isn't on
+    /// character boundaries or exceeds the text.
     pub fn get(&self, range: Range<usize>) -> Cow<'_, str> {
         match &*self.0 {
             Form::Whole(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
@@ -119,7 +120,7 @@ impl SharedText {
         }
     }
 
-    /// How many bytes of this text are in memory once for both.
+    /// Returns the number of bytes that both texts share in memory.
     #[cfg(any(test, feature = "testing"))]
     pub fn bytes_shared_with(&self, other: &Self) -> usize {
         if self.is_same(other) {
@@ -137,7 +138,7 @@ impl SharedText {
         shared.map(|chunk| chunk.len()).sum()
     }
 
-    /// Whether both are one text in memory.
+    /// Returns true if both are the same text in memory.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&*self.0, &*other.0) {
             _ if Arc::ptr_eq(&self.0, &other.0) => true,
@@ -153,7 +154,7 @@ impl SharedText {
     }
 }
 
-/// The bytes in a range of what the chunks are together.
+/// Copies a range of bytes out of concatenated chunks.
 fn assemble(chunks: &[Arc<Chunk>], range: &Range<usize>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(range.len());
     let mut start = 0;
@@ -196,7 +197,7 @@ impl<T: Into<Box<str>>> From<T> for SharedText {
 mod tests {
     use super::*;
 
-    /// A text without any pattern.
+    /// Returns a random text.
     fn noise(seed: u64, len: usize) -> String {
         let mut state = seed;
         std::iter::repeat_with(|| {
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_stay_in_one_piece() {
+    fn short_texts_are_not_chunked() {
         let pool = TextPool::default();
         let text = SharedText::from(noise(1, LONG - 1));
         assert!(text.shared(&pool).is_none());
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_the_same_in_chunks() {
+    fn chunked_text_equals_original() {
         let pool = TextPool::default();
         let text = format!("{}äö{}", noise(1, 50_001), noise(2, 50_000));
         let (whole, chunks) = (SharedText::from(text.as_str()), shared(&text, &pool));
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_texts_have_in_common_is_kept_once() {
+    fn common_parts_are_stored_once() {
         let pool = TextPool::default();
         let common = noise(1, 1_000_000);
         let one = shared(&format!("{{\"a\":\"{common}\"}}"), &pool);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_goes_with_its_last_text() {
+    fn chunk_is_freed_with_its_last_text() {
         let pool = TextPool::default();
         let text = noise(1, LONG);
         let (one, other) = (shared(&text, &pool), shared(&text, &pool));

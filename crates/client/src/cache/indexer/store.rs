@@ -1,4 +1,4 @@
-//! The trees behind the cache, without a lock.
+//! The cache's trees, without a lock.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{CachedObject, IndexKey};
 
-/// Objects by name, buckets of objects by index, and the version last assigned.
+/// Objects by name, buckets of objects by index, and the last stored version.
 pub(super) struct Store<K> {
     objects: BTreeSet<Entry<K>>,
     /// Each bucket is sorted by namespace and name, and never empty.
@@ -72,7 +72,8 @@ impl<K: CachedObject> Store<K> {
                     }
                 }
                 Err(index) => {
-                    // Most buckets stay as small as a set has pods, so grow them by what is needed.
+                    // Most buckets stay as small as a set's number of pods, so grow them one by
+                    // one.
                     if bucket.capacity() == bucket.len() {
                         bucket.reserve_exact(1 + bucket.len() / 4);
                     }
@@ -93,7 +94,7 @@ impl<K: CachedObject> Store<K> {
         Some(old)
     }
 
-    /// Takes the object of this name out of a bucket.
+    /// Removes the object with this name from a bucket.
     fn unindex(&mut self, key: &IndexKey, object: &K) {
         let Some(bucket) = self.indexes.get_mut(key) else {
             return;
@@ -113,16 +114,16 @@ fn index_keys<K: CachedObject>(object: &K) -> Vec<IndexKey> {
     keys
 }
 
-/// Where the object of the same name stands in a bucket, or where it belongs.
+/// Finds the object with the same name in a bucket, or the position to insert it at.
 fn position<K: CachedObject>(bucket: &[Arc<K>], object: &K) -> Result<usize, usize> {
     let wanted = (object.namespace(), object.name());
     bucket.binary_search_by(|entry| (entry.namespace(), entry.name()).cmp(&wanted))
 }
 
-/// An object that sorts by its own namespace and name, so that the tree needs no key beside it.
+/// An object ordered by its namespace and name, so that the tree needs no separate key.
 struct Entry<K>(Arc<K>);
 
-/// What the tree is ordered by; lets it be searched with borrowed strings.
+/// The tree's ordering; allows lookups with borrowed strings.
 trait Named {
     fn full_name(&self) -> (&str, &str);
 }

@@ -62,7 +62,7 @@ fn an_update_replaces_the_object_in_its_index() {
 }
 
 #[test]
-fn the_version_is_overwritten_by_whatever_comes_last() {
+fn last_change_overwrites_version() {
     let indexer = Indexer::<TestObject>::new();
     assert_eq!(&*indexer.last_sync_resource_version(), "");
     indexer.add(object("a", "x", "", "20"));
@@ -76,7 +76,7 @@ fn the_version_is_overwritten_by_whatever_comes_last() {
 }
 
 #[test]
-fn a_replacement_reports_what_is_new_and_what_is_gone() {
+fn replace_reports_added_and_removed_objects() {
     let indexer = Indexer::new();
     indexer.add(object("a", "stays", "u1", "1"));
     indexer.add(object("a", "goes", "u1", "2"));
@@ -102,7 +102,7 @@ fn a_replacement_reports_what_is_new_and_what_is_gone() {
 }
 
 #[test]
-fn removing_leaves_the_version_alone() {
+fn remove_keeps_version() {
     let indexer = Indexer::new();
     indexer.add(object("a", "x", "", "5"));
     assert!(indexer.remove("a", "x").is_some());
@@ -110,9 +110,9 @@ fn removing_leaves_the_version_alone() {
     assert_eq!(&*indexer.last_sync_resource_version(), "5");
 }
 
-/// Every read must agree with a search through all objects, whatever came before.
+/// After random changes, every read agrees with a linear search.
 #[test]
-fn indexes_agree_with_a_search_through_everything() {
+fn indexes_agree_with_linear_search() {
     for seed in 0..50 {
         let mut rng = StdRng::seed_from_u64(seed);
         let indexer = Indexer::new();

@@ -1,4 +1,4 @@
-//! The events of a watch, applied to the cache and passed on to the handlers.
+//! Applies watch events to the cache and calls the handlers.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::rest::{WatchEvent, WatchObject};
 
 impl<K: CachedObject> Informer<K> {
-    /// Applies one event to the cache, calls the handlers, and moves the version to it.
+    /// Applies one event to the cache, calls the handlers, and moves the watch position to its
+    /// version.
     pub(super) fn apply_event(
         &mut self,
         event: WatchEvent,
@@ -52,7 +53,7 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    /// The object of an event; none if not even its name can be read.
+    /// Decodes an event's object. Returns none if not even its name can be read.
     fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
         let source = match K::decode_part(json.document(), json.json()) {
             Ok(mut object) => {
@@ -72,7 +73,7 @@ impl<K: CachedObject> Informer<K> {
         object.map(Err)
     }
 
-    /// Stores the new state of an object. Returns its version, empty where that can't be read.
+    /// Stores an object's new state. Returns its version, empty if unreadable.
     fn stored(&mut self, new: Result<K, SetAside>) -> String {
         match new {
             Ok(new) => {
@@ -98,8 +99,8 @@ impl<K: CachedObject> Informer<K> {
         self.not_set_aside(new.namespace(), new.name());
     }
 
-    /// Deletes an object; of its last state the name is enough. Returns the version of the deletion,
-    /// empty where that can't be read.
+    /// Deletes an object; its name is enough. Returns the version of the deletion, empty if
+    /// unreadable.
     fn deleted(&mut self, last: Result<K, SetAside>) -> String {
         let last = match last {
             Ok(last) => Arc::new(last),
@@ -121,7 +122,7 @@ impl<K: CachedObject> Informer<K> {
             }
         };
         if self.indexer.is_set_aside(last.namespace(), last.name()) {
-            // The handlers know an older state, which may have had another owner.
+            // The handlers got an older state, which may have had another owner.
             self.decoded(&last);
         }
         if self.indexer.delete(&last).is_some() {
@@ -130,7 +131,7 @@ impl<K: CachedObject> Informer<K> {
         last.resource_version().to_owned()
     }
 
-    /// Counts and logs that an object is no longer set aside, if it was.
+    /// If an object was set aside, records and logs that it isn't any more.
     fn not_set_aside(&mut self, namespace: &str, name: &str) {
         self.reporter.not_set_aside(namespace, name);
         self.count_set_aside();

@@ -1,18 +1,18 @@
-//! Delays of an informer after a failure.
+//! Backoff of an informer after a failure.
 
 use std::time::Duration;
 
 use rand::{Rng as _, rngs::StdRng};
 use tokio::time::Instant;
 
-/// The base of the first delay.
+/// Base of the first delay.
 const FIRST: Duration = Duration::from_millis(800);
-/// The largest base; delays end between this and twice as much.
+/// Maximum base; the delay is one to two times its base.
 const MAX: Duration = Duration::from_secs(30);
-/// After so long without a failure the delays begin anew.
+/// Time without a failure that resets the backoff.
 const RESET_AFTER: Duration = Duration::from_secs(120);
 
-/// Delays that double, each with up to as much again at random.
+/// Exponential backoff that adds up to 100% random jitter.
 ///
 /// Upstream: `wait.NewExponentialBackoffManager` as the reflector uses it.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Default for ListBackoff {
 }
 
 impl ListBackoff {
-    /// The delay after one more failure.
+    /// Returns the delay after one more failure.
     pub(super) fn next_delay(&mut self, rng: &mut StdRng) -> Duration {
         let now = Instant::now();
         if self
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn delays_double_and_begin_anew_after_a_quiet_time() {
+    async fn delays_double_and_reset_after_quiet_time() {
         let mut rng = StdRng::seed_from_u64(1);
         let mut backoff = ListBackoff::default();
         for base in [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000] {

@@ -1,4 +1,4 @@
-//! Reading a whole collection, page by page.
+//! Lists a whole collection, page by page.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{ListOptions, RestClient};
 
-/// The longest page that is read, in bytes: what a list may hold in memory beside the objects. A
-/// page of one object is read at any length.
+/// Maximum length of a page, in bytes. It bounds a list's memory in addition to the objects. A page
+/// of one object may be longer.
 const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// After a page shorter than this, in bytes, the next one may hold twice as many objects.
+/// After a page shorter than this, in bytes, the next limit doubles.
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
-/// By so much a page that was too long is cut.
+/// Divisor of the limit after a page that was too long.
 const PAGE_CUT: u32 = 8;
-/// How often a list is begun whose pages expire; then it counts as failed, so that a server which
-/// forgets faster than it answers is asked ever more rarely.
+/// Maximum number of times that a list starts over after its pages expired. Then the list fails,
+/// and backoff relieves a server that forgets faster than it answers.
 const BEGINNINGS_MAX: u32 = 3;
-/// After so many bytes of objects, a few milliseconds' work, other tasks may run.
+/// Bytes of decoded objects, a few milliseconds of work, after which other tasks may run.
 const YIELD_BYTES: usize = 256 * 1024;
 
 /// A whole collection at one version.
@@ -46,7 +46,7 @@ impl<K> Default for List<K> {
 struct Page<'a> {
     #[serde(default)]
     metadata: PageMetadata,
-    /// Null in an empty list of some servers.
+    /// Some servers send null for an empty list.
     #[serde(default, borrow)]
     items: Option<Vec<&'a RawValue>>,
 }
@@ -64,18 +64,18 @@ struct Bookmark {
     metadata: PageMetadata,
 }
 
-/// The version that a bookmark names.
+/// Returns the version of a bookmark.
 pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> {
     let bookmark: Bookmark = serde_json::from_str(json)?;
     Ok(bookmark.metadata.resource_version)
 }
 
-/// Lists all objects of a namespace, or of all if it is empty. If the server forgets the snapshot between two pages, the
-/// list begins anew, with pages as long as the last ones were.
+/// Lists all objects in a namespace, or in all namespaces if it is empty. If the snapshot expires
+/// between two pages, the list starts over with the last page size.
 ///
 /// # Errors
 ///
-/// Those of the requests; that pages have expired only when they did so in every list begun.
+/// Returns the error of a request. Returns an expired page only if every attempt expired.
 ///
 /// Upstream: `pager.ListPager`.
 pub(super) async fn list_all<K: CachedObject>(
@@ -85,7 +85,7 @@ pub(super) async fn list_all<K: CachedObject>(
     page_size: u32,
     texts: &TextPool,
 ) -> Result<List<K>, Error> {
-    // No limit would be no bound.
+    // A limit of zero would mean no limit.
     let limit = page_size.max(1);
     let mut pages = Pages {
         client,
@@ -107,7 +107,7 @@ pub(super) async fn list_all<K: CachedObject>(
     }
 }
 
-/// Lists by pages, once. An error says whether a page had already come.
+/// Lists all pages once. The error includes whether any page had arrived.
 async fn list_pages<K: CachedObject>(
     pages: &mut Pages<'_>,
     texts: &TextPool,
@@ -131,19 +131,19 @@ async fn list_pages<K: CachedObject>(
     }
 }
 
-/// Asks for pages, of fewer objects where they are large.
+/// Requests pages, with a lower limit for large objects.
 struct Pages<'a> {
     client: &'a RestClient,
     resource: &'a Resource,
     namespace: &'a str,
-    /// No page holds more objects than these.
+    /// Maximum limit of a page.
     limit_max: u32,
-    /// How many objects the next page may hold.
+    /// Limit of the next page.
     limit: u32,
 }
 
 impl Pages<'_> {
-    /// The page that begins here.
+    /// Gets the page after a continue token.
     async fn get(&mut self, continue_token: &str) -> Result<Document, Error> {
         loop {
             let options = ListOptions {
@@ -166,8 +166,8 @@ impl Pages<'_> {
     }
 }
 
-/// Decodes a page. An object that can't be decoded is set aside: to leave it out would be to treat
-/// it as gone.
+/// Decodes a page. An object that can't be decoded is set aside: dropping it would look like a
+/// deletion.
 async fn read_page<K: CachedObject>(
     document: &Document,
     resource: &Resource,

@@ -1,48 +1,47 @@
-//! Measurements of an informer and its cache.
+//! Metrics of an informer and its cache.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::resource::Resource;
 
-/// Takes the measurements of one informer. Every method does nothing unless implemented.
+/// Receives the metrics of one informer. Every method does nothing by default.
 ///
 /// Upstream: `cache.InformerMetricsProvider`.
 pub trait InformerMetrics: Send + Sync {
-    /// An event, or a list as a whole, was brought into the cache and to the handlers within this
-    /// time.
+    /// An event or a whole list was applied to the cache and the handlers in this time.
     fn processed(&self, elapsed: Duration) {
         let _ = elapsed;
     }
 
-    /// The server was heard: the cache is as new as what it said. Called for each list, opened watch,
-    /// event and bookmark.
+    /// The server sent data, so the cache is up to date. Called for each list, opened watch, event
+    /// and bookmark.
     fn in_step(&self) {}
 
-    /// So many objects can't be decoded at present.
+    /// The current number of objects that can't be decoded.
     fn set_aside(&self, objects: usize) {
         let _ = objects;
     }
 
-    /// The cache now has this version, a decimal number as a rule.
+    /// The cache now has this version, usually a decimal number.
     fn store_version(&self, version: &str) {
         let _ = version;
     }
 }
 
-/// Counts nothing.
+/// Discards metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopInformerMetrics;
 
 impl InformerMetrics for NoopInformerMetrics {}
 
-/// Gives each informer its metrics.
+/// Creates the metrics of informers.
 pub trait InformerMetricsProvider: Send + Sync {
-    /// Those of the informer of this resource.
+    /// Returns the metrics of this resource's informer.
     fn informer(&self, resource: &Resource) -> Arc<dyn InformerMetrics>;
 }
 
-/// Counts nothing of any informer.
+/// Discards the metrics of every informer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopInformerMetricsProvider;
 

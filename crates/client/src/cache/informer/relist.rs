@@ -1,11 +1,11 @@
-//! Lists that somebody waits for.
+//! Lists on request.
 
 use tokio::sync::watch;
 
-/// Makes an informer list again, for whoever needs a cache that is not older than this moment: what
-/// a watch has shown so far may be.
+/// Makes an informer list again, for callers that need a cache as new as this moment. The watch may
+/// lag behind.
 ///
-/// Clones are for the same informer.
+/// Clones refer to the same informer.
 #[derive(Debug, Clone)]
 pub struct Relister {
     wanted: watch::Sender<u64>,
@@ -13,9 +13,9 @@ pub struct Relister {
 }
 
 impl Relister {
-    /// Asks for a list at once. The future waits until the cache, and the handlers, have seen one
-    /// that began after this call. Of an informer that doesn't run yet that is its first one; of one
-    /// that has ended, none.
+    /// Requests an immediate list. The future completes when the cache and the handlers have seen a
+    /// list that began after this call. Before the informer runs, its first list counts. After the
+    /// informer has ended, the future completes without a list.
     pub fn relist(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut number = 0;
         self.wanted.send_modify(|wanted| {
@@ -30,18 +30,18 @@ impl Relister {
         }
     }
 
-    /// Waits until the informer has ended, by whatever cause.
+    /// Waits until the informer has ended for any reason.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut made = self.made.clone();
         async move {
-            // Fails when nobody is left who could make one.
+            // Fails when the informer has been dropped.
             let _ = made.wait_for(|_| false).await;
         }
     }
 }
 
-/// The informer's side: how many lists were asked for, and for how many of them its latest list
-/// stands.
+/// The informer's side: the number of requested lists, and the number of requests that the latest
+/// list covers.
 #[derive(Clone)]
 pub(super) struct Lists {
     wanted: watch::Sender<u64>,
@@ -65,17 +65,17 @@ impl Lists {
         }
     }
 
-    /// How many lists have been asked for: a list that begins now stands for them all.
+    /// Returns the number of requested lists. A list that begins now covers them all.
     pub(super) fn wanted(&self) -> u64 {
         *self.wanted.borrow()
     }
 
-    /// A list that began when so many had been asked for is in the cache.
+    /// Records that a list is in the cache. `wanted` is the number of requests when it began.
     pub(super) fn made(&self, wanted: u64) {
         self.made.send_replace(wanted);
     }
 
-    /// Runs a future until another list is asked for; none if one is.
+    /// Runs a future until a list is requested. Returns none if one is.
     pub(super) async fn run_until_wanted<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let made = *self.made.borrow();
         let mut wanted = self.wanted.subscribe();

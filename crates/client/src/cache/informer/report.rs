@@ -1,7 +1,7 @@
-//! The log of an informer: one line when its cache cannot be kept, and one when it can again.
+//! The informer's log: one line when list or watch fails, and one when both work again.
 //!
-//! Faults of the server and missing rights are logged by
-//! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), once for all caches.
+//! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog) logs server faults and missing
+//! rights once for all caches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::error::Error;
 use crate::fault_log::FaultLog;
 use crate::resource::GroupResource;
 
-/// The most objects that are logged as undecodable at a time.
+/// Maximum number of undecodable objects logged at a time.
 const SET_ASIDE_LOGGED_MAX: usize = 20;
 
-/// Logs the failures of one informer, each once until it changes.
+/// Logs one informer's failures, each once until it changes.
 #[derive(Debug)]
 pub(super) struct Reporter {
     resource: GroupResource,
-    /// The informer's namespace, in words.
+    /// The informer's namespace, as log text.
     scope: String,
     failure: FaultLog<String>,
-    /// The objects that were logged as set aside, as `namespace/name`.
+    /// The objects logged as set aside, as `namespace/name`.
     set_aside: BTreeSet<String>,
 }
 
@@ -40,7 +40,7 @@ impl Reporter {
         }
     }
 
-    /// Logs a failure to list or watch, unless it is the one logged last.
+    /// Logs a failed list or watch, unless the same failure was logged last.
     pub(super) fn failed(&mut self, verb: &str, err: &Error) {
         if err.is_server_wide() || err.is_server_failure() {
             tracing::debug!(resource = %self.resource, error = %err, verb, "trying again");
@@ -54,7 +54,7 @@ impl Reporter {
         }
     }
 
-    /// Logs that an object was set aside, once.
+    /// Logs a set-aside object, once.
     pub(super) fn set_aside(&mut self, object: &SetAside) {
         if self.set_aside.len() >= SET_ASIDE_LOGGED_MAX {
             return;
@@ -70,7 +70,7 @@ impl Reporter {
         }
     }
 
-    /// Logs that an object is no longer set aside, if it was logged that it is.
+    /// Logs that an object is no longer set aside, if its start was logged.
     pub(super) fn not_set_aside(&mut self, namespace: &str, name: &str) {
         if self.set_aside.is_empty() {
             return;
@@ -81,7 +81,7 @@ impl Reporter {
         }
     }
 
-    /// The same for all objects of a list: these, in order, are set aside, and no others.
+    /// Logs the changes after a list: exactly these objects, in order, are set aside.
     pub(super) fn set_aside_in_list(&mut self, objects: &[Arc<SetAside>]) {
         let names = objects
             .iter()
@@ -105,7 +105,7 @@ impl Reporter {
         tracing::info!(%resource, object, "object can be decoded again, or is gone");
     }
 
-    /// Logs that things work again, if a failure was logged.
+    /// Logs the recovery, if a failure was logged.
     pub(super) fn recovered(&mut self) {
         if self.failure.end().is_some() {
             tracing::info!(resource = %self.resource, "list and watch work again");
@@ -117,7 +117,7 @@ fn full_name(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}")
 }
 
-/// What went wrong and what to do about it; it is tried again in any case.
+/// Returns the log line for a failure, with advice. The informer retries in any case.
 fn line(verb: &str, resource: GroupResource, scope: &str, err: &Error) -> String {
     let advice = if err.is_forbidden() {
         format!("grant this identity the verbs list and watch on {resource} in {scope}")
@@ -137,7 +137,7 @@ mod tests {
     use crate::resource::{PODS, STATEFUL_SETS};
 
     #[test]
-    fn a_line_names_the_resource_and_what_to_grant() {
+    fn log_line_names_resource_and_missing_right() {
         let err = Error::api(403, "Forbidden", "statefulsets.apps is forbidden: no");
         assert_eq!(
             line(

@@ -13,7 +13,7 @@ mod relisting;
 mod script;
 mod set_aside;
 
-/// Notes what it hears, and checks that the cache already knows it.
+/// Records the events and checks that the cache already has them.
 struct Listener {
     indexer: Arc<Indexer<TestObject>>,
     heard: Arc<Mutex<Vec<String>>>,
@@ -61,8 +61,8 @@ impl EventHandler<TestObject> for Listener {
     }
 }
 
-/// Runs an informer against a script for some seconds. Returns what its handler heard and what the
-/// server was asked.
+/// Runs an informer against a script for some seconds. Returns the handler's events and the
+/// requests.
 async fn run_with(
     config: InformerConfig,
     seconds: u64,
@@ -91,7 +91,7 @@ async fn run(seconds: u64, script: Vec<Answer>) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_list_comes_by_pages_and_is_consistent() {
+async fn initial_list_is_paged_and_consistent() {
     let (heard, asked) = run(
         5,
         vec![
@@ -142,7 +142,7 @@ async fn events_reach_the_cache_before_the_handlers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_where_the_last_one_ended() {
+async fn watch_resumes_from_last_version() {
     let (heard, asked) = run(
         60,
         vec![
@@ -167,7 +167,7 @@ async fn a_watch_goes_on_where_the_last_one_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bookmark_assigns_the_version_of_the_cache() {
+async fn bookmark_sets_cache_version() {
     let api = ScriptedApi::new(vec![
         list("10", &[]),
         Answer::Watch(vec![event("BOOKMARK", &object("", "33")), Step::Hang]),
@@ -188,7 +188,7 @@ async fn a_bookmark_assigns_the_version_of_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_made_again_reports_what_was_missed() {
+async fn relist_reports_missed_changes() {
     for expiry in [
         Answer::Watch(vec![Step::Line(
             r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}"#.to_owned(),
@@ -213,7 +213,7 @@ async fn a_list_made_again_reports_what_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_from_an_older_snapshot_moves_the_version_back() {
+async fn older_list_moves_version_back() {
     let (heard, _) = run(
         10,
         vec![
@@ -228,7 +228,7 @@ async fn a_list_from_an_older_snapshot_moves_the_version_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_list_is_tried_again_with_growing_delays() {
+async fn refused_list_is_retried_with_backoff() {
     let start = Instant::now();
     let mut script = vec![Answer::Refuse(403, "Forbidden"); 4];
     script.push(list("10", &[object("a", "1")]));
@@ -240,7 +240,7 @@ async fn a_refused_list_is_tried_again_with_growing_delays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_connection_keeps_the_place_of_the_watch() {
+async fn lost_connection_keeps_watch_version() {
     let (heard, asked) = run(
         600,
         vec![
@@ -265,7 +265,7 @@ async fn a_lost_connection_keeps_the_place_of_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_is_opened_anew_at_the_same_place() {
+async fn silent_watch_is_reopened_at_same_version() {
     let (heard, asked) = run(
         250,
         vec![
@@ -284,7 +284,7 @@ async fn a_silent_watch_is_opened_anew_at_the_same_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_other_refusal_of_a_watch_leads_to_a_new_list() {
+async fn refused_watch_causes_relist() {
     let (_, asked) = run(
         10,
         vec![
@@ -302,7 +302,7 @@ async fn any_other_refusal_of_a_watch_leads_to_a_new_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_every_watch_at_once_is_not_stormed() {
+async fn short_watches_are_delayed() {
     let mut script = vec![list("10", &[])];
     script.extend(vec![Answer::Watch(vec![Step::End]); 100]);
     let (_, asked) = run(60, script).await;
@@ -310,7 +310,7 @@ async fn a_server_that_ends_every_watch_at_once_is_not_stormed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resync_shows_every_object_again_and_assigns_nothing() {
+async fn resync_resends_all_objects_and_keeps_version() {
     let config = InformerConfig {
         resync_period: Some(Duration::from_secs(100)),
         ..InformerConfig::default()

@@ -9,7 +9,7 @@ use super::support::{Candidate, Fault, Server};
 use crate::fake::CapturedLog;
 use crate::leaderelection::LeaderElectionConfig;
 
-/// A lease that somebody holds.
+/// Returns a lease with a holder.
 fn held(holder: &str, seconds: u64) -> Value {
     json!({
         "holderIdentity": holder,
@@ -21,10 +21,10 @@ fn held(holder: &str, seconds: u64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_not_there_is_created() {
+async fn missing_lease_is_created() {
     let server = Server::new();
     assert_eq!(Candidate::new(&server, "a").run_for(1.0).await, None);
-    // The first renewal follows at once.
+    // The first renewal follows immediately.
     assert_eq!(server.log(), ["0 GET 404", "0 POST a 201", "0 PUT a 200"]);
     assert_eq!(
         server.lease(),
@@ -44,7 +44,7 @@ async fn a_lease_that_is_not_there_is_created() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_too_late_to_create_it_tries_again() {
+async fn losing_create_race_is_retried() {
     let server = Server::new();
     server.fail(&[Fault::Nothing, Fault::Refuse(409)]);
     Candidate::new(&server, "a").run_for(2.5).await;
@@ -61,12 +61,12 @@ async fn who_comes_too_late_to_create_it_tries_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_lease_is_taken_once_it_was_seen_unchanged_for_its_duration() {
-    // What the holder's clock said makes no difference.
+async fn rival_lease_is_taken_after_its_duration_without_change() {
+    // The times in the lease don't matter.
     for renewed in [
         "1999-01-01T00:00:00.000000Z",
         "2066-01-01T00:00:00.000000Z",
-        // As a server prints a time of the year 9999 with an offset of -12 hours.
+        // A server's rendering of a time in 9999 with an offset of -12 hours.
         "10000-01-01T11:59:59.000000Z",
     ] {
         let server = Server::with(held("other", 5));
@@ -91,7 +91,7 @@ async fn a_foreign_lease_is_taken_once_it_was_seen_unchanged_for_its_duration() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_change_of_a_foreign_lease_begins_its_duration_anew() {
+async fn each_change_restarts_rival_lease_duration() {
     let server = Server::with(held("other", 5));
     let candidate = Candidate::new(&server, "a").run_for(11.0);
     let renewal = async {
@@ -107,7 +107,7 @@ async fn each_change_of_a_foreign_lease_begins_its_duration_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_given_up_is_taken_at_once() {
+async fn released_lease_is_taken_immediately() {
     let server = Server::with(held("", 15));
     Candidate::new(&server, "a").run_for(1.0).await;
     assert_eq!(server.log(), ["0 GET 200", "0 PUT a 200", "0 PUT a 200"]);
@@ -115,7 +115,7 @@ async fn a_lease_that_was_given_up_is_taken_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_without_a_spec_is_nobodys() {
+async fn lease_without_spec_has_no_holder() {
     let server = Server::with(Value::Null);
     Candidate::new(&server, "a").run_for(1.0).await;
     assert_eq!(server.log(), ["0 GET 200", "0 PUT a 200", "0 PUT a 200"]);
@@ -123,9 +123,9 @@ async fn a_lease_without_a_spec_is_nobodys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_that_see_the_same_lease_one_gets_it() {
+async fn one_of_two_candidates_wins() {
     let server = Server::with(held("", 15));
-    // Both have read it before either writes.
+    // Both read it before either writes.
     let first = Candidate::new(&server, "a").run_for(9.0);
     let second = Candidate::new(&server, "b").run_for(9.0);
     tokio::join!(first, second);
@@ -140,7 +140,7 @@ async fn of_two_that_see_the_same_lease_one_gets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_whose_first_answer_was_lost_finds_that_it_leads() {
+async fn candidate_recovers_from_lost_first_response() {
     let server = Server::with(held("", 15));
     server.fail(&[Fault::Nothing, Fault::LoseAnswer]);
     let candidate = Candidate::new(&server, "a");
@@ -163,7 +163,7 @@ async fn a_candidate_whose_first_answer_was_lost_finds_that_it_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_fails_is_asked_again_and_again() {
+async fn server_failures_are_retried() {
     let server = Server::with(held("", 15));
     server.fail(&[Fault::Refuse(500), Fault::Refuse(403), Fault::Hang]);
     Candidate::new(&server, "a").run_for(12.0).await;
@@ -180,10 +180,10 @@ async fn a_server_that_fails_is_asked_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_crash_the_next_one_waits_for_the_end_of_the_lease() {
+async fn next_leader_waits_for_lease_expiry_after_crash() {
     let server = Server::new();
     let crash = Candidate::new(&server, "a").run_for(5.0);
-    // An hour ahead, which matters to nobody.
+    // Its clock is an hour ahead, which doesn't matter.
     let config = LeaderElectionConfig::default();
     let next = Candidate::with(&server, "b", config, "2026-01-02T04:04:05.678901Z");
     tokio::join!(crash, async {
@@ -202,7 +202,7 @@ async fn after_a_crash_the_next_one_waits_for_the_end_of_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_patience_is_asked_again_in_time() {
+async fn long_retry_after_does_not_delay_election() {
     let server = Server::new();
     server.fail(&[Fault::Postpone(600), Fault::Nothing, Fault::Postpone(600)]);
     Candidate::new(&server, "a").run_for(15.0).await;
@@ -220,7 +220,7 @@ async fn a_server_that_asks_for_patience_is_asked_again_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_wait_that_the_server_asks_for_is_waited() {
+async fn short_retry_after_is_honored() {
     let server = Server::new();
     server.fail(&[Fault::Postpone(3)]);
     Candidate::new(&server, "a").run_for(3.5).await;
@@ -231,7 +231,7 @@ async fn a_short_wait_that_the_server_asks_for_is_waited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_api_health_log_reports_refused_credentials() {
+async fn only_api_health_log_reports_rejected_credentials() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let server = Server::new();
     server.fail(&[Fault::Refuse(401), Fault::Refuse(401), Fault::Refuse(500)]);
@@ -252,7 +252,7 @@ async fn only_the_api_health_log_reports_refused_credentials() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_lease_bounds_calls_and_what_is_on_its_way() {
+async fn short_lease_limits_calls_and_delivery() {
     let server = Server::new();
     server.fail_always(Fault::Hang);
     let config = LeaderElectionConfig {

@@ -1,4 +1,4 @@
-//! Tests of the end of the work and the loss of the lease.
+//! Tests of ending the work and losing the lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn releasing() -> LeaderElectionConfig {
     }
 }
 
-/// Says when it is dropped.
+/// Records that it was dropped.
 struct Dropped(Arc<AtomicBool>);
 
 impl Drop for Dropped {
@@ -35,7 +35,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_work_begins_with_the_lease_and_is_dropped_with_it() {
+async fn work_starts_and_stops_with_lease() {
     let server = Server::new();
     server.fail(&[Fault::Refuse(500), Fault::Refuse(500)]);
     let Candidate {
@@ -94,7 +94,7 @@ async fn the_work_begins_with_the_lease_and_is_dropped_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_is_told_to_end_never_leads() {
+async fn cancelled_candidate_never_leads() {
     let server = Server::with(json!({"holderIdentity": "b", "leaseDurationSeconds": 15}));
     let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
     let cancelled = CancellationToken::new();
@@ -109,7 +109,7 @@ async fn a_candidate_that_is_told_to_end_never_leads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lease_is_kept_until_the_work_has_ended_and_then_left_to_run_out() {
+async fn lease_is_held_until_work_ends_then_expires() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let cancelled = CancellationToken::new();
@@ -132,7 +132,7 @@ async fn the_lease_is_kept_until_the_work_has_ended_and_then_left_to_run_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_is_given_up_if_that_is_wanted() {
+async fn lease_is_released_if_configured() {
     let server = Server::with(json!({"leaseTransitions": 6}));
     let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
     let fence = candidate.elector.fence();
@@ -153,7 +153,7 @@ async fn a_lease_is_given_up_if_that_is_wanted() {
             "leaseTransitions": 7,
         })
     );
-    // The next one need not wait.
+    // The next candidate need not wait.
     server.log();
     Candidate::new(&server, "b").run_for(1.0).await;
     assert_eq!(server.log(), ["3 GET 200", "3 PUT b 200", "3 PUT b 200"]);
@@ -161,7 +161,7 @@ async fn a_lease_is_given_up_if_that_is_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_ours_is_not_given_up() {
+async fn rival_lease_is_not_released() {
     let server = Server::new();
     let candidate = Candidate::with(&server, "a", releasing(), "2026-01-02T03:04:05Z");
     let work = async {
@@ -177,7 +177,7 @@ async fn what_is_not_ours_is_not_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn giving_up_is_tried_for_as_long_as_a_call_may_take() {
+async fn release_times_out_like_other_calls() {
     for (fault, code) in [(Fault::Hang, 0), (Fault::Postpone(60), 503)] {
         let log = CapturedLog::at(Level::WARN);
         let server = Server::new();
@@ -206,7 +206,7 @@ async fn giving_up_is_tried_for_as_long_as_a_call_may_take() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_is_well_until_twenty_seconds_after_its_lease() {
+async fn leader_is_healthy_until_twenty_seconds_after_expiry() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let (health, machine) = (candidate.elector.health(), Arc::clone(&candidate.machine));
@@ -220,7 +220,7 @@ async fn a_leader_is_well_until_twenty_seconds_after_its_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_lead_is_well_however_old_the_lease() {
+async fn follower_is_healthy_with_expired_lease() {
     let server = Server::with(json!({"holderIdentity": "b", "leaseDurationSeconds": 7200}));
     let candidate = Candidate::new(&server, "a");
     let (health, machine) = (candidate.elector.health(), Arc::clone(&candidate.machine));
@@ -230,7 +230,7 @@ async fn who_does_not_lead_is_well_however_old_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_elector_needs_an_identity_and_times_that_work() {
+async fn elector_requires_identity_and_valid_durations() {
     let server = Server::new();
     let parts = Candidate::parts(&server, "");
     let error = LeaderElector::new(LeaderElectionConfig::default(), parts).err();
@@ -243,8 +243,8 @@ async fn an_elector_needs_an_identity_and_times_that_work() {
     assert_eq!(error, Some(ConfigError::LeaseTooShort));
 }
 
-/// Runs an election that releases its lease, whose work writes to a server that never answers and
-/// ends this long after it has given up. Returns the holder afterwards, and what was logged.
+/// Runs an election that releases its lease. The work writes to a server that never responds, and
+/// ends this long after the write timed out. Returns the final holder and the log.
 async fn holder_after_silence(pause: Duration) -> (serde_json::Value, Vec<String>) {
     let log = CapturedLog::at(Level::INFO);
     let server = Server::new();
@@ -269,18 +269,18 @@ async fn holder_after_silence(pause: Duration) -> (serde_json::Value, Vec<String
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_runs_out_while_a_write_may_still_arrive() {
+async fn lease_is_not_released_while_write_may_arrive() {
     let (holder, log) = holder_after_silence(14 * SECOND).await;
     assert_eq!(holder, "a");
     assert_eq!(
         log.last().unwrap(),
-        "INFO the lease is left to run out, as a write without an answer, or with a 5xx, may \
+        "INFO leaving the lease to expire, as a write without a response, or with a 5xx, may \
          still take effect lock=kube-system/lock"
     );
     let (holder, log) = holder_after_silence(15 * SECOND).await;
     assert_eq!(holder, "");
     assert_eq!(
         log.last().unwrap(),
-        "INFO the lease is given up lock=kube-system/lock"
+        "INFO released the lease lock=kube-system/lock"
     );
 }

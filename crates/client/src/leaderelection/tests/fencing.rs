@@ -1,4 +1,4 @@
-//! No write begins after the deadline, however late its sender learns of it.
+//! Tests of the fence: no write starts after the deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::fence::Fence;
 use crate::resource::PODS;
 use crate::rest::RestClient;
 
-/// An API server that takes everything.
+/// Returns a fenced client of an API server that accepts every request.
 fn fenced(fence: Fence, options: ClientOptions) -> RestClient {
     Server::new().client(ClientOptions {
         fence: Some(fence),
@@ -37,7 +37,7 @@ fn is_refused(result: &Result<String, Error>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() {
+async fn writes_pass_until_renew_deadline() {
     let server = Server::new();
     server.fail(&[Fault::Refuse(500)]);
     let candidate = Candidate::new(&server, "a");
@@ -45,7 +45,7 @@ async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() 
     let watch = async {
         sleep(Duration::from_secs(1)).await;
         assert!(is_refused(&write(&client).await));
-        // Leads from 2 s on, renews at 4 s for the last time.
+        // Leads from 2 s on, and renews for the last time at 4 s.
         sleep(Duration::from_secs(4)).await;
         server.fail_always(Fault::Hang);
         sleep(Duration::from_millis(8_999)).await;
@@ -56,15 +56,15 @@ async fn writes_pass_from_the_first_success_to_the_renew_deadline_of_the_last() 
     };
     let cancelled = CancellationToken::new();
     let (ended, ()) = tokio::join!(candidate.elector.run(&cancelled, never()), watch);
-    // The round began at 6 s: the fence came before.
+    // The attempts began at 6 s; the fence closed earlier.
     let within = Duration::from_secs(10);
     assert_eq!(ended, Ended::Lost(Lost::NotRenewed { within }));
     assert!(is_refused(&write(&client).await));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_counts_from_its_question() {
-    // The renewal at 0 s hangs for 5 s and then goes another way.
+async fn deadline_counts_from_start_of_request() {
+    // The renewal at 0 s times out after 5 s, and a retry succeeds.
     let server = Server::new();
     server.fail(&[Fault::Nothing, Fault::Nothing, Fault::Hang]);
     let candidate = Candidate::new(&server, "a");
@@ -75,14 +75,14 @@ async fn a_slow_answer_counts_from_its_question() {
         sleep(Duration::from_millis(9_400)).await;
         assert!(fence.check().is_ok());
         sleep(Duration::from_millis(200)).await;
-        // 10 s after the PUT that went well, which began at 5 s.
+        // 10 s after the successful PUT, which began at 5 s.
         assert!(fence.check().is_err());
     };
     tokio::join!(candidate.run_for(60.0), watch);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_slept_sends_nothing_when_it_wakes() {
+async fn suspended_process_sends_nothing_after_it_resumes() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let client = fenced(candidate.elector.fence(), ClientOptions::default());
@@ -91,21 +91,21 @@ async fn a_machine_that_slept_sends_nothing_when_it_wakes() {
         sleep(Duration::from_millis(2_500)).await;
         assert!(write(&client).await.is_ok());
         machine.sleep(Duration::from_secs(3600));
-        // No timer of this process has noticed anything.
+        // No timer of this process has fired yet.
         assert!(is_refused(&write(&client).await));
         sleep(Duration::from_secs(2)).await;
-        // Nobody wanted the lease meanwhile.
+        // No rival has taken the lease.
         assert!(write(&client).await.is_ok());
     };
     tokio::join!(candidate.run_for(6.0), watch);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_had_to_wait_is_looked_at_again() {
+async fn delayed_write_is_checked_again() {
     let clock = Arc::new(SleepyClock::default());
     let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
     fence.open_until(clock.elapsed() + Duration::from_secs(10));
-    // For its rate limit.
+    // Waits for the rate limit.
     let slow = tower::service_fn(|_| async {
         Ok::<_, tower::BoxError>(http::Response::new(kube::client::Body::empty()))
     });
@@ -118,7 +118,7 @@ async fn a_write_that_had_to_wait_is_looked_at_again() {
     let client = layered(slow, &options);
     assert!(write(&client).await.is_ok());
     assert!(is_refused(&write(&client).await));
-    // For a server that is busy.
+    // Waits for a busy server.
     let busy = tower::service_fn(|_| async {
         let busy = http::Response::builder()
             .status(429)
@@ -134,7 +134,7 @@ async fn a_write_that_had_to_wait_is_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_not_sent_says_so() {
+async fn blocked_write_returns_not_leading() {
     let fence = Fence::new(Arc::new(SleepyClock::default()));
     let error = write(&fenced(fence, ClientOptions::default()))
         .await
@@ -148,7 +148,7 @@ async fn a_write_that_was_not_sent_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_the_election_closes_the_fence() {
+async fn dropping_election_closes_fence() {
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let fence = candidate.elector.fence();
@@ -157,14 +157,14 @@ async fn dropping_the_election_closes_the_fence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_the_fence_cut_is_no_fault_of_the_server() {
+async fn connection_cut_by_fence_is_not_a_server_fault() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let clock = Arc::new(SleepyClock::default());
     let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
     let open = || fence.open_until(clock.elapsed() + Duration::from_secs(10));
     let cut = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         sleep(Duration::from_secs(5)).await;
-        // What HTTP/2 makes of the fence's refusal.
+        // The error that HTTP/2 makes of the closed fence.
         let error = std::io::Error::other("not sent: this process doesn't hold the lease any more");
         Err(tower::BoxError::from(error))
     });
@@ -179,7 +179,7 @@ async fn a_connection_that_the_fence_cut_is_no_fault_of_the_server() {
         clock.sleep(Duration::from_secs(60));
     };
     let (written, ()) = tokio::join!(write(&client), pause);
-    // It may have been applied.
+    // The server may have applied it.
     assert!(written.unwrap_err().is_transport());
     assert!(read(&client).await.unwrap_err().is_transport());
     assert_eq!(log.take(), [""; 0]);
@@ -193,8 +193,8 @@ async fn a_connection_that_the_fence_cut_is_no_fault_of_the_server() {
     );
 }
 
-/// A client of a server that answers every write with this code after a second; never if there is
-/// none.
+/// Returns a client of a server that answers every write with this code after a second, or never if
+/// there is no code.
 fn answering(fence: &Fence, code: Option<u16>) -> RestClient {
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
         sleep(Duration::from_secs(1)).await;
@@ -212,7 +212,7 @@ fn answering(fence: &Fence, code: Option<u16>) -> RestClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fence_is_quiet_once_each_write_is_answered() {
+async fn fence_is_quiet_after_every_response() {
     let clock = Arc::new(SleepyClock::default());
     let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
     fence.open_until(Duration::from_secs(3600));
@@ -226,21 +226,21 @@ async fn a_fence_is_quiet_once_each_write_is_answered() {
     let (written, quiet_meanwhile) = tokio::join!(write(&client), look);
     assert!(written.is_ok() && !quiet_meanwhile);
     assert!(fence.is_quiet_for(lease));
-    // A read is no write, whatever becomes of it.
+    // Reads don't count.
     let silent = answering(&fence, None);
     let given_up = tokio::time::timeout(Duration::from_secs(2), read(&silent)).await;
     assert!(given_up.is_err() && fence.is_quiet_for(lease));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_without_an_answer_may_arrive_for_a_while() {
+async fn unanswered_write_delays_quiet() {
     for code in [None, Some(500), Some(504)] {
         let clock = Arc::new(SleepyClock::default());
         let fence = Fence::new(Arc::<SleepyClock>::clone(&clock));
         fence.open_until(Duration::from_secs(3600));
         let lease = Duration::from_secs(15);
         let client = answering(&fence, code);
-        // Given up when it is dropped.
+        // The dropped request counts as unanswered.
         let ended = tokio::time::timeout(Duration::from_secs(2), write(&client)).await;
         assert!(ended.is_err() == code.is_none());
         assert!(!fence.is_quiet_for(lease), "{code:?}");

@@ -18,7 +18,7 @@ fn taken_by(holder: &str) -> Ended<()> {
     Ended::Lost(Lost::Taken { holder })
 }
 
-/// Runs a candidate for so long, and does something after so many seconds.
+/// Runs a candidate for `seconds`, and calls a closure in between.
 async fn run(
     server: &Server,
     seconds: f64,
@@ -35,7 +35,7 @@ async fn run(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_renews_every_retry_period_without_reading() {
+async fn leader_renews_every_retry_period_without_get() {
     let server = Server::new();
     assert_eq!(run(&server, 7.0, 1.0, |_| {}).await, None);
     assert_eq!(server.log(), ["2 PUT a 200", "4 PUT a 200", "6 PUT a 200"]);
@@ -45,7 +45,7 @@ async fn a_leader_renews_every_retry_period_without_reading() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_renews_a_lease_with_times_that_its_clock_cannot_hold() {
+async fn leader_renews_lease_with_out_of_range_times() {
     let server = Server::new();
     let late = |server: &Server| {
         for member in ["acquireTime", "renewTime"] {
@@ -61,7 +61,7 @@ async fn a_leader_renews_a_lease_with_times_that_its_clock_cannot_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_sends_back_all_that_was_received_but_the_spec() {
+async fn renewal_replaces_only_spec() {
     let server = Server::new();
     let decorate = |server: &Server| {
         server.change(|lease| {
@@ -100,7 +100,7 @@ async fn a_renewal_sends_back_all_that_was_received_but_the_spec() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_failure_is_mended_by_reading() {
+async fn leader_recovers_from_one_failed_renewal() {
     for (fault, code) in [
         (Fault::Refuse(409), 409),
         (Fault::Refuse(500), 500),
@@ -133,11 +133,11 @@ async fn one_failure_is_mended_by_reading() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_round_tries_every_retry_period_until_its_deadline() {
+async fn failed_renewal_is_retried_until_deadline() {
     let server = Server::new();
     let fail = |server: &Server| server.fail_always(Fault::Refuse(500));
     assert_eq!(run(&server, 60.0, 1.0, fail).await, NOT_RENEWED);
-    // What falls on the deadline, at 12 s, comes too late.
+    // The attempt at the deadline, at 12 s, is too late.
     let expected: Vec<String> = [2, 4, 6, 8, 10]
         .iter()
         .flat_map(|at| [format!("{at} PUT a 500"), format!("{at} GET 500")])
@@ -146,7 +146,7 @@ async fn a_round_tries_every_retry_period_until_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_round_may_succeed_at_its_last_try() {
+async fn renewal_may_succeed_at_last_attempt() {
     let server = Server::new();
     let fail = |server: &Server| server.fail(&[Fault::Refuse(500); 9]);
     assert_eq!(run(&server, 30.0, 1.0, fail).await, None);
@@ -158,17 +158,17 @@ async fn a_round_may_succeed_at_its_last_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_answer_costs_the_lease_at_the_deadline() {
+async fn silent_server_costs_lease_at_deadline() {
     let server = Server::new();
     let hang = |server: &Server| server.fail_always(Fault::Hang);
     assert_eq!(run(&server, 60.0, 1.0, hang).await, NOT_RENEWED);
-    // Each request has 5 s.
+    // Each request has a timeout of 5 s.
     assert_eq!(server.log(), ["2 PUT a 0", "7 GET 0"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_fast_path_ends_with_the_lease() {
-    // Only after 15 s without a renewal, which is longer than a round: the machine slept.
+async fn expired_lease_is_read_before_renewal() {
+    // Only a suspended machine goes 15 s without a renewal: that is longer than the renew deadline.
     let server = Server::new();
     let candidate = Candidate::new(&server, "a");
     let machine = Arc::clone(&candidate.machine);
@@ -182,7 +182,7 @@ async fn the_fast_path_ends_with_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_finds_another_holder_has_lost_the_lease() {
+async fn lease_with_other_holder_is_lost() {
     let server = Server::new();
     let steal = |server: &Server| {
         server.change(|lease| {
@@ -195,7 +195,7 @@ async fn who_finds_another_holder_has_lost_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_elses_term_in_between_is_noticed_though_it_is_over() {
+async fn finished_rival_term_is_detected() {
     let server = Server::new();
     let pass_by = |server: &Server| {
         server.change(|lease| {
@@ -207,7 +207,7 @@ async fn somebody_elses_term_in_between_is_noticed_though_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_emptied_or_removed_by_hand_is_taken_back() {
+async fn emptied_or_deleted_lease_is_recovered() {
     let server = Server::new();
     let empty = |server: &Server| {
         server.change(|lease| lease["spec"]["holderIdentity"] = json!(""));

@@ -1,4 +1,4 @@
-//! A server that holds one lease and fails as told, and candidates for that lease.
+//! A server with one lease and scripted faults, and candidates for that lease.
 
 use std::collections::VecDeque;
 use std::io::{Error as IoError, ErrorKind};
@@ -21,27 +21,27 @@ use crate::config::{ClientOptions, layered};
 use crate::recorder::FakeRecorder;
 use crate::rest::RestClient;
 
-/// The time of day at which tests begin.
+/// Wall-clock time at which tests begin.
 const BEGIN: &str = "2026-01-02T03:04:05.678901Z";
 
-/// What becomes of one request.
+/// The fate of one request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
-    /// It is carried out.
+    /// The request succeeds.
     Nothing,
-    /// It is refused with a code.
+    /// The request fails with a code.
     Refuse(u16),
-    /// It is refused, and may be sent again after so many seconds.
+    /// The request fails, with a `Retry-After` of this many seconds.
     Postpone(u16),
-    /// It is carried out, but the connection is lost before the answer.
+    /// The request succeeds, but the connection is lost before the response.
     LoseAnswer,
-    /// The connection is lost at once.
+    /// The connection is lost immediately.
     Lose,
-    /// Nobody answers.
+    /// The server never responds.
     Hang,
 }
 
-/// A server of one lease. Handles share it.
+/// A server with one lease. Clones share it.
 #[derive(Clone)]
 pub(super) struct Server(Arc<Mutex<State>>);
 
@@ -50,13 +50,13 @@ struct State {
     lease: Option<Value>,
     version: u64,
     faults: VecDeque<Fault>,
-    /// What happens to every request once the faults have run out.
+    /// The fault of every request after the scripted ones.
     afterwards: Fault,
     log: Vec<String>,
 }
 
 impl Server {
-    /// A server without a lease.
+    /// Creates a server without a lease.
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(State {
             start: Instant::now(),
@@ -68,7 +68,7 @@ impl Server {
         })))
     }
 
-    /// A server with a lease of this spec.
+    /// Creates a server with a lease of this spec.
     pub(super) fn with(spec: impl Into<Value>) -> Self {
         let server = Self::new();
         server.write(json!({
@@ -78,29 +78,29 @@ impl Server {
         server
     }
 
-    /// What happens to the next requests, in order; the others are carried out.
+    /// Sets the faults of the next requests, in order; later requests succeed.
     pub(super) fn fail(&self, faults: &[Fault]) {
         self.0.lock().unwrap().faults = faults.iter().copied().collect();
     }
 
-    /// What happens to every request from now on.
+    /// Sets the fault of every request from now on.
     pub(super) fn fail_always(&self, fault: Fault) {
         self.0.lock().unwrap().afterwards = fault;
     }
 
-    /// Stores a lease, as somebody else would.
+    /// Stores a lease, as another client.
     pub(super) fn write(&self, lease: Value) {
         self.0.lock().unwrap().store(lease);
     }
 
-    /// Changes the lease as somebody else would.
+    /// Changes the lease, as another client.
     pub(super) fn change(&self, change: impl FnOnce(&mut Value)) {
         let mut lease = self.lease();
         change(&mut lease);
         self.write(lease);
     }
 
-    /// Removes the lease, as somebody else would.
+    /// Deletes the lease, as another client.
     pub(super) fn remove(&self) {
         self.0.lock().unwrap().lease = None;
     }
@@ -109,17 +109,17 @@ impl Server {
         self.0.lock().unwrap().lease.clone().expect("a lease")
     }
 
-    /// A member of the lease's spec.
+    /// Returns a member of the lease's spec.
     pub(super) fn spec(&self, member: &str) -> Value {
         self.lease()["spec"][member].clone()
     }
 
-    /// The requests since the last call: seconds, method, code, and `from whom` of a write.
+    /// Returns the requests since the last call: seconds, method, holder of a write, and code.
     pub(super) fn log(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap().log)
     }
 
-    /// A client without a rate limit.
+    /// Returns a client without a rate limit.
     pub(super) fn client(&self, options: ClientOptions) -> RestClient {
         let server = self.clone();
         let service = service_fn(move |request| {
@@ -200,7 +200,7 @@ fn failure(code: u16) -> Value {
     json!({"kind": "Status", "status": "Failure", "code": code, "reason": "", "message": "no"})
 }
 
-/// A wall clock that runs with tokio's.
+/// A wall clock that follows tokio's clock.
 pub(super) struct WallClock(pub(super) Timestamp, TokioClock);
 
 impl Clock for WallClock {
@@ -209,7 +209,7 @@ impl Clock for WallClock {
     }
 }
 
-/// Tokio's clock, and the time for which the machine slept.
+/// Tokio's clock plus the time that the machine was suspended.
 #[derive(Default)]
 pub(super) struct SleepyClock {
     tokio: TokioClock,
@@ -228,11 +228,11 @@ impl MonotonicClock for SleepyClock {
     }
 }
 
-/// Keeps what it is told.
+/// Records metrics and events.
 #[derive(Default)]
-pub(super) struct Told(Mutex<Vec<String>>);
+pub(super) struct RecordedMetrics(Mutex<Vec<String>>);
 
-impl LeaderElectionMetrics for Told {
+impl LeaderElectionMetrics for RecordedMetrics {
     fn master_status(&self, name: &str, leads: bool) {
         self.0.lock().unwrap().push(format!("{name} {leads}"));
     }
@@ -242,17 +242,17 @@ impl LeaderElectionMetrics for Told {
     }
 }
 
-impl Told {
+impl RecordedMetrics {
     pub(super) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
-/// A candidate and all that it was given.
+/// A candidate and its dependencies.
 pub(super) struct Candidate {
     pub(super) elector: LeaderElector,
     pub(super) events: Arc<FakeRecorder>,
-    pub(super) metrics: Arc<Told>,
+    pub(super) metrics: Arc<RecordedMetrics>,
     pub(super) machine: Arc<SleepyClock>,
 }
 
@@ -261,21 +261,24 @@ impl Candidate {
         Self::with(server, identity, LeaderElectionConfig::default(), BEGIN)
     }
 
-    /// A candidate whose wall clock shows something else.
+    /// Creates a candidate with another wall clock.
     pub(super) fn with(
         server: &Server,
         identity: &str,
         config: LeaderElectionConfig,
         wall_clock: &str,
     ) -> Self {
-        let (events, metrics) = (Arc::new(FakeRecorder::new()), Arc::new(Told::default()));
+        let (events, metrics) = (
+            Arc::new(FakeRecorder::new()),
+            Arc::new(RecordedMetrics::default()),
+        );
         let machine = Arc::new(SleepyClock::default());
         let clock = WallClock(wall_clock.parse().unwrap(), TokioClock::new());
         let parts = ElectorParts {
             lock: lock(server, identity, Arc::clone(&events)),
             clock: Arc::new(clock),
             monotonic: Arc::<SleepyClock>::clone(&machine),
-            metrics: Arc::<Told>::clone(&metrics),
+            metrics: Arc::<RecordedMetrics>::clone(&metrics),
             ..Self::parts(server, identity)
         };
         let elector = LeaderElector::new(config, parts).unwrap();
@@ -287,7 +290,7 @@ impl Candidate {
         }
     }
 
-    /// The parts of a candidate.
+    /// Returns the dependencies of a candidate.
     pub(super) fn parts(server: &Server, identity: &str) -> ElectorParts {
         ElectorParts {
             lock: lock(server, identity, Arc::new(FakeRecorder::new())),
@@ -298,7 +301,7 @@ impl Candidate {
         }
     }
 
-    /// Takes part for so many seconds and is then gone, as after a crash.
+    /// Runs the candidate for `seconds` and then drops it, as a crash would.
     pub(super) async fn run_for(self, seconds: f64) -> Option<Ended<()>> {
         let cancelled = CancellationToken::new();
         let run = self.elector.run(&cancelled, never());
@@ -307,7 +310,7 @@ impl Candidate {
     }
 }
 
-/// Work without an end.
+/// Work that never ends.
 pub(super) async fn never() {
     std::future::pending::<()>().await;
 }

@@ -1,4 +1,4 @@
-//! Tests of the way of an event to the API, under paused time.
+//! Tests of sending events to the API, under paused time.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn set() -> ObjectReference {
 }
 
 #[test]
-fn a_uuid_is_random_and_of_version_4() {
+fn uuid_is_random_version_4() {
     let mut rng = StdRng::seed_from_u64(7);
     let texts = [random_uuid(&mut rng), random_uuid(&mut rng)];
     assert_ne!(texts[0], texts[1]);
@@ -39,7 +39,7 @@ fn clock() -> Arc<FakeClock> {
     ))
 }
 
-/// Records events, lets the sink work until it is through, and returns what the API was asked.
+/// Records events, lets the sink send all of them, and returns the requests.
 async fn run(
     fake: &FakeClientset,
     record: impl FnOnce(&BroadcastRecorder, &FakeClock),
@@ -55,14 +55,14 @@ async fn run(
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_one_moment_have_names_of_their_own() {
+async fn simultaneous_events_have_distinct_names() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, clock| {
         for pod in 0..3 {
             let message = format!("create Pod web-{pod}");
             recorder.event(&set(), EventType::Normal, "SuccessfulCreate", &message);
         }
-        // Clocks are put back, too.
+        // Clocks may also go back.
         clock.set(clock.now() - Duration::from_secs(1));
         recorder.event(&set(), EventType::Normal, "SuccessfulDelete", "delete Pod");
     })
@@ -76,7 +76,7 @@ async fn events_of_one_moment_have_names_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_posted_as_core_v1() {
+async fn event_is_posted_as_core_v1() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, _| {
         recorder.event(
@@ -117,7 +117,7 @@ async fn an_event_is_posted_as_core_v1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_patches_and_posts_anew_if_the_event_is_gone() {
+async fn repeated_event_is_patched_or_posted_if_gone() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, _| {
         for _ in 0..2 {
@@ -160,7 +160,7 @@ async fn a_repetition_patches_and_posts_anew_if_the_event_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_server_is_tried_twelve_times_ten_seconds_apart() {
+async fn unreachable_server_is_tried_twelve_times() {
     let fake = FakeClientset::new();
     fake.react(Verb::Create, "events", |_| {
         Some(Err(Error::InvalidRequest("no route".to_owned())))
@@ -179,7 +179,7 @@ async fn a_lost_server_is_tried_twelve_times_ten_seconds_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_of_the_server_is_final() {
+async fn rejected_event_is_not_retried() {
     let fake = FakeClientset::new();
     fake.react(Verb::Create, "events", |_| {
         Some(Err(Error::api(403, "Forbidden", "no")))
@@ -193,7 +193,7 @@ async fn a_refusal_of_the_server_is_final() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_beyond_the_queue_are_dropped_and_counted() {
+async fn events_beyond_queue_are_dropped_and_counted() {
     let (recorder, _sink) = BroadcastRecorder::new("c", clock());
     for _ in 0..EVENT_QUEUE_CAPACITY + 3 {
         recorder.event(&set(), EventType::Normal, "R", "m");
@@ -202,7 +202,7 @@ async fn events_beyond_the_queue_are_dropped_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_no_dns_subdomain_becomes_a_uuid() {
+async fn invalid_event_name_becomes_uuid() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, _| {
         let odd = ObjectReference {
@@ -218,7 +218,7 @@ async fn a_name_that_is_no_dns_subdomain_becomes_a_uuid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repetition_patches_the_event_under_the_name_that_it_was_given() {
+async fn repeated_event_patches_by_server_side_name() {
     let fake = FakeClientset::new();
     let actions = run(&fake, |recorder, _| {
         let odd = ObjectReference {
@@ -239,7 +239,7 @@ async fn a_repetition_patches_the_event_under_the_name_that_it_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_waits_while_a_leader_renews_late() {
+async fn event_waits_while_leader_renews_late() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let fake = FakeClientset::new();
     let monotonic = TokioClock::new();
@@ -255,7 +255,7 @@ async fn an_event_waits_while_a_leader_renews_late() {
     };
     tokio::join!(sink.run(client, 1, CancellationToken::new()), renewal);
     assert_eq!(fake.actions().len(), 1);
-    // Tried at once, at a random moment of the first 10 s, and 10 s later.
+    // Sent immediately, at a random moment of the first 10 s, and 10 s later.
     let elapsed = monotonic.elapsed();
     assert!(elapsed >= Duration::from_secs(11) && elapsed < Duration::from_secs(20));
     let lines = log.take();

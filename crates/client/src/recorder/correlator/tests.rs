@@ -1,4 +1,4 @@
-//! Tests of the correlator: the tables of the reference.
+//! Tests of the correlator, with the reference's tables.
 
 use super::*;
 use crate::recorder::event::event_name;
@@ -40,7 +40,7 @@ fn event(message: &str, now: Timestamp) -> Event {
     event_about("web", EventType::Normal, "SuccessfulCreate", message, now)
 }
 
-/// Sends messages one a second; returns `count message` for each event that goes out.
+/// Sends one message per second; returns `count message` for each event sent.
 fn send_all(correlator: &mut Correlator, start: i64, messages: &[String]) -> Vec<String> {
     let mut out = Vec::new();
     for (second, message) in (start..).zip(messages) {
@@ -61,7 +61,7 @@ fn messages(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
 }
 
 #[test]
-fn a_repeated_event_counts_up_the_first() {
+fn repeated_event_increments_count() {
     let mut correlator = Correlator::new();
     let first = correlator.correlate(event("same", at(0)), at(0)).unwrap();
     let second = correlator.correlate(event("same", at(16)), at(16)).unwrap();
@@ -74,7 +74,7 @@ fn a_repeated_event_counts_up_the_first() {
 }
 
 #[test]
-fn events_with_different_messages_reasons_or_types_stand_apart() {
+fn different_events_are_not_merged() {
     let mut correlator = Correlator::new();
     for (severity, reason, message) in [
         (EventType::Normal, "R", "m"),
@@ -88,7 +88,7 @@ fn events_with_different_messages_reasons_or_types_stand_apart() {
 }
 
 #[test]
-fn the_tenth_message_of_a_group_is_combined() {
+fn tenth_message_of_group_is_combined() {
     let mut correlator = Correlator::new();
     let out = send_all(&mut correlator, 0, &messages(0..12));
     assert_eq!(out[8], "1 m08");
@@ -98,10 +98,10 @@ fn the_tenth_message_of_a_group_is_combined() {
 }
 
 #[test]
-fn a_combined_event_is_a_new_one_about_the_same_object() {
+fn combined_event_is_new_event_about_same_object() {
     let mut correlator = Correlator::new();
     send_all(&mut correlator, 0, &messages(0..9));
-    // It was recorded before its turn came.
+    // Recorded before its turn.
     let original = Event {
         count: 3,
         ..event("last", at(15))
@@ -120,17 +120,17 @@ fn a_combined_event_is_a_new_one_about_the_same_object() {
 }
 
 #[test]
-fn after_combining_a_message_still_in_the_set_goes_out_as_itself() {
+fn known_message_is_sent_unchanged_after_combining() {
     let mut correlator = Correlator::new();
     send_all(&mut correlator, 0, &messages(0..10));
-    // The set now holds nine messages, the first one having been taken out.
+    // The set now holds nine messages, because the first one was removed.
     assert_eq!(send_all(&mut correlator, 20, &messages([5])), ["2 m05"]);
     let combined = "2 (combined from similar events): m00";
     assert_eq!(send_all(&mut correlator, 21, &messages([0])), [combined]);
 }
 
 #[test]
-fn a_group_is_forgotten_after_more_than_ten_quiet_minutes() {
+fn group_is_forgotten_after_ten_quiet_minutes() {
     let mut correlator = Correlator::new();
     send_all(&mut correlator, 0, &messages(0..9));
     let combined = "1 (combined from similar events): m20";
@@ -139,7 +139,7 @@ fn a_group_is_forgotten_after_more_than_ten_quiet_minutes() {
 }
 
 #[test]
-fn a_repeated_message_keeps_its_group_alive() {
+fn repeated_message_keeps_group_alive() {
     let mut correlator = Correlator::new();
     send_all(&mut correlator, 0, &messages(0..9));
     send_all(&mut correlator, 500, &messages([8]));
@@ -148,7 +148,7 @@ fn a_repeated_message_keeps_its_group_alive() {
 }
 
 #[test]
-fn one_object_may_send_a_burst_and_then_one_in_five_minutes() {
+fn object_may_send_burst_then_one_per_five_minutes() {
     let mut correlator = Correlator::new();
     let same = vec!["same".to_owned(); 30];
     assert_eq!(send_all(&mut correlator, 0, &same).len(), 25);

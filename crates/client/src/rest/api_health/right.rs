@@ -1,4 +1,4 @@
-//! The RBAC right that a request needs.
+//! The RBAC right that a request requires.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use http::Method;
 
 use crate::resource::GroupResource;
 
-/// The right that a request needs.
+/// The right that a request requires.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Right {
     pub(super) verb: &'static str,
     pub(super) resource: GroupResource,
-    /// Such as `status`; empty for the object itself.
+    /// For example `status`; empty for the object itself.
     pub(super) subresource: String,
     /// Empty for all namespaces.
     pub(super) namespace: String,
 }
 
 impl Right {
-    /// What a request with this method for this path and query needs.
+    /// Returns the right that a request with this method, path and query requires.
     pub(crate) fn of(method: &Method, resource: &GroupResource, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut segments = path.split('/').skip_while(|segment| {
@@ -53,17 +53,17 @@ impl Right {
         }
     }
 
-    /// Whether it is about objects at all.
+    /// Returns true if the request is about a resource.
     pub(super) fn is_of_resource(&self) -> bool {
         !self.resource.resource.is_empty()
     }
 
-    /// Whether it reads whole collections, as caches do.
+    /// Returns true if the request lists or watches a collection, like caches do.
     pub(super) fn is_of_collection(&self) -> bool {
         matches!(self.verb, "list" | "watch") && self.is_of_resource()
     }
 
-    /// The rule of a role that grants it.
+    /// Returns the role's rule that grants the right.
     pub(super) fn rule(&self) -> String {
         let Self {
             verb,
@@ -99,7 +99,7 @@ mod tests {
     use crate::resource::{EVENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
     #[test]
-    fn requests_name_their_rights() {
+    fn requests_map_to_rights() {
         let (pods, sets) = (PODS.group_resource(), STATEFUL_SETS.group_resource());
         for (method, resource, target, expected) in [
             (
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_is_granted_by_a_rule() {
+    fn right_maps_to_rule() {
         let target = "/apis/apps/v1/namespaces/ns/statefulsets/web/status";
         let right = Right::of(&Method::PUT, &STATEFUL_SETS.group_resource(), target);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests of the lines that tell the state of the API server, under paused time.
+//! Tests of the API health log, under paused time.
 
 use std::io::{Error as IoError, ErrorKind};
 
@@ -47,7 +47,7 @@ async fn pass(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_told_once_and_its_end_with_its_length() {
+async fn outage_is_logged_once_with_its_duration() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     for _ in 0..100 {
@@ -69,7 +69,7 @@ async fn an_outage_is_told_once_and_its_end_with_its_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_that_changes_its_kind_is_told_again() {
+async fn changed_outage_is_logged_again() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let unauthorized = Error::api(401, "Unauthorized", "Unauthorized");
@@ -94,7 +94,7 @@ async fn an_outage_that_changes_its_kind_is_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_told_with_the_rule_that_grants_it() {
+async fn missing_right_is_logged_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     for _ in 0..10 {
@@ -120,7 +120,7 @@ async fn a_missing_right_is_told_with_the_rule_that_grants_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_quota_forbids_is_no_missing_right() {
+async fn exceeded_quota_is_not_a_missing_right() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let quota = Error::api(
@@ -133,7 +133,7 @@ async fn what_a_quota_forbids_is_no_missing_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_that_fail_are_told_until_the_last_of_them_works() {
+async fn failing_reads_are_logged_until_all_recover() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let broken = Error::api(500, "InternalError", "etcd is gone");
@@ -155,7 +155,7 @@ async fn reads_that_fail_are_told_until_the_last_of_them_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_and_goes_for_ever_is_told_now_and_then() {
+async fn flapping_fault_is_rate_limited() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     for _ in 0..3600 {
@@ -172,7 +172,7 @@ async fn what_comes_and_goes_for_ever_is_told_now_and_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_not_sent_says_nothing_of_the_server() {
+async fn unsent_request_is_ignored() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     state.failed(&lists(&PODS), &refused());
@@ -182,7 +182,7 @@ async fn a_request_that_was_not_sent_says_nothing_of_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_without_rights_logs_outages_alone() {
+async fn handle_without_rights_logs_only_outages() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let handle = state.without_rights();

@@ -1,4 +1,4 @@
-//! Measures requests as a whole, from the call until the answer is read.
+//! Measures requests as a whole, from the call until the response is read.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use tower::{Layer, Service, ServiceExt as _};
 
 use super::{ClientMetrics, is_watch};
 
-/// Tells how long requests take, waits and re-sends included, and how long their answers are.
-/// Stands above every other layer. Watches, which have no end of their own, pass unmeasured.
+/// Measures the duration of requests, including waits and retries, and the size of responses. It
+/// must be the outermost layer. Watches are not measured.
 #[derive(Clone)]
 pub struct RequestMetricsLayer {
     metrics: Arc<dyn ClientMetrics>,
 }
 
 impl RequestMetricsLayer {
-    /// A layer that reports to `metrics`.
+    /// Creates a layer that reports to `metrics`.
     pub fn new(metrics: Arc<dyn ClientMetrics>) -> Self {
         Self { metrics }
     }
@@ -38,7 +38,7 @@ impl<S> Layer<S> for RequestMetricsLayer {
     }
 }
 
-/// The service that [`RequestMetricsLayer`] makes.
+/// The service of a [`RequestMetricsLayer`].
 #[derive(Clone)]
 pub struct RequestMetrics<S> {
     inner: S,
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// The body of an answer, whose end is the end of the request.
+/// A response's body; its end is the end of the request.
 pub struct MeasuredBody<B> {
     inner: B,
     measured: Measured,
@@ -115,14 +115,14 @@ where
     }
 }
 
-/// A request that is under way; none if it isn't measured or is over.
+/// A request in progress; none if it has ended or isn't measured.
 struct Measured(Option<Running>);
 
 struct Running {
     metrics: Arc<dyn ClientMetrics>,
     method: Method,
     start: Instant,
-    /// Bytes of the answer so far; none before there is one.
+    /// Bytes of the response so far; none before it starts.
     received: Option<u64>,
 }
 
@@ -133,8 +133,7 @@ impl Measured {
         }
     }
 
-    /// The request is over. Also when it is dropped: an answer that nobody reads on, or a caller
-    /// that gave up.
+    /// Ends the request. Also called on drop: the caller may give up or stop reading the response.
     fn end(&mut self) {
         if let Some(running) = self.0.take() {
             let elapsed = running.start.elapsed();

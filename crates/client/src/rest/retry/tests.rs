@@ -1,4 +1,4 @@
-//! Tests of the re-sends, under paused time.
+//! Tests of retries, under paused time.
 
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use tower::service_fn;
 use super::*;
 use crate::rest::metrics::NoopClientMetrics;
 
-/// One answer of a script.
+/// One response of a script.
 #[derive(Clone, Copy)]
 enum Answer {
     Code(u16, Option<&'static str>),
@@ -18,8 +18,8 @@ enum Answer {
 
 use Answer::{Code, Refused, Reset};
 
-/// Sends one request against a script whose last answer repeats. Returns how often it was sent, the
-/// code of the result, and the seconds that passed.
+/// Sends one request against a script, whose last response repeats. Returns the number of attempts,
+/// the final code, and the elapsed seconds.
 async fn run(method: Method, script: &'static [Answer]) -> (usize, Option<u16>, u64) {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&sent);
@@ -57,14 +57,14 @@ async fn run(method: Method, script: &'static [Answer]) -> (usize, Option<u16>, 
     let bodies = sent.lock().unwrap();
     assert!(
         bodies.iter().all(|body| body == "body"),
-        "every send carries the body"
+        "every attempt has the body"
     );
     let code = result.ok().map(|response| response.status().as_u16());
     (bodies.len(), code, start.elapsed().as_secs())
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_names_seconds_is_waited_for() {
+async fn retry_after_is_honored() {
     for method in [
         Method::GET,
         Method::POST,
@@ -78,7 +78,7 @@ async fn an_answer_that_names_seconds_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_names_no_seconds_stands() {
+async fn response_without_retry_after_is_final() {
     for script in [
         &[Code(503, None)],
         &[Code(429, Some("Wed, 21 Oct 2026 07:28:00 GMT"))],
@@ -93,7 +93,7 @@ async fn an_answer_that_names_no_seconds_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resends_end_after_ten() {
+async fn retries_end_after_ten() {
     assert_eq!(
         run(Method::POST, &[Code(503, Some("1"))]).await,
         (11, Some(503), 10)
@@ -101,7 +101,7 @@ async fn resends_end_after_ten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_read_is_sent_again_after_a_lost_connection() {
+async fn only_get_is_retried_after_lost_connection() {
     assert_eq!(
         run(Method::GET, &[Reset, Code(200, None)]).await,
         (2, Some(200), 1)
@@ -113,7 +113,7 @@ async fn only_a_read_is_sent_again_after_a_lost_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_before_the_connection_ends_is_a_lost_connection() {
+async fn connection_closed_before_response_is_lost() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = async {
@@ -127,13 +127,13 @@ async fn an_answer_that_never_comes_before_the_connection_ends_is_a_lost_connect
     let request = client.send(Request::builder().uri("/").body(Body::empty()).unwrap());
     let err = tokio::select! {
         result = request => result.unwrap_err(),
-        () = server => unreachable!("the server runs for ever"),
+        () = server => unreachable!("the server runs forever"),
     };
     assert!(lost_connection(&err), "{err:?}");
 }
 
 #[test]
-fn a_connection_that_the_server_ends_is_a_lost_connection() {
+fn connection_closed_by_server_is_lost() {
     let refused = h2::Error::from(h2::Reason::REFUSED_STREAM);
     assert!(lost_connection(&std::io::Error::other(refused)));
     let broken = h2::Error::from(h2::Reason::PROTOCOL_ERROR);

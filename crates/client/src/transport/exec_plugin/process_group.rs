@@ -1,20 +1,20 @@
-//! The process group of a plugin, which is killed as a whole.
+//! A plugin's process group, which is killed as a whole.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
-/// A child's process group; dropped before the child has ended, it kills every process in it.
+/// A child's process group. Dropping it before the child exits kills every process in it.
 pub(super) struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    /// The group of a child that was started as the leader of one.
+    /// Returns the group of a child that was started as a group leader.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(Pid::from_raw))
     }
 
-    /// Leaves alone what is still running. To be called as soon as the child was waited for: then
-    /// its id, which is the group's, may become that of another process.
+    /// Leaves remaining processes running. Call it as soon as the child has been waited for: then
+    /// its id, which is also the group's, may be reused.
     pub(super) fn leave(&mut self) {
         self.0 = None;
     }
@@ -23,7 +23,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
-            // A group that is gone needs no killing.
+            // The group may already be gone.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }

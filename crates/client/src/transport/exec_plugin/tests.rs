@@ -13,7 +13,7 @@ use super::super::{Transport, causes};
 use super::*;
 use crate::fake::CapturedLog;
 
-/// A credential plugin that prints what it is told, and counts its runs.
+/// A credential plugin that prints a given text and counts its runs.
 struct Plugin {
     folder: tempfile::TempDir,
 }
@@ -38,13 +38,13 @@ impl Plugin {
         self.prints(&credentials.to_string());
     }
 
-    /// Gives a token that expires after so long.
+    /// Sets a token that expires after `lifetime`.
     fn gives_for(&self, token: &str, lifetime: Duration) {
         let expires = (SystemClock.now() + lifetime).to_string();
         self.gives(&[("token", token), ("expirationTimestamp", &expires)]);
     }
 
-    /// Writes a script that does something else instead, and returns how to run it.
+    /// Writes another script and returns its command line.
     fn script(&self, text: &str) -> String {
         let path = self.folder.path().join("script");
         std::fs::write(&path, text).unwrap();
@@ -60,7 +60,7 @@ impl Plugin {
         self.config_of(server, "cat")
     }
 
-    /// The same for a plugin that does something else with what it is to print.
+    /// Returns a configuration whose plugin pipes its output into a command.
     fn config_of(&self, server: Uri, what: &str) -> Config {
         let mut config = Config::new(server);
         let folder = self.folder.path().display();
@@ -74,7 +74,7 @@ impl Plugin {
     }
 }
 
-/// Sends a request that gets no answer; why.
+/// Sends a request without a response and returns the error.
 async fn fails(transport: &Transport) -> String {
     let request = Request::get("/").body(Body::empty()).unwrap();
     let error = transport.send(request).await.unwrap_err();
@@ -84,15 +84,15 @@ async fn fails(transport: &Transport) -> String {
 }
 
 #[tokio::test]
-async fn a_plugin_whose_token_is_refused_is_run_again() {
+async fn plugin_is_run_again_after_rejected_token() {
     let (uri, _server) = server_that_accepts("two").await;
     let plugin = Plugin::new();
     plugin.gives(&[("token", "one")]);
     let transport = Transport::new(plugin.config(uri), None).unwrap();
-    assert_eq!(plugin.runs(), 0, "nobody needs it yet");
+    assert_eq!(plugin.runs(), 0, "no request needs it yet");
     assert_eq!(ask(&transport).await, 401);
     plugin.gives(&[("token", "two")]);
-    assert_eq!(ask(&transport).await, 401, "not run again at once");
+    assert_eq!(ask(&transport).await, 401, "not run again immediately");
     pass(INTERVAL_MIN).await;
     assert_eq!(ask(&transport).await, 200);
     pass(INTERVAL_MIN).await;
@@ -101,7 +101,7 @@ async fn a_plugin_whose_token_is_refused_is_run_again() {
 }
 
 #[tokio::test]
-async fn a_plugin_is_run_again_when_its_credentials_are_over() {
+async fn plugin_is_run_again_after_expiry() {
     let (uri, _server) = server_that_accepts("one").await;
     let plugin = Plugin::new();
     plugin.gives_for("one", Duration::from_secs(3600));
@@ -116,7 +116,7 @@ async fn a_plugin_is_run_again_when_its_credentials_are_over() {
 }
 
 #[tokio::test]
-async fn requests_wait_for_no_plugin_while_credentials_are_valid() {
+async fn requests_do_not_wait_while_credentials_are_valid() {
     let (uri, _server) = server_that_accepts("one").await;
     let plugin = Plugin::new();
     plugin.gives_for("one", Duration::from_secs(3600));
@@ -130,7 +130,7 @@ async fn requests_wait_for_no_plugin_while_credentials_are_valid() {
         assert_eq!(ask(&transport).await, 200);
     }
     assert!(begin.elapsed() < RUN_MAX, "waited for the plugin");
-    // It is given up, and run again, now that nothing else can be done.
+    // It is killed and run again, because there are no other credentials.
     let exec = transport.0.plugin.as_ref().unwrap();
     let run = exec.state().running.clone();
     tokio::time::pause();
@@ -148,7 +148,7 @@ async fn requests_wait_for_no_plugin_while_credentials_are_valid() {
 }
 
 #[tokio::test]
-async fn a_token_from_a_run_beside_the_requests_is_taken_up() {
+async fn token_from_background_run_is_used() {
     let (uri, _server) = server_that_accepts("two").await;
     let plugin = Plugin::new();
     plugin.gives_for("one", LEEWAY / 2);
@@ -166,7 +166,7 @@ async fn a_token_from_a_run_beside_the_requests_is_taken_up() {
 }
 
 #[tokio::test]
-async fn a_plugin_is_not_run_for_a_server_that_cannot_be_reached() {
+async fn plugin_is_not_run_again_for_unreachable_server() {
     let plugin = Plugin::new();
     plugin.gives(&[("token", "one")]);
     let config = plugin.config(Uri::from_static("http://127.0.0.1:1"));
@@ -180,7 +180,7 @@ async fn a_plugin_is_not_run_for_a_server_that_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_is_logged_once_without_its_output() {
+async fn failed_plugin_is_logged_once_without_output() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let (uri, _server) = server_that_accepts("three").await;
     let plugin = Plugin::new();
@@ -194,7 +194,11 @@ async fn a_plugin_that_fails_is_logged_once_without_its_output() {
     plugin.gives(&[("token", "SECRET"), ("expirationTimestamp", "SECRET")]);
     assert_eq!(fails(&transport).await, unusable);
     plugin.gives(&[("token", "three")]);
-    assert_eq!(fails(&transport).await, unusable, "not run again at once");
+    assert_eq!(
+        fails(&transport).await,
+        unusable,
+        "not run again immediately"
+    );
     pass(INTERVAL_MIN).await;
     assert_eq!(ask(&transport).await, 200);
     assert_eq!(
@@ -208,7 +212,7 @@ async fn a_plugin_that_fails_is_logged_once_without_its_output() {
 }
 
 #[tokio::test]
-async fn credentials_at_hand_are_used_while_the_plugin_fails() {
+async fn current_credentials_are_used_while_plugin_fails() {
     let (uri, _server) = server_that_accepts("two").await;
     let plugin = Plugin::new();
     plugin.gives(&[("token", "one")]);
@@ -220,7 +224,7 @@ async fn credentials_at_hand_are_used_while_the_plugin_fails() {
 }
 
 #[tokio::test]
-async fn the_last_line_of_standard_error_is_told_of_a_failure() {
+async fn failure_includes_last_line_of_standard_error() {
     let plugin = Plugin::new();
     plugin.prints("first\nlog in \u{7}again\n\n");
     let uri = Uri::from_static("http://127.0.0.1:1");
@@ -238,11 +242,14 @@ async fn the_last_line_of_standard_error_is_told_of_a_failure() {
         fails(&transport).await,
         "the credential plugin ended with exit status: 3: log in again"
     );
-    assert_eq!(last_line("x".repeat(1000).as_bytes()).len(), TOLD_MAX);
+    assert_eq!(
+        last_line("x".repeat(1000).as_bytes()).len(),
+        STDERR_LOGGED_MAX
+    );
 }
 
 #[tokio::test]
-async fn a_plugin_that_floods_its_streams_ends() {
+async fn plugin_that_floods_its_streams_ends() {
     let plugin = Plugin::new();
     let flood = plugin.folder.path().join("flood");
     std::fs::write(
@@ -258,9 +265,9 @@ async fn a_plugin_that_floods_its_streams_ends() {
     fails(&transport).await;
 }
 
-/// Under paused time the clock goes on to the limit while the plugin hangs.
+/// Paused time advances to the limit while the plugin hangs.
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_hangs_is_given_up() {
+async fn hanging_plugin_times_out() {
     let plugin = Plugin::new();
     let config = plugin.config_of(Uri::from_static("http://127.0.0.1:1"), "exec sleep 1000;");
     let transport = Transport::new(config, None).unwrap();
@@ -272,13 +279,13 @@ async fn a_plugin_that_hangs_is_given_up() {
     assert_eq!(begin.elapsed(), RUN_MAX);
 }
 
-/// A script that starts another process, notes its id, and goes on.
+/// Returns a script that starts another process, writes its id to a file, and continues.
 fn with_grandchild(plugin: &Plugin, rest: &str) -> String {
     let pid = plugin.folder.path().join("pid");
     plugin.script(&format!("sleep 1000 & echo $! > {}; {rest}", pid.display()))
 }
 
-/// The process that the script has started.
+/// Returns the process that the script started.
 async fn grandchild(plugin: &Plugin) -> rustix::process::Pid {
     let path = plugin.folder.path().join("pid");
     loop {
@@ -290,7 +297,7 @@ async fn grandchild(plugin: &Plugin) -> rustix::process::Pid {
     }
 }
 
-/// Waits for the end of a process. One that nobody has waited for yet counts as ended.
+/// Waits until a process has ended. A zombie counts as ended.
 async fn is_gone(pid: rustix::process::Pid) {
     let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
     while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
@@ -299,7 +306,7 @@ async fn is_gone(pid: rustix::process::Pid) {
 }
 
 #[tokio::test]
-async fn a_plugin_that_hangs_is_killed_with_its_children() {
+async fn hanging_plugin_is_killed_with_its_children() {
     let plugin = Plugin::new();
     let script = with_grandchild(&plugin, "wait");
     let config = plugin.config_of(Uri::from_static("http://127.0.0.1:1"), &script);
@@ -317,7 +324,7 @@ async fn a_plugin_that_hangs_is_killed_with_its_children() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_nobody_needs_is_killed_with_its_children() {
+async fn unneeded_plugin_is_killed_with_its_children() {
     let plugin = Plugin::new();
     let script = with_grandchild(&plugin, "wait");
     let config = plugin.config_of(Uri::from_static("http://127.0.0.1:1"), &script);
@@ -330,7 +337,7 @@ async fn a_plugin_that_nobody_needs_is_killed_with_its_children() {
 }
 
 #[tokio::test]
-async fn a_plugin_may_leave_a_process_that_holds_its_streams() {
+async fn plugin_may_leave_process_holding_its_streams() {
     let (uri, _server) = server_that_accepts("one").await;
     let leaves = async |streams: &str| {
         let plugin = Plugin::new();
@@ -349,13 +356,13 @@ async fn a_plugin_may_leave_a_process_that_holds_its_streams() {
 }
 
 #[tokio::test]
-async fn a_run_outlives_the_request_that_began_it() {
+async fn run_outlives_its_request() {
     let (uri, _server) = server_that_accepts("one").await;
     let plugin = Plugin::new();
     plugin.gives(&[("token", "one")]);
     let transport = Transport::new(plugin.config(uri), None).unwrap();
     let request = Request::get("/").body(Body::empty()).unwrap();
-    // Given up as soon as the plugin runs.
+    // Dropped as soon as the plugin runs.
     let sending = transport.send(request);
     assert!(sending.now_or_never().is_none());
     assert_eq!(ask(&transport).await, 200);
@@ -363,7 +370,7 @@ async fn a_run_outlives_the_request_that_began_it() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_needs_a_terminal_is_not_run() {
+async fn plugin_that_needs_terminal_is_not_run() {
     let plugin = Plugin::new();
     let mut config = plugin.config(Uri::from_static("http://127.0.0.1:1"));
     let exec = config.auth_info.exec.as_mut().unwrap();
@@ -375,7 +382,7 @@ async fn a_plugin_that_needs_a_terminal_is_not_run() {
 }
 
 #[tokio::test]
-async fn files_that_change_need_no_plugin() {
+async fn changed_files_do_not_run_plugin() {
     let log = CapturedLog::at(tracing::Level::INFO);
     let (uri, _server) = server_that_accepts("one").await;
     let plugin = Plugin::new();
@@ -395,7 +402,7 @@ async fn files_that_change_need_no_plugin() {
     let transport = Transport::new(config, None).unwrap();
     assert_eq!(ask(&transport).await, 200);
     issue();
-    // Here, as the log is that of this thread.
+    // Called here because the captured log is per thread.
     let shared = &transport.0;
     pass(CHECK_INTERVAL).await;
     assert!(shared.is_due());
@@ -412,8 +419,9 @@ async fn files_that_change_need_no_plugin() {
     assert_eq!(log.len(), 2, "{log:#?}");
     assert_eq!(
         log[0],
-        "INFO certificates of the kubeconfig have changed, connecting anew"
+        "INFO certificates of the kubeconfig have changed, reconnecting"
     );
-    let kept = "WARN cannot use the changed certificates of the kubeconfig, keeping those before";
+    let kept =
+        "WARN cannot use the changed certificates of the kubeconfig, keeping the previous ones";
     assert!(log[1].starts_with(kept), "{log:#?}");
 }

@@ -1,4 +1,4 @@
-//! Asking the API server for a token, and for the account that it is for.
+//! Requests a token and creates its service account.
 
 use http::HeaderValue;
 use jiff::Timestamp;
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::resource::{NAMESPACES, SERVICE_ACCOUNTS};
 use crate::rest::RestClient;
 
-/// How long a token is to live, in seconds. Upstream: `defaultExpirationSeconds`.
+/// Requested lifetime of a token, in seconds. Upstream: `defaultExpirationSeconds`.
 const EXPIRATION_SECONDS: u64 = 3600;
 
-/// A token as the server gives it.
+/// A token issued by the server.
 pub(super) struct Token {
-    /// The value of the header that carries it.
+    /// The value of the `Authorization` header.
     pub(super) header: HeaderValue,
-    /// By the server's clock.
+    /// Expiration by the server's clock.
     pub(super) expires: Timestamp,
 }
 
@@ -34,7 +34,7 @@ struct Status {
     expiration_timestamp: String,
 }
 
-/// Sees to it that the account exists, and asks for a token of it.
+/// Creates the account if necessary, and requests a token for it.
 pub(super) async fn request_token(
     client: &RestClient,
     account: &ServiceAccountName,
@@ -84,7 +84,7 @@ async fn get_or_create(client: &RestClient, account: &ServiceAccountName) -> Res
         Err(error) if error.is_not_found() => {}
         result => return result.map(drop),
     }
-    // Whether there is a namespace is not ours to judge: it may be there and hidden from us.
+    // A namespace that can't be read may still exist, because reading it may be forbidden.
     let found = client.get(&NAMESPACES, "", namespace).await;
     if found.is_err_and(|error| error.is_not_found()) {
         let body = json!({

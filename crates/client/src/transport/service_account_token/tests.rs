@@ -1,4 +1,4 @@
-//! Tests of the token of a service account against a scripted server, under paused time.
+//! Tests of service account tokens against a scripted server, under paused time.
 
 use futures::future::join_all;
 use http::{Method, Request, Response};
@@ -16,15 +16,15 @@ use crate::fence::Fence;
 const ACCOUNT: &str = "/api/v1/namespaces/kube-system/serviceaccounts/web";
 const TOKEN: &str = "/api/v1/namespaces/kube-system/serviceaccounts/web/token";
 
-/// What the server holds and says.
+/// The server's state and faults.
 struct Server {
     has_namespace: bool,
     has_account: bool,
-    /// How long its tokens live, from the clock's time on.
+    /// Lifetime of its tokens.
     lifetime: Duration,
-    /// What it refuses every request for a token with.
+    /// The error for every token request, if any.
     refusal: Option<(u16, &'static str, &'static str)>,
-    /// Whether it gives no answer at all.
+    /// True if it never responds.
     hangs: bool,
     issued: u32,
     requests: Vec<String>,
@@ -71,7 +71,7 @@ impl Server {
             }
             _ => {
                 self.has_account = true;
-                failure(409, "AlreadyExists", "somebody else was faster")
+                failure(409, "AlreadyExists", "another client was faster")
             }
         }
     }
@@ -84,8 +84,8 @@ fn name() -> ServiceAccountName {
     }
 }
 
-/// A server whose tokens live for an hour, and the token of an account that it has; each answer
-/// takes a millisecond.
+/// Returns a server whose tokens are valid for an hour, and the token of an existing account; each
+/// response takes a millisecond.
 fn fixture(fence: Option<Fence>) -> (Shared, ServiceAccountToken) {
     let clock = Arc::new(FakeClock::default());
     let server = Arc::new(Mutex::new(Server {
@@ -123,7 +123,7 @@ fn fixture(fence: Option<Fence>) -> (Shared, ServiceAccountToken) {
     (server, ServiceAccountToken::new(client, name(), clock))
 }
 
-/// The token, without the word before it.
+/// Returns the token without the scheme.
 async fn token(source: &ServiceAccountToken) -> Result<String, String> {
     let header = source.header().await.map_err(|error| error.to_string())?;
     assert!(header.is_sensitive());
@@ -142,7 +142,7 @@ fn requests(server: &Shared) -> Vec<String> {
 const BROKEN: Option<(u16, &str, &str)> = Some((500, "InternalError", "no key to sign with"));
 
 #[tokio::test(start_paused = true)]
-async fn the_account_and_its_namespace_are_created_where_they_are_missing() {
+async fn missing_account_and_namespace_are_created() {
     let (server, source) = fixture(None);
     (
         server.lock().unwrap().has_namespace,
@@ -175,7 +175,7 @@ async fn the_account_and_its_namespace_are_created_where_they_are_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_renewed_when_a_fifth_of_its_life_is_left() {
+async fn token_is_renewed_at_a_fifth_of_its_lifetime() {
     let (server, source) = fixture(None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
     assert_eq!(
@@ -191,7 +191,7 @@ async fn a_token_is_renewed_when_a_fifth_of_its_life_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_seems_to_have_expired_is_kept_for_a_while_as_clocks_differ() {
+async fn clock_skew_does_not_expire_new_token() {
     let (server, source) = fixture(None);
     server.lock().unwrap().lifetime = Duration::ZERO;
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
@@ -202,7 +202,7 @@ async fn a_token_that_seems_to_have_expired_is_kept_for_a_while_as_clocks_differ
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_is_refused_is_dropped_and_no_other_one() {
+async fn only_rejected_token_is_dropped() {
     let (_server, source) = fixture(None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
     source.drop_refused(&HeaderValue::from_static("Bearer t0"));
@@ -212,7 +212,7 @@ async fn a_token_that_is_refused_is_dropped_and_no_other_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asking_is_tried_four_times_with_growing_delays_and_told_once() {
+async fn failing_requests_are_retried_and_logged_once() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     refuse(&server, BROKEN);
@@ -223,7 +223,7 @@ async fn asking_is_tried_four_times_with_growing_delays_and_told_once() {
             "cannot get a token of the service account kube-system/web: no key to sign with"
         );
     }
-    // Eight tries of two answers each, and two times 0.5 s + 1 s + 2 s.
+    // Eight attempts of two responses each, and two times 0.5 s + 1 s + 2 s.
     assert_eq!(start.elapsed(), Duration::from_millis(8 * 2 + 2 * 3500));
     assert_eq!(
         log.take(),
@@ -241,7 +241,7 @@ async fn asking_is_tried_four_times_with_growing_delays_and_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_recovers_between_two_tries_is_not_told_of() {
+async fn recovery_between_attempts_is_not_logged() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     refuse(&server, BROKEN);
@@ -255,7 +255,7 @@ async fn a_server_that_recovers_between_two_tries_is_not_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_told_once_with_the_rule_that_grants_it() {
+async fn missing_right_is_logged_once_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     let message = "serviceaccounts \"web\" is forbidden: User \"jane\" cannot create resource \
@@ -276,14 +276,14 @@ async fn a_missing_right_is_told_once_with_the_rule_that_grants_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_cannot_be_renewed_is_used_until_it_is_refused() {
+async fn unrenewable_token_is_used_until_rejected() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
     refuse(&server, BROKEN);
     tokio::time::advance(Duration::from_secs(2880)).await;
     requests(&server);
-    // Past its end, for all we know; the server may see that otherwise.
+    // Expired by this process's clock; the server's may differ.
     for _ in 0..100 {
         assert_eq!(token(&source).await.as_deref(), Ok("t1"));
         tokio::time::advance(RENEWAL_PAUSE / 2).await;
@@ -292,8 +292,8 @@ async fn a_token_that_cannot_be_renewed_is_used_until_it_is_refused() {
     assert_eq!(
         log.take(),
         [
-            "WARN the token of the service account cannot be renewed, trying again; keeping the one \
-             before account=kube-system/web error=no key to sign with"
+            "WARN the token of the service account cannot be renewed, trying again; keeping the \
+             previous one account=kube-system/web error=no key to sign with"
         ]
     );
     source.drop_refused(&HeaderValue::from_static("Bearer t1"));
@@ -307,7 +307,7 @@ async fn a_token_that_cannot_be_renewed_is_used_until_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_wait_together_ask_once() {
+async fn concurrent_requests_share_one_token_request() {
     let (server, source) = fixture(None);
     refuse(&server, BROKEN);
     let failed = join_all((0..20).map(|_| token(&source))).await;
@@ -320,7 +320,7 @@ async fn requests_that_wait_together_ask_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_request_renews_a_token_while_others_go_on_with_it() {
+async fn one_request_renews_while_others_use_current_token() {
     let (server, source) = fixture(None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
     tokio::time::advance(Duration::from_secs(2880)).await;
@@ -330,7 +330,7 @@ async fn one_request_renews_a_token_while_others_go_on_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_given_up_leaves_its_turn_to_the_next() {
+async fn dropped_request_passes_its_turn_on() {
     let (server, source) = fixture(None);
     refuse(&server, BROKEN);
     let waited = timeout(Duration::from_secs(1), token(&source)).await;
@@ -340,7 +340,7 @@ async fn a_request_that_is_given_up_leaves_its_turn_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_holds_up_no_request_for_long_that_has_a_token() {
+async fn hanging_server_delays_renewal_only_briefly() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
@@ -350,8 +350,12 @@ async fn a_server_that_hangs_holds_up_no_request_for_long_that_has_a_token() {
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
     assert_eq!(start.elapsed(), Duration::from_secs(5));
     assert_eq!(token(&source).await.as_deref(), Ok("t1"));
-    assert_eq!(start.elapsed(), Duration::from_secs(5), "it is put off");
-    // A request that is given up while it waits puts it off as well.
+    assert_eq!(
+        start.elapsed(),
+        Duration::from_secs(5),
+        "the renewal is postponed"
+    );
+    // A request dropped during its wait also postpones the renewal.
     sleep(Duration::from_secs(10)).await;
     let waited = timeout(Duration::from_secs(1), token(&source)).await;
     assert!(waited.is_err());
@@ -368,7 +372,7 @@ async fn a_server_that_hangs_holds_up_no_request_for_long_that_has_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_created_without_a_lease_and_nobody_told() {
+async fn requests_without_lease_fail_silently() {
     let log = CapturedLog::at(Level::INFO);
     let clock = TokioClock::new();
     let fence = Fence::new(Arc::new(clock));
@@ -377,7 +381,11 @@ async fn nothing_is_created_without_a_lease_and_nobody_told() {
     let start = Instant::now();
     let error = source.header().await.unwrap_err();
     assert!(matches!(error, NoToken::NotLeading(_)), "{error}");
-    assert_eq!(start.elapsed(), Duration::from_millis(2), "no second try");
+    assert_eq!(
+        start.elapsed(),
+        Duration::from_millis(2),
+        "no second attempt"
+    );
     assert_eq!(
         requests(&server),
         [
@@ -391,7 +399,7 @@ async fn nothing_is_created_without_a_lease_and_nobody_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_a_token_is_told() {
+async fn response_without_token_is_logged() {
     let client = |text: &'static str| {
         RestClient::from_service(service_fn(move |_: Request<Body>| async move {
             let body = Body::from(text.as_bytes().to_vec());

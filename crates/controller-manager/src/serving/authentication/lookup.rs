@@ -45,7 +45,7 @@ pub(crate) enum LookupError {
 }
 
 impl LookupError {
-    /// Whether a right is missing.
+    /// Returns true if a right is missing.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }

@@ -12,7 +12,7 @@ use crate::odd::stage::Stage;
 /// Properties that are compared with a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
-    /// Whether the generation of every set is observed; `None` without sets.
+    /// True if the generation of every set is observed; `None` without sets.
     pub(super) observed: Option<bool>,
     pub(super) pods: BTreeSet<String>,
     pub(super) claims: BTreeSet<String>,

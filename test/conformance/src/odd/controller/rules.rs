@@ -114,9 +114,9 @@ pub(super) fn judge(
     }
 }
 
-/// Whether an outcome is at least as good as a permanent failure: nothing is lost or terminating
-/// that wasn't, no less is done, and no new failures are reported. Two rules permit useless work: a
-/// revision without new content, and claims of an impossible pod.
+/// Returns true if an outcome is at least as good as a permanent failure: nothing is lost or
+/// terminating that wasn't, no less is done, and no new failures are reported. Two rules permit
+/// useless work: a revision without new content, and claims of an impossible pod.
 fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
     let stored: BTreeSet<&str> = case
         .recorded()
@@ -189,7 +189,7 @@ fn replicas(set: &RawObject) -> i64 {
     replicas.and_then(number).unwrap_or(0)
 }
 
-/// Whether revision data contains more than a pod template.
+/// Returns true if revision data contains more than a pod template.
 fn has_beyond_template(data: &RawObject) -> bool {
     let beyond = |object: &RawObject, name: &str| object.iter().any(|(other, _)| other != name);
     beyond(data, "spec") || member(data, "spec").is_some_and(|spec| beyond(&spec, "template"))
@@ -200,7 +200,7 @@ fn has_leading_zero(pod: &str) -> bool {
     ordinal.len() > 1 && ordinal.starts_with('0')
 }
 
-/// Whether JSON contains whitespace outside of strings.
+/// Returns true if JSON contains whitespace outside of strings.
 fn has_spacing(json: &str) -> bool {
     let (mut in_string, mut escaped) = (false, false);
     json.bytes().any(|byte| {

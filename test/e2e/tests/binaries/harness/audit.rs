@@ -12,9 +12,9 @@ pub(crate) struct Entry {
     pub(crate) at: Timestamp,
     /// User of the request.
     pub(crate) user: String,
-    /// Whether it wrote a lease.
+    /// True if it wrote a lease.
     pub(crate) is_lease: bool,
-    /// Whether the lease client sent it: lease writes, and events about the lease.
+    /// True if the lease client sent it: lease writes, and events about the lease.
     pub(crate) is_election: bool,
     /// Description such as `delete pods web-0`.
     pub(crate) what: String,

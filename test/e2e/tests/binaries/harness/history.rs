@@ -149,7 +149,7 @@ impl History {
         })
     }
 
-    /// Whether the set's status reports that its spec is fulfilled.
+    /// Returns true if the set's status reports that its spec is fulfilled.
     pub(crate) fn is_complete(&self, set: &str) -> bool {
         let key = (Kind::Set, set.to_owned());
         let Some(object) = self.lives.get(&key).and_then(|lives| lives.now.as_ref()) else {
@@ -201,8 +201,8 @@ impl History {
     }
 }
 
-/// Whether the controller made the change, judging by what no other component does here: it creates
-/// pods, claims and revisions, requests the deletion of pods, and writes the status of sets.
+/// Returns true if the controller made the change. In these tests only the controller creates pods,
+/// claims and revisions, requests the deletion of pods, and writes the status of sets.
 fn is_controller_write(kind: Kind, before: Option<&Value>, now: &Value) -> bool {
     match (kind, before) {
         (Kind::Revision, _) | (Kind::Claim | Kind::Pod, None) => true,

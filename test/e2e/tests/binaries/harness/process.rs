@@ -84,7 +84,7 @@ impl Process {
         self.stdout.incoming.recv_timeout(patience).ok()
     }
 
-    /// Whether the process has ended.
+    /// Returns true if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

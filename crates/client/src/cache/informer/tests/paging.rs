@@ -1,19 +1,19 @@
-//! Tests of lists that come in several pages.
+//! Tests of paged lists.
 
 use tracing::Level;
 
 use super::*;
 use crate::fake::CapturedLog;
 
-/// Longer than a page may be that isn't of one object.
+/// One byte more than the maximum length of a page with several objects.
 const TOO_LONG: usize = 16 * 1024 * 1024 + 1;
 
-/// An answer that is too long, and isn't read.
+/// An answer that exceeds the length limit.
 fn too_long() -> Answer {
     Answer::Bytes(vec![b' '; TOO_LONG])
 }
 
-/// The limits, and the tokens, of the lists asked for.
+/// Returns the limits and continue tokens of the list requests.
 fn limits(asked: &[String]) -> Vec<&str> {
     let limit = |target: &'_ String| target.find("limit=").map(|at| at + "limit=".len());
     asked
@@ -23,7 +23,7 @@ fn limits(asked: &[String]) -> Vec<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_that_expire_are_listed_from_the_beginning() {
+async fn expired_pages_restart_list() {
     let (heard, asked) = run(
         5,
         vec![
@@ -53,7 +53,7 @@ async fn pages_that_expire_are_listed_from_the_beginning() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_expires_over_and_over_fails_and_is_tried_later() {
+async fn repeatedly_expired_list_fails_and_is_retried() {
     let expiring = [
         page("10", "next", &[object("a", "1")]),
         Answer::Refuse(410, "Expired"),
@@ -75,7 +75,7 @@ async fn a_list_that_expires_over_and_over_fails_and_is_tried_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_shrink_where_objects_are_large() {
+async fn pages_shrink_for_large_objects() {
     let (heard, asked) = run(
         60,
         vec![
@@ -103,7 +103,7 @@ async fn pages_shrink_where_objects_are_large() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_of_one_object_is_read_at_any_length() {
+async fn page_of_one_object_has_no_length_limit() {
     let mut long = vec![b' '; TOO_LONG];
     let object = object("a", "1");
     let page = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":[{object}]}}"#);

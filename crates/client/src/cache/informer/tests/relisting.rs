@@ -1,8 +1,8 @@
-//! Tests of lists that somebody waits for.
+//! Tests of lists on request.
 
 use super::*;
 
-/// An informer that watches for ever after each of these lists, and what asks it for another one.
+/// Creates an informer with a script that opens an endless watch after each list, and its relister.
 fn informer(lists: Vec<Answer>) -> (ScriptedApi, Informer<TestObject>) {
     let watched = |list| [list, Answer::Watch(vec![Step::Hang])];
     let api = ScriptedApi::new(lists.into_iter().flat_map(watched).collect());
@@ -11,7 +11,7 @@ fn informer(lists: Vec<Answer>) -> (ScriptedApi, Informer<TestObject>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_made_at_once_for_whoever_asks() {
+async fn relist_lists_immediately() {
     let (api, mut informer) = informer(vec![
         list("10", &[object("gone", "1"), object("kept", "2")]),
         list("50", &[object("kept", "2"), object("new", "45")]),
@@ -41,12 +41,12 @@ async fn a_list_is_made_at_once_for_whoever_asks() {
     assert_eq!(
         api.asked(),
         [list, "watch from 10", list, "watch from 50"],
-        "watched on from there, and listed no more"
+        "the watch continued without another list"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_list_is_good_enough_for_whoever_asked_before() {
+async fn first_list_satisfies_earlier_requests() {
     let (api, informer) = informer(vec![list("10", &[])]);
     let (first, second) = (informer.relister(), informer.relister());
     let (token, indexer) = (CancellationToken::new(), informer.indexer());
@@ -56,13 +56,13 @@ async fn the_first_list_is_good_enough_for_whoever_asked_before() {
         sleep(Duration::from_secs(20)).await;
         token.cancel();
     };
-    // Asked before anything runs.
+    // Request before the informer runs.
     tokio::join!(biased; ask, informer.run(token.clone()));
     assert_eq!(api.asked(), ["/api/v1/pods?limit=500", "watch from 10"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_told_of_a_list_that_failed() {
+async fn failed_list_does_not_complete_relist() {
     let (api, informer) = informer(vec![list("10", &[])]);
     let answers = [
         Answer::Refuse(500, "InternalError"),

@@ -1,4 +1,4 @@
-//! A server that answers by a script.
+//! A server that answers from a script.
 
 use std::collections::VecDeque;
 use std::io::{Error as IoError, ErrorKind};
@@ -16,14 +16,14 @@ use tower::{BoxError, service_fn};
 
 use crate::rest::RestClient;
 
-/// The answer to one request, whatever it asks.
+/// The answer to any one request.
 #[derive(Clone)]
 pub(super) enum Answer {
     /// A body.
     Text(String),
-    /// A body that is no text.
+    /// A body that may be invalid UTF-8.
     Bytes(Vec<u8>),
-    /// A refusal with a code and a reason.
+    /// An error with a code and a reason.
     Refuse(u16, &'static str),
     /// A lost connection.
     Reset,
@@ -31,17 +31,17 @@ pub(super) enum Answer {
     Watch(Vec<Step>),
 }
 
-/// A piece of a stream.
+/// One step of a watch stream.
 #[derive(Clone)]
 pub(super) enum Step {
     Line(String),
-    /// A line that is no text, with its end.
+    /// A line that may be invalid UTF-8, with its line break.
     Bytes(Vec<u8>),
-    /// Nothing for so many seconds.
+    /// Silence for this many seconds.
     Wait(u64),
-    /// Nothing ever again.
+    /// Silence until the client gives up.
     Hang,
-    /// The connection is lost.
+    /// A lost connection.
     Break,
     End,
 }
@@ -65,7 +65,7 @@ pub(super) fn event(event_type: &str, object: &str) -> Step {
     Step::Line(format!(r#"{{"type":"{event_type}","object":{object}}}"#))
 }
 
-/// A server that answers by a script; when that has run out, it never answers.
+/// A server that answers from a script, and never after its end.
 #[derive(Clone)]
 pub(super) struct ScriptedApi {
     answers: Arc<Mutex<VecDeque<Answer>>>,
@@ -82,12 +82,12 @@ impl ScriptedApi {
         }
     }
 
-    /// The script goes on so.
+    /// Appends answers to the script.
     pub(super) fn then(&self, answers: impl IntoIterator<Item = Answer>) {
         self.answers.lock().unwrap().extend(answers);
     }
 
-    /// The targets of the requests so far; watches as `watch from <version>`.
+    /// Returns the targets of the requests so far; watches as `watch from <version>`.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

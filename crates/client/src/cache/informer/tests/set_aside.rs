@@ -1,17 +1,17 @@
-//! Objects that can't be decoded, and their neighbours.
+//! Tests of undecodable objects and the objects beside them.
 
 use tracing::Level;
 
 use super::*;
 use crate::fake::CapturedLog;
 
-/// An object whose uid no test object can hold.
+/// Returns an object with a uid that a test object can't hold.
 fn odd(name: &str, version: &str) -> String {
     object(name, version).replace(r#""name":"#, r#""uid":7,"name":"#)
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undecodable_object_leaves_its_neighbours_alone() {
+async fn undecodable_object_does_not_affect_others() {
     let log = CapturedLog::at(Level::INFO);
     let (heard, asked) = run(
         60,
@@ -42,7 +42,7 @@ async fn an_undecodable_object_leaves_its_neighbours_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_state_stays_until_the_object_is_gone() {
+async fn last_good_state_stays_until_deletion() {
     let (heard, _) = run(
         60,
         vec![
@@ -56,7 +56,7 @@ async fn the_last_state_stays_until_the_object_is_gone() {
                 Step::Break,
             ]),
             Answer::Refuse(410, "Expired"),
-            // Still there, whatever it holds now, and so not gone.
+            // The list still has it, so it isn't deleted.
             list("20", &[odd("a", "11"), odd("b", "12")]),
             Answer::Watch(vec![event("DELETED", &odd("a", "21")), Step::Hang]),
         ],
@@ -75,7 +75,7 @@ async fn the_last_state_stays_until_the_object_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_from_an_undecodable_version() {
+async fn watch_resumes_from_undecodable_version() {
     let (_, asked) = run(
         60,
         vec![
@@ -89,7 +89,7 @@ async fn a_watch_goes_on_from_an_undecodable_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn invalid_utf8_is_read_with_replacements() {
+async fn invalid_utf8_is_decoded_with_replacements() {
     let page = br#"{"metadata":{"resourceVersion":"10"},"items":[
         {"metadata":{"namespace":"ns","name":"a","resourceVersion":"1","owner":"\xff"}}]}"#;
     let page = page.to_vec();
@@ -112,7 +112,7 @@ async fn invalid_utf8_is_read_with_replacements() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_was_missed_is_told_before_the_end() {
+async fn delete_event_reports_missed_state_first() {
     let (heard, _) = run(
         60,
         vec![
@@ -139,7 +139,7 @@ async fn a_state_that_was_missed_is_told_before_the_end() {
     );
 }
 
-/// Notes every count of objects set aside.
+/// Records every reported count of set-aside objects.
 #[derive(Default)]
 struct Counts(Mutex<Vec<usize>>);
 
@@ -150,7 +150,7 @@ impl InformerMetrics for Counts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_set_aside_are_counted_and_logged_once_each() {
+async fn set_asides_are_counted_and_logged_once() {
     let api = ScriptedApi::new(vec![
         list("10", &[odd("a", "1"), odd("b", "2"), object("c", "3")]),
         Answer::Watch(vec![
