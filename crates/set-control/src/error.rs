@@ -1,11 +1,11 @@
-//! What can go wrong in a sync.
+//! Errors of a sync.
 
 use kube_apimachinery::int_or_string::IntOrStringError;
 use kube_apimachinery::selector::SelectorError;
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::{Aggregate, ErrorMembers};
 
-/// Why a set can't be brought to its wanted state.
+/// The failure of a sync.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A revision can't be built, applied or written.
@@ -23,7 +23,7 @@ pub enum Error {
     /// The set's selector can't be compiled.
     #[error("{0}")]
     Selector(#[from] SelectorError),
-    /// Several things failed.
+    /// Several writes failed.
     #[error("{0}")]
     Several(#[source] Box<Aggregate<Error>>),
 }

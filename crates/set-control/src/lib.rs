@@ -6,7 +6,7 @@
 //!
 //! Upstream: `stateful_set_control.go`, `stateful_set_status_updater.go`.
 
-// Whatever a server sends, nothing here panics.
+// No data from a server may cause a panic.
 #![cfg_attr(
     not(test),
     warn(

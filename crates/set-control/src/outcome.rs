@@ -23,7 +23,7 @@ pub struct SyncOutcome {
     /// The number of unavailable pods; known with the gate `MaxUnavailableStatefulSet` if the sync
     /// came to the update phase. A gauge.
     pub unavailable_replicas: Option<usize>,
-    /// The delay after which the set is to be synced again, although no event may come.
+    /// The delay after which the set needs a sync without an event.
     pub requeue_after: Option<Duration>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Replicas {
     /// One place for each wanted pod, by index, without the missing pods beyond those that this
     /// sync creates.
     pub(crate) wanted: Vec<PodSlot>,
-    /// Whether every wanted pod has its place.
+    /// True if every wanted pod has its place.
     pub(crate) is_complete: bool,
     /// Pods that are no longer wanted, from the highest ordinal to the lowest.
     pub(crate) condemned: Vec<PodSlot>,
@@ -236,7 +236,7 @@ impl ReplicaProcessor<'_> {
     }
 
     /// Removes pods from the owners of claims that the set keeps, wherever an earlier scale-down
-    /// gave a claim to its pod: whatever ends the sync, such a claim must not go with the pod.
+    /// gave a claim to its pod: such a claim must outlive the pod, even if the sync fails.
     /// `wanted` are the wanted pods that the sync has not processed. All are tried.
     async fn release_kept_claims(
         &self,
@@ -258,7 +258,7 @@ impl ReplicaProcessor<'_> {
         Error::join(errors)
     }
 
-    /// Why a monotonic sync must not process the pods after this one.
+    /// The reason for a monotonic sync not to process the pods after this one.
     fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
         if pod.is_terminating() {
             let pod = pod.name.clone();

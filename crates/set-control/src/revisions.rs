@@ -18,7 +18,7 @@ use crate::error::Error;
 #[cfg(test)]
 mod tests;
 
-/// The most comparisons that are remembered, about 150 bytes each.
+/// The maximum number of cached comparisons, about 150 bytes each.
 ///
 /// Upstream: `maxRevisionEqualityCacheEntries`.
 const MAX_REVISION_EQUALITY_CACHE_ENTRIES: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -31,12 +31,12 @@ pub(crate) struct CurrentAndUpdate {
     pub(crate) collision_count: i32,
 }
 
-/// The uid and generation of a set, the hash of what its template would be recorded as (a server
-/// upgrade may change a stored template without a new generation), and the resource version of a
-/// revision that matched it.
+/// The uid and generation of a set, the hash of its template's revision data (a server upgrade may
+/// change a stored template without a new generation), and the resource version of a revision that
+/// matched it.
 type MatchKey = (Box<str>, i64, u32, Box<str>);
 
-/// Remembers which revisions matched which sets, as comparing them anew is expensive.
+/// Caches matches of sets and revisions: a comparison is expensive.
 pub(crate) struct SemanticMatches(Mutex<LruCache<MatchKey, ()>>);
 
 impl SemanticMatches {
@@ -46,7 +46,7 @@ impl SemanticMatches {
         )))
     }
 
-    /// Whether the revision holds or means what the set's template does.
+    /// Returns true if the revision has the bytes or the meaning of the set's template.
     ///
     /// Upstream: `statefulSetMatchesRevision`.
     fn stateful_set_matches_revision(
@@ -77,7 +77,7 @@ impl SemanticMatches {
     }
 }
 
-/// The recorded revision that holds the set's template. Several may, as unknown members appear and
+/// The recorded revision that equals the set's template. Several may, as unknown members appear and
 /// disappear: the same bytes win, then the latest revision, then the newest of the older ones.
 fn find_equal<'a>(
     semantic: Option<&SemanticMatches>,
@@ -101,9 +101,9 @@ fn find_equal<'a>(
         .or_else(|| find_equal_revisions(older, data).next_back())
 }
 
-/// Finds the set's current and update revision in its sorted history, creating or renumbering the
-/// update revision where that is due. `data` is what the set's template would be recorded as. With
-/// no `semantic`, the meaning of a revision doesn't count.
+/// Finds the set's current and update revision in its sorted history, and creates or renumbers the
+/// update revision if needed. `data` is the revision data of the set's template. Without `semantic`,
+/// only bytes are compared.
 ///
 /// # Errors
 ///

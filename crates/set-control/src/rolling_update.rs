@@ -61,7 +61,7 @@ pub(crate) fn plan(
         );
     }
     // One pod at a time, from the largest ordinal down to the partition. A pod of an old revision
-    // goes whatever its state is: a broken one must not hold up its own repair.
+    // is deleted in any state: a broken one must not block its own repair.
     for slot in candidates(set, replicas) {
         if let Some(pod) = outdated(slot, update_revision) {
             return Ok(Plan {
@@ -84,8 +84,8 @@ pub(crate) fn plan(
     Ok(Plan::default())
 }
 
-/// Plans the next step of a rollout under `maxUnavailable`: as many pods as the budget allows
-/// beside those that are unavailable, from the largest ordinal down to the partition.
+/// Plans the next step of a rollout under `maxUnavailable`: deletes pods from the largest ordinal
+/// down to the partition until the budget is used. Unavailable pods count against it.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ where
         return slow_start_batch(items, step).await;
     }
     for item in items {
-        // Other sets get their turn, however many pods there are.
+        // Other sets get their turn in a loop over many pods.
         consume_budget().await;
         if let Some(waiting) = step(item).await? {
             return Ok(Some(waiting));
@@ -57,8 +57,8 @@ where
     while !remaining.is_empty() {
         consume_budget().await;
         let (batch, rest) = remaining.split_at(size.min(remaining.len()));
-        // The calls run in parallel, in no order that anybody may rely on. The last one is sent
-        // first, as by the reference: if the server fails a single call, it is the same pod's.
+        // The calls run in parallel without a guaranteed order. The last one is sent first, as in
+        // the reference: if the server fails a single call, it fails for the same pod.
         let (before, last) = batch.split_at(batch.len().saturating_sub(1));
         let mut results = join_all(last.iter().chain(before).map(&step)).await;
         results.rotate_left(last.len());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_monotonic_run_ends_with_the_first_reason_to_wait() {
+    async fn monotonic_run_ends_with_the_first_reason_to_wait() {
         for (monotonic, expected) in [(true, 1), (false, 3)] {
             let calls = AtomicUsize::new(0);
             let step = async |pod: &&str| {

@@ -42,8 +42,8 @@ pub trait StatefulSetControl: Send + Sync {
         now: Timestamp,
     ) -> SyncOutcome;
 
-    /// The revisions that the set's selector selects and that belong to the set or to no
-    /// controller, in no particular order.
+    /// Lists the revisions that the set's selector matches and that the set or no controller owns,
+    /// in no particular order.
     ///
     /// # Errors
     ///
@@ -145,8 +145,8 @@ impl DefaultStatefulSetControl {
         Ok(outcome)
     }
 
-    /// Deletes the oldest revisions that neither the status nor a pod uses, as far as they exceed
-    /// the limit; a negative limit keeps all. Stops at the first failure.
+    /// Deletes the oldest revisions beyond the limit that neither the status nor a pod uses; a
+    /// negative limit keeps all. Stops at the first failure.
     ///
     /// Upstream: `truncateHistory`.
     async fn truncate_history(
@@ -239,7 +239,7 @@ async fn update_stateful_set(
 ) -> Result<(SyncOutcome, StatefulSetStatus), Error> {
     let (set, now) = (processor.set, processor.now);
     let current = set_revision(set, &revisions.current)?;
-    // Applying a revision is the larger part of a sync, and mostly the two are one.
+    // Applying a revision takes most of a sync, and the two are usually the same.
     let update = if Arc::ptr_eq(&revisions.current, &revisions.update) {
         current.clone()
     } else {

@@ -20,11 +20,11 @@ mod tests;
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait StatusUpdater: Send + Sync {
-    /// Records a status. A conflict is retried with what the cache then holds.
+    /// Records a status. A conflict is retried with the cached set.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered; the last conflict of 5 attempts.
+    /// The error of the API server or the connection; the last conflict after 5 attempts.
     async fn update_stateful_set_status(
         &self,
         set: &StatefulSet,
@@ -95,7 +95,7 @@ impl StatusUpdater for RealStatusUpdater {
             };
             tokio::time::sleep(delay).await;
             match self.sets.get(set.namespace(), set.name()) {
-                // The status of one incarnation says nothing about another.
+                // A status never applies to another incarnation of the name.
                 Some(cached) if cached.uid() != set.uid() => return Err(error),
                 Some(cached) => {
                     status.conditions.clone_from(&cached.status.conditions);

@@ -58,8 +58,8 @@ pub(crate) fn complete_rolling_update(set: &StatefulSet, status: &mut StatefulSe
     }
 }
 
-/// Whether a computed status differs from the recorded one in anything but the collision count,
-/// which alone is worth no write.
+/// Returns true if a computed status differs from the recorded one. A different collision count
+/// alone needs no write.
 ///
 /// Upstream: `inconsistentStatus`.
 pub(crate) fn inconsistent_status(set: &StatefulSet, status: &StatefulSetStatus) -> bool {

@@ -1,4 +1,4 @@
-//! A set control over objects in memory, and what must hold of them after every step.
+//! A set control over objects in memory, and invariants of these objects.
 
 #![expect(
     clippy::expect_used,

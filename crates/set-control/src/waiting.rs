@@ -10,12 +10,12 @@ mod tests;
 pub enum Waiting {
     /// The set is gone: nothing is left to do.
     SetGone,
-    /// The user must mend the set's selector.
+    /// The user must fix the set's selector.
     SelectorMended {
-        /// What is wrong with it.
+        /// The selector's error.
         reason: Box<str>,
     },
-    /// The set is being deleted: its pods are the garbage collector's.
+    /// The set is being deleted: the garbage collector deletes its pods.
     SetDeleted,
     /// A pod that ended in success or failure must be gone before it is replaced.
     PodRemoval {
@@ -34,7 +34,7 @@ pub enum Waiting {
         /// The pod.
         pod: Box<str>,
     },
-    /// A pod is on its way out.
+    /// A pod is terminating.
     PodTerminating {
         /// The pod.
         pod: Box<str>,
@@ -71,13 +71,13 @@ pub enum Waiting {
         /// The pod.
         pod: Box<str>,
     },
-    /// As many pods are unavailable as may be.
+    /// The budget of unavailable pods is used.
     UnavailableBudget {
-        /// The first that isn't available.
+        /// The first unavailable pod.
         pod: Box<str>,
-        /// How many are.
+        /// The number of unavailable pods.
         unavailable: usize,
-        /// How many may be.
+        /// The budget.
         max_unavailable: usize,
     },
     /// The user must delete a pod of an old revision.
@@ -88,7 +88,7 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    /// The pod that the set waits for, where it is one.
+    /// The pod that the set waits for, if any.
     pub fn pod(&self) -> Option<&str> {
         match self {
             Self::PodRemoval { pod }

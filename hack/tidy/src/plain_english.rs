@@ -17,7 +17,6 @@ const NOT_YET_CLEAN: &[&str] = &[
     "crates/controller-manager",
     "crates/history",
     "crates/pod-control",
-    "crates/set-control",
     "crates/test-control-plane",
 ];
 

@@ -41,7 +41,7 @@ fn test_storage_matches() {
         assert!(!matches(&pod), "{}", pod.text());
     }
     // Storage is looked at by ordinal, and this name has none: such a pod never gets a place in a
-    // set (set-control: `a_pod_without_an_ordinal_has_no_place`). In a place other than the one it
+    // set (set-control: `pod_without_ordinal_has_no_place`). In a place other than the one it
     // was made for, its volumes don't match.
     let bar = fresh().with("metadata.name", "bar");
     assert_eq!(stateful_set_utils::ordinal(&bar.build().name), None);

@@ -1,4 +1,4 @@
-//! Which revision is current and which is the update, and what is written to get there.
+//! The choice of the current and the update revision, and its writes.
 
 use serde_json::{Value, json};
 use statefulset_controller_util::testing::builders::{self, Builder};
@@ -70,7 +70,7 @@ impl Setup {
     }
 }
 
-/// What was recorded before a default came up: differs in bytes, not in meaning.
+/// Data recorded before a default was added: different bytes, same meaning.
 fn older(image: &str) -> String {
     let mut data: Value = serde_json::from_str(&data(image)).unwrap();
     data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
@@ -78,7 +78,7 @@ fn older(image: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_newest_revision_with_these_bytes_is_taken_as_it_is() {
+async fn newest_revision_with_equal_bytes_is_kept() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
@@ -88,7 +88,7 @@ async fn the_newest_revision_with_these_bytes_is_taken_as_it_is() {
 }
 
 #[tokio::test]
-async fn an_older_revision_with_these_bytes_is_raised() {
+async fn older_revision_with_equal_bytes_is_renumbered() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-a2", 2, &data("1"));
@@ -99,7 +99,7 @@ async fn an_older_revision_with_these_bytes_is_raised() {
 }
 
 #[tokio::test]
-async fn bytes_of_an_older_revision_come_before_the_meaning_of_the_newest() {
+async fn equal_bytes_precede_equal_meaning() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &older("1"));
@@ -108,7 +108,7 @@ async fn bytes_of_an_older_revision_come_before_the_meaning_of_the_newest() {
 }
 
 #[tokio::test]
-async fn the_newest_revision_that_means_the_same_is_taken_where_the_gate_is_on() {
+async fn newest_equivalent_revision_is_kept_with_the_gate() {
     let setup = setup();
     setup.load("web-a", 1, &older("1"));
     let found = setup.find(&web("1")).await;
@@ -119,7 +119,7 @@ async fn the_newest_revision_that_means_the_same_is_taken_where_the_gate_is_on()
 }
 
 #[tokio::test]
-async fn the_meaning_of_older_revisions_doesnt_count() {
+async fn meaning_of_older_revisions_is_ignored() {
     let setup = setup();
     setup.load("web-a", 1, &older("1"));
     setup.load("web-b", 2, &data("2"));
@@ -128,7 +128,7 @@ async fn the_meaning_of_older_revisions_doesnt_count() {
 }
 
 #[tokio::test]
-async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt() {
+async fn matches_are_cached_and_mismatches_are_not() {
     let setup = setup();
     let set = web("1").build();
     let revision = |data: &str| builders::revision(&set, "web-a", 1, data).build();
@@ -157,12 +157,12 @@ async fn a_match_is_remembered_by_set_generation_and_version_and_a_mismatch_isnt
 }
 
 #[test]
-fn a_match_is_remembered_for_the_template_that_it_was_found_for() {
+fn match_is_cached_for_its_template_only() {
     let setup = setup();
     let set = web("1").build();
     let revision = builders::revision(&set, "web-a", 1, &older("1")).build();
     let matches = |image: &str| {
-        // As an API server has it that has changed a stored template: the generation stays.
+        // An API server upgrade changes a stored template and keeps the generation.
         let template = RevisionData::new(&web(image).build().spec.template).unwrap();
         setup
             .semantic
@@ -174,7 +174,7 @@ fn a_match_is_remembered_for_the_template_that_it_was_found_for() {
 }
 
 #[tokio::test]
-async fn the_current_revision_is_the_recorded_one_or_the_update() {
+async fn current_revision_is_the_recorded_one_or_the_update() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
@@ -191,7 +191,7 @@ async fn the_current_revision_is_the_recorded_one_or_the_update() {
 }
 
 #[tokio::test]
-async fn a_raised_revision_that_is_current_too_is_so_with_its_old_number() {
+async fn renumbered_current_revision_keeps_its_old_number() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
@@ -202,7 +202,7 @@ async fn a_raised_revision_that_is_current_too_is_so_with_its_old_number() {
 }
 
 #[tokio::test]
-async fn collisions_count_on_from_the_recorded_number() {
+async fn collision_count_continues_from_the_recorded_number() {
     let setup = setup();
     let set = web("1").with("status.collisionCount", 5);
     let template = RevisionData::new(&set.build().spec.template).unwrap();
@@ -228,12 +228,12 @@ async fn a_failed_write_is_handed_on() {
     assert_eq!(error.to_string(), "boom");
 }
 
-/// A set whose template has a member that no version knows.
+/// A set whose template has a member unknown to every version.
 fn future(value: Value) -> Builder<StatefulSet> {
     web("1").with("spec.template.spec.future", value)
 }
 
-/// The data of that set.
+/// Its revision data.
 fn future_data(value: Value) -> String {
     let set = future(value).build();
     RevisionData::new(&set.spec.template)
@@ -243,10 +243,10 @@ fn future_data(value: Value) -> String {
 }
 
 #[tokio::test]
-async fn an_unknown_member_that_appears_or_disappears_writes_nothing() {
+async fn appearing_unknown_member_writes_nothing() {
     for (recorded, set) in [
         (data("1"), future(json!(1))),
-        // The same where the bytes differ in form, too.
+        // The bytes differ in form, too.
         (older("1"), future(json!(1))),
         (future_data(json!(1)), web("1")),
         (future_data(json!(null)), future(json!(1))),
@@ -265,7 +265,7 @@ async fn an_unknown_member_that_appears_or_disappears_writes_nothing() {
 }
 
 #[tokio::test]
-async fn an_unknown_member_makes_a_revision_by_its_value_alone() {
+async fn changed_unknown_member_makes_a_revision() {
     let setup = setup();
     let first = setup.find(&future(json!(1))).await.update;
     assert!(
@@ -284,7 +284,7 @@ async fn an_unknown_member_makes_a_revision_by_its_value_alone() {
 }
 
 #[tokio::test]
-async fn of_several_equal_revisions_the_bytes_decide_first() {
+async fn equal_bytes_win_among_equal_revisions() {
     let load = |revisions: &[(&str, String)]| {
         let setup = setup();
         for (number, (name, data)) in (1..).zip(revisions) {
@@ -315,7 +315,7 @@ async fn of_several_equal_revisions_the_bytes_decide_first() {
 }
 
 #[tokio::test]
-async fn a_rollback_takes_the_revision_that_lacks_an_unknown_member() {
+async fn rollback_takes_revision_without_the_unknown_member() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));

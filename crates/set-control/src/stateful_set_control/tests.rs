@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "expectations have the type of what they are compared with"
+    reason = "expectations have the type of the tested values"
 )]
 
 use kube_apimachinery::object_key::ObjectKey;
@@ -76,7 +76,7 @@ impl Cluster {
         self.reconcile(&self.set(), &pods).await
     }
 
-    /// A sync that must not fail; says what the set waits for.
+    /// Syncs without a failure; returns the reason to wait.
     async fn step(&self) -> Option<Waiting> {
         let outcome = self.sync().await;
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
@@ -118,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// The name that a set's revision is created under.
+/// The name of the set's revision at its creation.
 fn revision_name(set: &Builder<StatefulSet>) -> String {
     let set = set.build();
     let data = RevisionData::new(&set.spec.template).unwrap();

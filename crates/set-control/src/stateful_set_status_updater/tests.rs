@@ -53,7 +53,7 @@ async fn write(setup: &Setup, set: &Builder<StatefulSet>) -> Result<(), Error> {
     updater.update_stateful_set_status(&set, &status()).await
 }
 
-/// The text of a set with a member that no type knows, as no encoder of ours would write it.
+/// The text of a set with a member unknown to the types, in a foreign format.
 fn sent(set: &Builder<StatefulSet>) -> String {
     set.text()
         .replacen(r#""spec":{"#, r#""spec":{"future":1.00,"#, 1)
@@ -65,7 +65,7 @@ fn fail(setup: &Setup, times: u32, error: FaultError) {
 }
 
 #[tokio::test]
-async fn the_body_is_the_whole_set_with_the_new_status() {
+async fn status_write_sends_the_whole_set() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     write(&setup, &web()).await.unwrap();
@@ -89,7 +89,7 @@ async fn the_body_is_the_whole_set_with_the_new_status() {
 }
 
 #[tokio::test]
-async fn a_write_is_awaited_by_the_next_sync() {
+async fn next_sync_awaits_the_status_write() {
     let setup = setup();
     setup.api.react(Verb::Update, "statefulsets", |_| {
         Some(Ok(web().with("metadata.resourceVersion", "77").text()))
@@ -99,7 +99,7 @@ async fn a_write_is_awaited_by_the_next_sync() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_tried_five_times_with_what_the_cache_holds_by_then() {
+async fn conflict_is_retried_five_times_with_the_cached_set() {
     for (conflicts, succeeds) in [(4, true), (5, false)] {
         let setup = setup();
         setup.api.load(&STATEFUL_SETS, web().text());
@@ -131,7 +131,7 @@ async fn a_conflict_is_tried_five_times_with_what_the_cache_holds_by_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_set_of_the_name_ends_the_retries() {
+async fn another_set_of_the_name_ends_retries() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     fail(&setup, 1, FaultError::Conflict);
@@ -141,7 +141,7 @@ async fn another_set_of_the_name_ends_the_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_left_the_cache_is_tried_as_it_was() {
+async fn set_missing_from_the_cache_is_retried_unchanged() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     fail(&setup, 1, FaultError::Conflict);
@@ -167,7 +167,7 @@ async fn another_failure_isnt_retried() {
 }
 
 #[tokio::test]
-async fn a_success_whose_answer_cant_be_read_is_one() {
+async fn unreadable_success_counts_as_success() {
     let setup = setup();
     setup
         .api

@@ -31,7 +31,7 @@ pub struct Cluster {
     pub recorder: Arc<FakeRecorder>,
     /// Creates, repairs and deletes the pods.
     pub pods: Arc<StatefulPodControl>,
-    /// What is tested.
+    /// The set control under test.
     pub control: DefaultStatefulSetControl,
     /// The time of day; stands still unless a test moves it.
     pub now: Timestamp,

@@ -1,4 +1,4 @@
-//! What must hold of a set's pods and claims after every step.
+//! Invariants of a set's pods and claims after every step.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use statefulset_pod_control::stateful_set_utils::{
 #[cfg(test)]
 mod tests;
 
-/// Something that must hold of the stored set and of what the cluster holds of it.
+/// An invariant of the stored set and its objects.
 pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>;
 
-/// Of a set whose pods come and go in order: no pod runs before its predecessor does, no ordinal
-/// is left out, and everything that [`burst`] asks for.
+/// Invariant of an ordered set: no pod runs before its predecessor, no ordinal is skipped, and
+/// [`burst`] holds.
 ///
-/// Upstream lets a claim be missing here where it goes when the set is scaled down; that would hide
-/// every claim that was never created.
+/// Upstream accepts a missing claim if the policy deletes it at scale-down, which would hide a claim
+/// that was never created.
 ///
 /// # Errors
 ///
-/// What doesn't hold, and of which pod.
+/// The violation, with its pod.
 ///
 /// Upstream: `assertMonotonicInvariants`.
 pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -48,12 +48,12 @@ pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), S
     Ok(())
 }
 
-/// Of any set: every pod has its identity, its volumes and its claims, and the claims the owners
-/// that the retention policy wants.
+/// Invariant of any set: every pod has its identity, its volumes and its claims, and the claims have
+/// the owners of the retention policy.
 ///
 /// # Errors
 ///
-/// What doesn't hold, and of which pod.
+/// The violation, with its pod.
 ///
 /// Upstream: `assertBurstInvariants`.
 pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -61,12 +61,12 @@ pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), Strin
     pods.iter().try_for_each(|pod| check_pod(set, objects, pod))
 }
 
-/// Of a set that is updated: as many of the lowest pods as the status counts have the current
-/// revision, as many of the highest the update revision, and everything that [`burst`] asks for.
+/// Invariant of a rollout: the lowest pods have the current revision, the highest ones the update
+/// revision, in the numbers of the status, and [`burst`] holds.
 ///
 /// # Errors
 ///
-/// What doesn't hold, and of which pod.
+/// The violation, with its pod.
 ///
 /// Upstream: `assertUpdateInvariants`.
 pub fn update(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -124,7 +124,7 @@ fn check_owners(
     owners: &[OwnerReference],
 ) -> Result<(), String> {
     use ClaimRetentionPolicyType::Delete;
-    // Owners are set right when the pod is processed, for which it must run in ordered sets.
+    // A sync corrects owners when it processes the pod; in ordered sets that needs a running pod.
     if !pod.is_running_and_ready() {
         return Ok(());
     }

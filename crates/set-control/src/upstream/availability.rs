@@ -1,4 +1,4 @@
-//! Pods that must have been ready for some time.
+//! Sets with `minReadySeconds`.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -12,7 +12,8 @@ use super::runs::Run;
 use crate::testing::invariants;
 use crate::waiting::Waiting;
 
-/// One pod, ready for some minutes, of a set that wants an hour: how many are available.
+/// The number of available pods of a set with one pod that has been ready for some minutes of the
+/// required hour.
 async fn available_after(minutes: i64) -> i32 {
     let mut available = None;
     for run in Run::walks() {
@@ -41,13 +42,12 @@ mod test_stateful_set_availability {
     }
 }
 
-/// A set whose pods must have been ready for half a minute.
+/// A set with `minReadySeconds: 30`.
 fn half_a_minute(replicas: i32) -> Builder<StatefulSet> {
     set(replicas).min_ready_seconds(30)
 }
 
-/// Replaces the set's pods by others, without revision and uid, that have been ready for some
-/// seconds.
+/// Replaces the set's pods with others, without revision and uid, ready for some seconds.
 fn replace_pods(world: &World, seconds: i64) {
     for ordinal in 0..world.set.spec.replicas {
         let mut pod = stateful_set_pod(&world.set, ordinal);
@@ -57,7 +57,7 @@ fn replace_pods(world: &World, seconds: i64) {
     }
 }
 
-/// Makes a pod ready since some seconds ago.
+/// Makes a pod ready for some seconds.
 fn ready_for(world: &World, ordinal: i32, seconds: i64) {
     let since = world.now - SignedDuration::from_secs(seconds);
     world
@@ -71,7 +71,7 @@ async fn sync(world: &World) -> (StatefulSetStatus, Option<Waiting>) {
     (outcome.status.unwrap(), outcome.waiting)
 }
 
-/// A sync in order comes no further than to the lowest pod, which has been ready too short.
+/// An ordered sync stops at the lowest pod, which has been ready too briefly.
 async fn assert_waits_for_the_lowest(world: &World) {
     let (status, waiting) = sync(world).await;
     assert_eq!(status.available_replicas, 0);
@@ -82,8 +82,8 @@ async fn assert_waits_for_the_lowest(world: &World) {
 mod test_stateful_set_rolling_update_respects_min_ready_seconds {
     use super::*;
 
-    /// Upstream looks at nothing but how many are available: not at the pod that the second sync
-    /// deletes, nor at the count of the current revision, which comes to -1 there.
+    /// Upstream checks only the number of available pods: not the pod that the second sync deletes, nor
+    /// the count of the current revision, which is -1 there.
     #[tokio::test]
     async fn as_upstream() {
         for run in Run::walks() {
@@ -165,7 +165,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
             world.change_image("updated-image");
             let (status, waiting) = sync(&world).await;
             assert_eq!(status.available_replicas, 0);
-            // Upstream asks for any revision.
+            // Upstream expects any revision.
             assert!(status.update_revision.starts_with("foo-"));
             assert_eq!(&*status.current_revision, NGINX_REVISION);
             assert_ne!(status.update_revision, status.current_revision);
@@ -175,7 +175,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
         }
     }
 
-    /// Processed in order, such pods keep a sync from the update; in parallel sets they don't.
+    /// Such pods block the update of ordered sets, but not of parallel ones.
     #[tokio::test]
     async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
         for seconds in [10, 31] {
@@ -228,7 +228,7 @@ mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
     }
 }
 
-/// Makes the highest pod of a parallel set anew from another template, ready since now.
+/// Recreates the highest pod of a parallel set from another template, ready as of now.
 async fn update_the_highest(run: Run, set: Builder<StatefulSet>) -> World {
     let mut world = run.with(set.parallel());
     world.scale_up(invariants::burst).await.unwrap();
@@ -244,8 +244,7 @@ async fn update_the_highest(run: Run, set: Builder<StatefulSet>) -> World {
     world
 }
 
-/// The pods below the updated one stay until that has been ready for long enough; then the next one
-/// goes.
+/// The pods below the updated one stay until it is available; then the next one is deleted.
 async fn next_waits_for_the_highest(world: &World, names: &[&str]) {
     let (last, below) = names.split_last().unwrap();
     let (next, kept) = below.split_last().unwrap();

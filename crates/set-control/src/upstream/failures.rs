@@ -1,4 +1,4 @@
-//! Syncs that fail: what is done nevertheless, and which failure is told.
+//! Failing syncs: the work that they still do, and the error that they return.
 
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::testing::upstream::set;
@@ -33,7 +33,7 @@ fn status_error() -> ApiError {
     ApiError::api(500, "InternalError", "status error")
 }
 
-/// One sync, whose first creation and whose write of the status fail as told; what it fails with.
+/// The error of one sync whose first creation and status write may fail.
 async fn status_update(sync_fails: bool, status_fails: bool) -> Option<String> {
     let run = Run::walks().next().unwrap();
     let world = run.with(set(3));

@@ -22,13 +22,13 @@ pub(super) const NGINX_REVISION: &str = "foo-674c887789";
 /// The revision of upstream's set with the image `foo`, as the reference names it.
 pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 
-/// A cluster, the choices that its driver makes, and a set.
+/// A cluster, a set, and the random choices of the drivers.
 pub(super) struct World {
     /// The cluster.
     pub(super) cluster: Cluster,
-    /// The set as the test has it; mostly that which was last read.
+    /// The set, usually as last read.
     pub(super) set: StatefulSet,
-    /// What the drivers choose by.
+    /// Seeds the choices of the drivers.
     pub(super) random: StdRng,
     run: Run,
 }
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// Reads the set anew.
+    /// Reads the set again.
     pub(super) fn reread(&mut self) {
         self.set = self.cluster.stored(&self.set);
     }
@@ -69,7 +69,7 @@ impl World {
         let pods = self.objects.pods_of(&self.set);
         let image = |name: &str| {
             let pod = self.objects.pods.json(self.set.namespace(), name);
-            let pod = pod.expect("what the cache shows is stored");
+            let pod = pod.expect("cached objects are stored");
             pod["spec"]["containers"][0]["image"]
                 .as_str()
                 .expect("an image")
@@ -84,7 +84,7 @@ impl World {
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
-    /// `replicas`, ready and updated ones, as the set at hand has them.
+    /// `replicas`, `readyReplicas` and `updatedReplicas` of the set as last read.
     pub(super) fn counts(&self) -> [i32; 3] {
         let status = &self.set.status;
         [
@@ -125,7 +125,7 @@ pub(super) fn edit_template(set: &mut StatefulSet, edit: impl FnOnce(&mut Value)
     set.spec.template = PodTemplate::from_value(&template);
 }
 
-/// What a tracker is told to fail with.
+/// The failure that the trackers inject.
 pub(super) fn injected() -> ApiError {
     ApiError::api(500, "InternalError", "injected failure")
 }

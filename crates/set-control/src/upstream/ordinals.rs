@@ -18,7 +18,7 @@ use crate::testing::invariants;
 mod test_stateful_set_control_with_start_ordinal {
     use super::*;
 
-    /// Upstream runs this without invariants. The monotonic ones hold.
+    /// Upstream checks no invariants here; the monotonic ones hold.
     #[tokio::test]
     async fn creates_pods_with_start_ordinal() {
         for run in Run::walks() {
@@ -31,7 +31,7 @@ mod test_stateful_set_control_with_start_ordinal {
     }
 }
 
-/// Here sorting is part of laying out the pods: wanted ones go up, the others go down.
+/// Here sorting is part of [`Replicas`]: wanted pods ascend, condemned ones descend.
 #[test]
 fn test_ascending_ordinal() {
     for run in Run::walks() {

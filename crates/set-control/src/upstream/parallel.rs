@@ -1,15 +1,15 @@
-//! Parallel sets create and delete in batches that double.
+//! Doubling batches of parallel sets.
 
 use statefulset_controller_util::testing::upstream::set;
 
 use super::runs::Run;
 use crate::testing::invariants;
 
-/// How many calls of a kind there were, and how many of them at once.
+/// The number of calls of a kind, and of the most parallel ones.
 type Calls = (usize, usize);
 
-/// Scales a set twice, in few syncs. Upstream asks for some overlap of the
-/// creations; here the numbers are exact, as the batches are.
+/// Scales a set twice, in few syncs. Upstream expects some overlap of the creations; here the numbers
+/// are exact, as the batches are.
 async fn scales(from: i32, to: i32, creations: Calls, deletions: Calls) {
     let run = Run::walks().next().unwrap();
     let labels = "spec.volumeClaimTemplates.0.metadata.labels.test";

@@ -1,4 +1,4 @@
-//! Which revisions a set has, and what applying one does.
+//! Revisions of a set and their application.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
     )
 }
 
-/// The first three sets in a row, each with another template than the one before.
+/// Three successive versions of a set, each with another template.
 fn sets() -> [Builder<StatefulSet>; 3] {
     let first = set(3);
     let second = first.clone().image("foo");
@@ -37,8 +37,8 @@ fn sets() -> [Builder<StatefulSet>; 3] {
     [first, second, third]
 }
 
-/// With revisions of so many of the sets stored, the revisions of one of the sets: its current and
-/// update revision are those of two sets, with numbers, and there are then so many.
+/// Stores the revisions of the first `existing` sets and finds those of the set `of`: `current` and
+/// `update` name a set and a number, and `count` revisions exist afterwards.
 async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2], count: usize) {
     for run in Run::policies() {
         let sets = sets();
@@ -118,7 +118,7 @@ fn test_create_apply_revision() {
     let second = new_revision(&restored, 2);
     assert_eq!(second.data, first.data);
     assert_eq!(second.annotations["foo"], "bar");
-    // Upstream doesn't look at the name, by which the two are one.
+    // Upstream doesn't check the name; the same name means the same revision.
     assert_eq!(second.name, first.name);
 }
 

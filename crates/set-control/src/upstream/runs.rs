@@ -1,4 +1,4 @@
-//! The runs of a test: over retention policies, and over walks from different seeds.
+//! The runs of a test, over retention policies and seeds.
 
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -6,15 +6,15 @@ use statefulset_controller_util::testing::builders::Builder;
 
 use super::fixtures::World;
 
-/// How many walks a test takes, each from a seed of its own.
+/// The number of walks of a test, each with its seed.
 const WALKS: u64 = 2;
-/// Names one seed for all tests, such as one that a failed test has printed.
+/// Sets one seed for all tests, such as the one that a failed test printed.
 pub(super) const SEED_VARIABLE: &str = "STATEFULSET_WALK_SEED";
 
 /// `whenScaled` and `whenDeleted`; none is a set without a policy.
 type Policy = Option<(&'static str, &'static str)>;
 
-/// Upstream runs the first twice: `Retain` and, without a name, what its sets have anyway.
+/// Upstream runs the first twice: as `Retain` and as the default.
 const POLICIES: [Policy; 5] = [
     Some(("Retain", "Retain")),
     Some(("Delete", "Retain")),
@@ -27,7 +27,7 @@ const POLICIES: [Policy; 5] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     policy: Policy,
-    /// What the drivers choose by.
+    /// Seeds the choices of the drivers.
     pub(super) seed: u64,
 }
 
@@ -41,7 +41,7 @@ impl Run {
             .flat_map(|policy| Self::walks().map(move |run| Self { policy, ..run }))
     }
 
-    /// The walks under the policy that the sets have anyway, `Retain`.
+    /// The walks under the default policy, `Retain`.
     pub(super) fn walks() -> impl Iterator<Item = Self> {
         let seeds = match std::env::var(SEED_VARIABLE) {
             Ok(seed) => {
@@ -72,12 +72,12 @@ impl Run {
         world
     }
 
-    /// A cluster that knows nothing of the set: its first status stores it.
+    /// A cluster without the set: the first status write stores it.
     pub(super) fn without(self, set: Builder<StatefulSet>) -> World {
         World::new(self.on(set), self, FeatureGates::default())
     }
 
-    /// A cluster that knows nothing of the set, with the gate `MaxUnavailableStatefulSet`.
+    /// A cluster without the set, with the gate `MaxUnavailableStatefulSet`.
     pub(super) fn with_max_unavailable(self, set: Builder<StatefulSet>) -> World {
         let gates = FeatureGates {
             max_unavailable_stateful_set: true,

@@ -1,4 +1,5 @@
-//! Pods come up, go, and come back: the bodies that upstream runs for ordered and parallel sets.
+//! Creation, deletion and replacement of pods: the bodies that upstream runs for ordered and parallel
+//! sets.
 
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::pod::POD_INDEX_LABEL;
@@ -218,7 +219,7 @@ async fn create_pods(mut world: World, invariants: Invariants) {
 async fn scales_up(mut world: World, invariants: Invariants) {
     let mut original = world.set.clone();
     world.scale_up(invariants).await.unwrap();
-    // The copy at hand has seen no status yet.
+    // This copy has no status yet.
     original.spec.replicas = 4;
     world.set = original;
     world.scale_up(invariants).await.unwrap();
@@ -233,12 +234,12 @@ async fn scales_down(mut world: World, invariants: Invariants) {
     world.scale_down(invariants).await.unwrap();
     world.reread();
     assert_eq!(world.counts(), [0, 0, 0]);
-    // Upstream leaves open whether any pod is left.
+    // Upstream doesn't check the remaining pods.
     assert!(world.pod_names().is_empty());
 }
 
-/// Upstream looks the claims up by the volume's name, finds none, and checks nothing; and it checks
-/// the invariants no more once the first pods are up.
+/// Upstream looks up the claims by the volume's name, finds none, and checks nothing. It checks no
+/// invariants after the first pods are up.
 async fn replaces_pods(mut world: World, invariants: Invariants) {
     world.scale_up(invariants).await.unwrap();
     world.reread();
@@ -281,8 +282,8 @@ async fn replaces_pods(mut world: World, invariants: Invariants) {
     world.check(invariants).unwrap();
 }
 
-/// The first sync, after which one pod has ended and every other is pending; its ordinal. Upstream
-/// lists pods in any order, so that any may be the one in parallel sets.
+/// Syncs once, ends one pod and makes the others pending; returns the ordinal of the ended one.
+/// Upstream lists pods in any order, so in parallel sets it may be any.
 async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: Invariants) -> i32 {
     use rand::Rng as _;
     world.sync(&[]).await.unwrap();
@@ -298,7 +299,7 @@ async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: I
     ended
 }
 
-/// The ended pod is deleted, and then there again, with as many creations and deletions in all.
+/// The ended pod is deleted and created again, with these numbers of calls in all.
 async fn ended_pod_comes_back(world: &World, ended: i32, deletions: usize, invariants: Invariants) {
     let is_ended = |name: &str| ordinal(name) == Some(ended.into());
     let created = world.objects.create_pod_tracker.requests();
@@ -354,7 +355,7 @@ async fn create_pod_failure(mut world: World, invariants: Invariants) {
     assert_eq!(world.counts(), [3, 3, 3]);
 }
 
-/// No pod is written while pods come up; one with another name is, and that fails.
+/// No pod is updated while pods come up; a pod with another name is, and the write fails.
 async fn update_pod_failure(mut world: World, invariants: Invariants) {
     world.objects.update_pod_tracker.fail_after(0, injected);
     world.scale_up(invariants).await.unwrap();
@@ -399,7 +400,7 @@ async fn new_revision_delete_pod_failure(mut world: World, invariants: Invariant
     let status = world.sync(&pods).await.unwrap().status.unwrap();
     assert_eq!(status.current_replicas, 2);
     world.check(invariants).unwrap();
-    // Upstream doesn't look at which pod went.
+    // Upstream doesn't check which pod was deleted.
     assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
 }
 
@@ -421,7 +422,7 @@ async fn recreates_pvc_for_pending_pod(world: World, invariants: Invariants) {
         .await
         .unwrap();
     world.check(invariants).unwrap();
-    // Upstream's check of ordered sets lets a claim be missing that goes when the set is scaled down.
+    // Upstream's check of ordered sets accepts a missing claim if scale-down deletes claims.
     assert!(
         world
             .objects

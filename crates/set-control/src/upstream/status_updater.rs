@@ -1,5 +1,5 @@
-//! Writing a status through the API. Upstream's updater changes the caller's set; here what was
-//! written shows in the stored one.
+//! Status writes through the API. Upstream's updater changes the caller's set; these tests read the
+//! stored one.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ async fn test_stateful_set_status_updater_update_replicas_failure() {
     let setup = cached();
     setup.fail(u32::MAX, FaultError::InternalError);
     let error = setup.update(&status()).await.unwrap_err();
-    // Upstream asks for any error, and doesn't count the attempts.
+    // Upstream expects any error, and doesn't count the attempts.
     assert!(!error.is_conflict(), "{error}");
     assert_eq!(setup.requests(), 1);
 }

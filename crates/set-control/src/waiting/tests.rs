@@ -1,4 +1,4 @@
-//! What a waiting set says.
+//! Messages of waiting sets.
 
 use super::*;
 

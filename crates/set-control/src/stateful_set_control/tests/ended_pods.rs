@@ -1,4 +1,4 @@
-//! Wanted pods that have ended or are on their way out: their claims outlive them.
+//! Claims outlive wanted pods that have ended or are terminating.
 
 use super::*;
 
@@ -32,8 +32,8 @@ fn is_claim_owned(cluster: &Cluster, ordinal: i32) -> bool {
     claim["metadata"].get("ownerReferences").is_some()
 }
 
-/// A scale-down to one pod that was taken back under way: the first pod is missing, and those behind
-/// it own their claims.
+/// A scale-down to one pod, reverted in progress: the first pod is missing, and the pods after it own
+/// their claims.
 fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
     let set = set.clone().replicas(4);
     let cluster = cluster(&set);
@@ -47,7 +47,7 @@ fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
 }
 
 #[tokio::test]
-async fn pods_behind_one_that_is_not_ready_lose_their_claims_too() {
+async fn pods_after_an_unready_one_release_claims() {
     let cluster = scaled_back(&set());
     cluster.put(&pod(&set(), 0).unready());
     assert_eq!(cluster.step().await, not_ready("web-0"));
@@ -58,7 +58,7 @@ async fn pods_behind_one_that_is_not_ready_lose_their_claims_too() {
 }
 
 #[tokio::test]
-async fn pods_behind_a_batch_that_fails_lose_their_claims_too() {
+async fn pods_after_a_failed_batch_release_claims() {
     let cluster = scaled_back(&set().parallel());
     cluster.objects.create_pod_tracker.fail_after(0, boom);
     let error = cluster.sync().await.error.unwrap().to_string();
@@ -69,7 +69,7 @@ async fn pods_behind_a_batch_that_fails_lose_their_claims_too() {
 }
 
 #[tokio::test]
-async fn a_claim_that_stays_with_its_pod_keeps_no_other_from_being_freed() {
+async fn stuck_claim_does_not_block_release_of_others() {
     let cluster = scaled_back(&set());
     cluster.put(&pod(&set(), 0).unready());
     cluster.objects.update_claim_tracker.fail_after(0, boom);
@@ -81,7 +81,7 @@ async fn a_claim_that_stays_with_its_pod_keeps_no_other_from_being_freed() {
 }
 
 #[tokio::test]
-async fn a_policy_that_retains_frees_the_claims_of_condemned_pods_at_once() {
+async fn retain_releases_claims_of_condemned_pods_at_once() {
     for (when_scaled, stays_owned) in [("Retain", false), ("Delete", true)] {
         let set = set().retention(when_scaled, "Retain").replicas(1);
         let cluster = cluster(&set);
@@ -94,7 +94,7 @@ async fn a_policy_that_retains_frees_the_claims_of_condemned_pods_at_once() {
 }
 
 #[tokio::test]
-async fn the_claims_of_an_ended_pod_outlive_it() {
+async fn claims_outlive_an_ended_pod() {
     for phase in ["Failed", "Succeeded"] {
         for set in [set(), set().parallel()] {
             let cluster = owning(&set, &pod(&set, 0).phase(phase));
@@ -110,7 +110,7 @@ async fn the_claims_of_an_ended_pod_outlive_it() {
 }
 
 #[tokio::test]
-async fn an_ended_pod_stays_while_it_owns_its_claim() {
+async fn ended_pod_stays_while_it_owns_its_claim() {
     for set in [set(), set().parallel()] {
         let cluster = owning(&set, &pod(&set, 0).phase("Failed"));
         cluster.objects.update_claim_tracker.fail_after(0, boom);
@@ -123,7 +123,7 @@ async fn an_ended_pod_stays_while_it_owns_its_claim() {
 }
 
 #[tokio::test]
-async fn the_claims_of_a_wanted_pod_on_its_way_out_outlive_it() {
+async fn claims_outlive_a_terminating_wanted_pod() {
     for set in [set(), set().parallel()] {
         let cluster = owning(&set, &pod(&set, 0).terminating());
         cluster.step().await;
@@ -133,7 +133,7 @@ async fn the_claims_of_a_wanted_pod_on_its_way_out_outlive_it() {
 }
 
 #[tokio::test]
-async fn the_claims_of_a_condemned_pod_that_ended_go_with_it() {
+async fn claims_of_an_ended_condemned_pod_are_deleted() {
     let set = set().replicas(0);
     let cluster = owning(&set, &pod(&set, 0).unready().phase("Failed"));
     cluster.step().await;

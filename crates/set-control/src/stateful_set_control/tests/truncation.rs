@@ -22,7 +22,7 @@ fn names(limit: i32) -> Vec<String> {
 }
 
 #[test]
-fn the_oldest_unused_revisions_past_the_limit_go() {
+fn oldest_unused_revisions_beyond_the_limit_are_deleted() {
     assert_eq!(names(1), ["a", "c"]);
     assert_eq!(names(0), ["a", "c", "d"]);
     assert!(names(3).is_empty());

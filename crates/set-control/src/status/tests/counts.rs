@@ -36,7 +36,7 @@ fn pod(revision: &str) -> Builder<Pod> {
 }
 
 #[test]
-fn replicas_ready_available_current_and_updated() {
+fn every_counter_counts_its_pods() {
     for (pod, expected) in [
         (pod("web-1"), [1, 1, 1, 1, 0]),
         (pod("web-2"), [1, 1, 1, 0, 1]),
@@ -55,7 +55,7 @@ fn replicas_ready_available_current_and_updated() {
 }
 
 #[test]
-fn a_ready_pod_is_available_from_the_exact_moment_on() {
+fn ready_pod_becomes_available_at_the_exact_moment() {
     let since = |moment: &str| [pod("web-1").ready_since(moment)];
     assert_eq!(counts(&since("2026-03-01T11:59:01Z"), 60), [1, 1, 0, 1, 0]);
     assert_eq!(counts(&since("2026-03-01T11:59:00Z"), 60), [1, 1, 1, 1, 0]);
@@ -64,7 +64,7 @@ fn a_ready_pod_is_available_from_the_exact_moment_on() {
 }
 
 #[test]
-fn one_revision_for_both_counts_twice() {
+fn single_revision_counts_as_current_and_updated() {
     let set = builders::set("web").build();
     let mut status = StatefulSetStatus {
         current_revision: "web-1".into(),
