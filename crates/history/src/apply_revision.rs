@@ -1,4 +1,4 @@
-//! From recorded data back to a set.
+//! Decoding of recorded data back into a set.
 
 use kube_apimachinery::json;
 use kube_apimachinery::schema::{DecodeError, UnknownMembers, normalize};
@@ -13,14 +13,15 @@ use crate::error::Error;
 #[cfg(test)]
 mod tests;
 
-/// The set as it was when `revision` was recorded: everything as it is now, but for the template.
+/// Returns the set with the template that `revision` recorded; all other fields keep their present
+/// values.
 ///
-/// Members of the recorded template that no type knows survive. A revision that records nothing
-/// leaves the set as it is.
+/// Unknown members of the recorded template survive. A revision without a template leaves the set
+/// unchanged.
 ///
 /// # Errors
 ///
-/// The recorded data isn't a JSON object, or has a value that its type can't hold.
+/// The recorded data isn't a JSON object, or a value doesn't fit its type.
 ///
 /// Upstream: `ApplyRevision`.
 pub fn apply_revision(
@@ -42,18 +43,18 @@ pub fn apply_revision(
     )?;
     let mut applied = set.with_template(PodTemplate::from_value(&template));
     if replaces_spec {
-        // Nothing is left that would ask for pods of this revision.
+        // The revision keeps no update strategy, so no sync creates its pods.
         applied.spec.update_strategy = UpdateStrategy::default();
     }
     Ok(applied)
 }
 
-/// What a revision stands for.
+/// Decoded contents of a revision.
 #[derive(Default)]
 pub(crate) struct Recorded {
-    /// The template; none where it records none.
+    /// The recorded template, if any.
     pub(crate) template: Option<Value>,
-    /// Whether it replaces, or deletes, the whole spec or the whole set.
+    /// True if the patch replaces or deletes the whole spec or the whole set.
     replaces_spec: bool,
 }
 
@@ -66,12 +67,12 @@ impl From<Value> for Recorded {
     }
 }
 
-/// What a revision stands for. A template that isn't marked as a replacement, as other tools may
-/// record it, is merged into the set's.
+/// Decodes a revision. A template without the replace directive, as other tools may record it, is
+/// merged into the set's template.
 ///
 /// # Errors
 ///
-/// The data isn't a JSON object, or can't be merged.
+/// The data isn't a JSON object, or the merge fails.
 pub(crate) fn recorded_template(
     set: &StatefulSet,
     revision: &ControllerRevision,
@@ -80,7 +81,7 @@ pub(crate) fn recorded_template(
         return Ok(Recorded::default());
     }
     let mut data = json::parse(&revision.data.to_str()).map_err(|_| Error::InvalidDocument)?;
-    // Go writes them so between merging and decoding, and decodes integers from them.
+    // Go converts these numbers between merging and decoding, then decodes integers from them.
     json::whole_numbers_as_integers(&mut data);
     let mut data = match data {
         Value::Null => return Ok(Recorded::default()),
@@ -114,7 +115,7 @@ pub(crate) fn recorded_template(
         None => return Ok(Recorded::default()),
     };
     let Some(members) = template.as_object_mut() else {
-        // Decoding it fails as it does for the reference.
+        // Decoding fails with the reference's error.
         return Ok(template.into());
     };
     match take_directive(members).map_err(unknown)? {
@@ -129,7 +130,7 @@ pub(crate) fn recorded_template(
     })
 }
 
-/// The template of a spec that is replaced as a whole.
+/// Returns the template of a spec that replaces the set's spec.
 fn replaced_template(
     template: Option<Value>,
     unknown: impl Fn(String) -> Error,
@@ -143,14 +144,14 @@ fn replaced_template(
     Ok(template)
 }
 
-/// What a patch does with the object in whose place it stands.
+/// Effect of a patch on the object that it patches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Directive {
     Replace,
     Delete,
 }
 
-/// Takes the directive out of a patch; the text of one that is none.
+/// Removes the directive from a patch; fails with the text of an unknown directive.
 fn take_directive(patch: &mut Map<String, Value>) -> Result<Option<Directive>, String> {
     match patch.remove(DIRECTIVE) {
         None => Ok(None),
@@ -161,7 +162,7 @@ fn take_directive(patch: &mut Map<String, Value>) -> Result<Option<Directive>, S
     }
 }
 
-/// What Go's decoder says of a spec that isn't an object.
+/// Go's decoding error for a spec that isn't an object.
 fn wrong_spec(found: &Value) -> DecodeError {
     let value = match found {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! Whether a recorded revision stands for a set's template.
+//! Comparison of recorded revisions with a set's template.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::data::{RevisionData, get_patch, known_members};
 #[cfg(test)]
 mod tests;
 
-/// The revisions that hold `data`, in the order given; unknown members that only one side holds
-/// don't count. Each is compared when it is asked for.
+/// Returns the revisions that hold `data`, in their given order; unknown members on only one side
+/// don't count. Compares lazily.
 ///
 /// Upstream: `FindEqualRevisions`.
 pub fn find_equal_revisions<'a, 'd>(
@@ -25,11 +25,11 @@ pub fn find_equal_revisions<'a, 'd>(
         .filter(|revision| !revision.is_data_replaced && data.equals(&revision.data.to_str()))
 }
 
-/// Whether a recorded revision means what `data` means although its bytes differ: applied,
-/// defaulted and recorded anew it gives what the reference would record of the set now, and no
-/// unknown member that both hold differs.
+/// True if a recorded revision is semantically equal to `data` although its bytes differ: after
+/// applying, defaulting and encoding it again, it equals the data that the reference would record
+/// for the set now, and each unknown member in both has the same value.
 ///
-/// A revision that can't be read doesn't match.
+/// An unreadable revision doesn't match.
 ///
 /// Upstream: `statefulSetMatchesRevision` (gate `StatefulSetSemanticRevisionComparison`).
 pub fn matches_semantically(

@@ -1,4 +1,4 @@
-//! The history of a set: its revisions in the API server and in the cache.
+//! A set's revisions in the API server and in the cache.
 //!
 //! Upstream: `controller_history.go`.
 
@@ -30,12 +30,12 @@ pub use order::sort_controller_revisions;
 #[cfg(test)]
 mod tests;
 
-/// A revision that was created, or that was there already with the same data.
+/// A new revision, or an existing one with the same data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Created {
-    /// The revision as the server has it.
+    /// The revision as the server stores it.
     pub revision: Arc<ControllerRevision>,
-    /// The collision count that led to its name.
+    /// The collision count that gave its name.
     pub collision_count: i32,
 }
 
@@ -45,20 +45,20 @@ pub struct Created {
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait History: Send + Sync {
-    /// The revisions that belong to the set or to nobody and that the selector selects, in no
-    /// particular order. Reads the cache.
+    /// Returns the revisions that the selector selects and that the set or no object controls, in
+    /// no particular order. Reads the cache.
     fn list_controller_revisions(
         &self,
         set: &StatefulSet,
         selector: &Selector,
     ) -> Vec<Arc<ControllerRevision>>;
 
-    /// Creates a revision, under another name as long as the name is taken by other data. Where
-    /// the taken name has the same data, that revision is returned as it is.
+    /// Creates a revision, with a new name for as long as the name belongs to a revision with other
+    /// data. Returns an existing revision of the same name and data unchanged.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn create_controller_revision(
         &self,
         set: &StatefulSet,
@@ -66,11 +66,11 @@ pub trait History: Send + Sync {
         collision_count: i32,
     ) -> Result<Created, Error>;
 
-    /// Gives a revision another number. A conflict is retried on a fresh copy.
+    /// Changes a revision's number. Retries a conflict on a fresh copy.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered; the last conflict of 4 attempts.
+    /// An error from the API server or the transport; the last conflict after 4 attempts.
     async fn update_controller_revision(
         &self,
         set: &StatefulSet,
@@ -78,32 +78,32 @@ pub trait History: Send + Sync {
         new_revision: i64,
     ) -> Result<Arc<ControllerRevision>, Error>;
 
-    /// Deletes a revision, if it is still the one that was read: neither another one of the name
-    /// nor changed since, as by an adoption.
+    /// Deletes a revision if its uid and resource version are unchanged.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered: a conflict where the revision has changed,
-    /// not found included.
+    /// An error from the API server or the transport: a conflict if the revision has changed, not
+    /// found if it is gone.
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error>;
 
-    /// Makes the set the controller of a revision that has none, and returns the adopted revision.
+    /// Makes the set the controller of an orphaned revision and returns the adopted revision.
     ///
     /// # Errors
     ///
-    /// The revision has a controller, or what the API server answered, not found included.
+    /// The revision has a controller, or the API server or the transport failed. A missing revision
+    /// is an error too.
     async fn adopt_controller_revision(
         &self,
         set: &StatefulSet,
         revision: &ControllerRevision,
     ) -> Result<Arc<ControllerRevision>, Error>;
 
-    /// Makes the set no longer the controller of a revision. A revision that is gone, or refuses
-    /// because it is no longer the set's, counts as released.
+    /// Removes the set as the controller of a revision. A missing revision, or one that the server
+    /// rejects as invalid because the set no longer owns it, counts as released.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn release_controller_revision(
         &self,
         set: &StatefulSet,
@@ -111,8 +111,8 @@ pub trait History: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Lists the set's revisions from a cache: those it controls and those nobody does, if the
-/// selector selects them.
+/// Lists from a cache the revisions that the selector selects and that the set or no object
+/// controls.
 ///
 /// Upstream: `realHistory.ListControllerRevisions`.
 pub fn list_controller_revisions(
@@ -138,7 +138,7 @@ pub struct RealHistory {
 }
 
 impl RealHistory {
-    /// Makes a history that reports its writes to `consistency`.
+    /// Creates a history that reports its writes to `consistency`.
     pub fn new(
         client: RestClient,
         cache: Arc<Indexer<ControllerRevision>>,
@@ -153,21 +153,21 @@ impl RealHistory {
         }
     }
 
-    /// Reads a revision live, with the bytes that the server sent.
+    /// Reads a revision from the API server, with the bytes of the response.
     async fn read(&self, key: &ObjectKey) -> Result<Document, ApiError> {
         self.client
             .get_document(&CONTROLLER_REVISIONS, key.namespace(), key.name())
             .await
     }
 
-    /// Decodes an answer and remembers its version.
+    /// Decodes a response and records its version.
     fn written(&self, set: &StatefulSet, answer: String) -> Result<ControllerRevision, ApiError> {
         let revision = decode(&Document::new(answer.into_bytes()))?;
         self.note(set, &revision);
         Ok(revision)
     }
 
-    /// Remembers the version of a revision that the next sync must see.
+    /// Records the version that the next sync must see.
     fn note(&self, set: &StatefulSet, revision: &ControllerRevision) {
         self.consistency.wrote_at(
             &set.key(),
@@ -177,7 +177,7 @@ impl RealHistory {
         );
     }
 
-    /// One attempt to renumber the live revision.
+    /// Tries once to renumber the live revision.
     async fn renumber(
         &self,
         set: &StatefulSet,
@@ -208,7 +208,7 @@ impl RealHistory {
     }
 }
 
-/// The options of a delete that means the revision with this uid in this version alone.
+/// Returns delete options with this uid and version as preconditions.
 fn delete_options(uid: &str, version: &str) -> String {
     json!({
         "kind": "DeleteOptions",

@@ -17,20 +17,21 @@ mod tests;
 
 /// The Go type of a pod template.
 pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
-/// Where the template stands in a set; error texts name it.
+/// Path of the template in a set, for error texts.
 pub(crate) const TEMPLATE_PATH: &str = "spec.template";
-/// The member that says what a strategic merge does with the template that holds it.
+/// The member that holds a template's strategic merge directive.
 pub(crate) const DIRECTIVE: &str = "$patch";
 
-/// What a set's template would be recorded as.
+/// Data that a revision of a set's template records.
 pub struct RevisionData {
     template: Value,
     recorded: Arc<str>,
-    /// The same in the form of v1.34 and later, where `recorded` has the form of earlier versions.
+    /// The same data in the form of v1.34 and later, if `recorded` has the form of earlier
+    /// versions.
     newer_form: Option<Arc<str>>,
-    /// What the reference, which drops what it doesn't know, would record: in the form of v1.36.2,
-    /// and in the form of `recorded` where that is another. Empty where the template has a value
-    /// that the reference's types can't hold.
+    /// Data that the reference would record after dropping unknown members: in the form of v1.36.2,
+    /// and in the form of `recorded` if that differs. Empty if the template has a value that
+    /// doesn't fit the reference's types.
     known: OnceLock<Vec<Arc<str>>>,
 }
 
@@ -50,9 +51,9 @@ impl RevisionData {
         })
     }
 
-    /// Builds the data of a template as versions before 1.34 record it: an empty creation time is a
-    /// member of its own, `null`. It equals the same revisions as [`Self::new`], and the revisions
-    /// that those versions recorded: nothing rolls because of the form.
+    /// Builds the data of a template as versions before 1.34 record it, with an explicit `null` for
+    /// an empty creation time. It equals the same revisions as [`Self::new`], and those that the
+    /// earlier versions recorded, so the form alone never starts a rollout.
     ///
     /// # Errors
     ///
@@ -78,8 +79,8 @@ impl RevisionData {
         &self.recorded
     }
 
-    /// The bytes that the reference would record: the template without members that v1.36.2
-    /// doesn't know. `None` where the reference couldn't read the template.
+    /// The bytes that the reference would record: the template without members that v1.36.2 doesn't
+    /// know. `None` if the reference can't decode the template.
     pub fn known(&self) -> Option<&Arc<str>> {
         self.known_forms().first()
     }
@@ -99,21 +100,21 @@ impl RevisionData {
         })
     }
 
-    /// Whether a recorded revision holds these very bytes, in the form of either version.
+    /// True if a recorded revision holds exactly these bytes, in the form of either version.
     pub fn is_recorded_as<T: PartialEq<str> + ?Sized>(&self, data: &T) -> bool {
         *data == *self.recorded || self.newer_form.as_ref().is_some_and(|form| *data == **form)
     }
 
-    /// Whether a recorded revision holds this data: these bytes, or, without the members that
-    /// v1.36.2 doesn't know, the bytes that the reference would record. An unknown member may have
-    /// appeared or disappeared; one that both hold must have the same value.
+    /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
+    /// would record without the members that v1.36.2 doesn't know. An unknown member may appear or
+    /// disappear; one in both must have the same value.
     pub fn equals(&self, data: &str) -> bool {
         self.is_recorded_as(data)
             || self.known_forms().iter().any(|known| **known == *data)
             || self.equals_without_unknown_members(data)
     }
 
-    /// As [`Self::equals`], of data that holds unknown members.
+    /// Like [`Self::equals`], for data with unknown members.
     fn equals_without_unknown_members(&self, data: &str) -> bool {
         if self.known_forms().is_empty() {
             return false;
@@ -141,9 +142,9 @@ impl RevisionData {
         self.known_forms().iter().any(|known| **known == *without)
     }
 
-    /// Whether each unknown member that both this template and a recorded one hold has the same
-    /// value in both, as recorded. Elements of lists are compared by their place, so this counts
-    /// only where the two are alike in what is known.
+    /// True if each unknown member in both this template and a recorded one is recorded with the
+    /// same value. Compares list elements by index, so the result counts only if the known members
+    /// are equal.
     pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
         unknown_members_agree(
             TEMPLATE_TYPE,
@@ -153,7 +154,7 @@ impl RevisionData {
         )
     }
 
-    /// The labels of the template; a revision carries them.
+    /// The template's labels, which a revision carries.
     pub(crate) fn template_labels(&self) -> BTreeMap<String, String> {
         let labels = self.template.pointer("/metadata/labels");
         labels
@@ -165,15 +166,15 @@ impl RevisionData {
     }
 }
 
-/// A template without the members that v1.36.2 doesn't know, encoded as Go encodes it.
+/// Returns a template without the members that v1.36.2 doesn't know, encoded as Go encodes it.
 pub(crate) fn known_members(
     template: &Value,
 ) -> Result<Value, kube_apimachinery::schema::DecodeError> {
     normalize(TEMPLATE_TYPE, template, UnknownMembers::Drop, TEMPLATE_PATH)
 }
 
-/// Adds the creation times that Go wrote before 1.34: of the template, and of the claim templates
-/// of its ephemeral volumes.
+/// Adds the creation times that Go wrote before 1.34 to the template and to the claim templates of
+/// its ephemeral volumes.
 fn add_null_creation_times(template: &mut Value) {
     let volumes = template.pointer_mut("/spec/volumes");
     let volumes = volumes.and_then(Value::as_array_mut).into_iter().flatten();
@@ -196,7 +197,7 @@ fn add_null_creation_time(object: &mut Value) {
     }
 }
 
-/// Whether two values are recorded by the same bytes.
+/// True if two values are recorded as the same bytes.
 fn are_recorded_alike(a: &Value, b: &Value) -> bool {
     let (mut a, mut b) = (a.clone(), b.clone());
     numbers_as_doubles(&mut a);
@@ -204,7 +205,7 @@ fn are_recorded_alike(a: &Value, b: &Value) -> bool {
     a == b
 }
 
-/// The bytes that record a template.
+/// Returns the bytes that record a template.
 ///
 /// Upstream: `getPatch`.
 pub(crate) fn get_patch(mut template: Value) -> Arc<str> {

@@ -1,4 +1,4 @@
-//! What can go wrong with revisions.
+//! Errors of revisions.
 
 use kube_apimachinery::json::ParseError;
 use kube_apimachinery::object_key::ObjectKey;
@@ -6,30 +6,30 @@ use kube_apimachinery::schema::DecodeError;
 use kube_apimachinery::strategic_merge::StrategicMergeError;
 use statefulset_client::error::Error as ApiError;
 
-/// Why a revision can't be built, applied or written.
+/// A failure to build, apply or write a revision.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server refused, or can't be reached.
+    /// The API server rejected the request or can't be reached.
     #[error("{0}")]
     Api(#[from] ApiError),
-    /// The set's template has no JSON value.
+    /// The set's template can't be encoded as JSON.
     #[error("cannot read spec.template: {0}")]
     Template(#[from] ParseError),
     /// Recorded data isn't a JSON object.
     #[error("invalid JSON document")]
     InvalidDocument,
-    /// Recorded data has a value that its type can't hold.
+    /// A recorded value doesn't fit its type.
     #[error("{0}")]
     Decode(#[from] DecodeError),
-    /// Recorded data patches the template in a way that can't be applied.
+    /// The recorded patch can't be applied to the template.
     #[error("cannot apply revision {revision}: {source}")]
     Merge {
         /// The revision.
         revision: ObjectKey,
-        /// What is wrong with it.
+        /// The cause.
         source: StrategicMergeError,
     },
-    /// A revision to adopt has a controller already.
+    /// The revision to adopt has a controller.
     #[error("attempt to adopt revision owned by {owner}")]
     Owned {
         /// Kind and name of the controller.
@@ -38,12 +38,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the API server answered that the object changed meanwhile.
+    /// True if the API server reported a conflict.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_conflict())
     }
 
-    /// Whether the API server answered that there is no such object.
+    /// True if the API server reported that the object doesn't exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api(error) if error.is_not_found())
     }

@@ -1,9 +1,9 @@
-//! A history in memory, whose cache shows every write at once.
+//! An in-memory history whose cache shows every write immediately.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a fake may panic on the mistakes of a test"
+    reason = "a fake may panic on the mistakes in a test"
 )]
 
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::controller_history::{Created, History, list_controller_revisions};
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
-/// Revisions in memory.
+/// In-memory revisions.
 ///
 /// Upstream: `NewFakeHistory`.
 pub struct FakeHistory {
-    /// The revisions, with the JSON that was posted.
+    /// The revisions, with their posted JSON.
     pub revisions: ObjectStore<ControllerRevision>,
     /// Calls that create a revision.
     pub create_tracker: RequestTracker,
@@ -80,8 +80,8 @@ impl History for FakeHistory {
             let body = revision.body(&revision.name_for(collision_count));
             let candidate =
                 ControllerRevision::decode(&body).expect("a revision's body is a revision");
-            // Any taken name counts as a collision, also one with the same data, as upstream's
-            // fake has it; the real history tells the two apart.
+            // Any taken name counts as a collision, even with the same data, like upstream's fake;
+            // the real history compares the data.
             if self
                 .revisions
                 .cache()

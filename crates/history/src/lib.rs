@@ -1,12 +1,12 @@
 //! ControllerRevisions: data, hash, name, order, comparison, and the writes to a set's history.
 //!
-//! A revision's data is compared and stored byte for byte; a byte that differs from the reference
-//! restarts every pod of the set. So the data is built from the verbatim template, and stays text
-//! on its way from and to the API server.
+//! A revision's data is compared and stored byte for byte; one byte that differs from the
+//! reference's restarts every pod of the set. So the data is built from the verbatim template, and
+//! stays text on its way from and to the API server.
 //!
 //! Upstream: `pkg/controller/history`, and the revision functions of `stateful_set_utils.go`.
 
-// Whatever a server sends, nothing here panics.
+// No server input may cause a panic here.
 #![cfg_attr(
     not(test),
     warn(

@@ -2,11 +2,11 @@
 
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32, safe_encode_string};
 
-/// Bytes of the parent's name that a revision's name keeps.
+/// Bytes of the parent's name that fit into a revision's name.
 const PARENT_NAME_BYTES_MAX: usize = 223;
 
-/// The hash of revision data: FNV-1 over the data's bytes and, where a probe is given, its decimal
-/// digits, written in the safe alphabet (1 to 10 characters).
+/// Returns the hash of revision data: FNV-1 over the data's bytes and the decimal digits of the
+/// probe, if any, in the safe alphabet (1 to 10 characters).
 ///
 /// Upstream: `HashControllerRevision`.
 pub fn hash_controller_revision(data: &str, probe: Option<i32>) -> String {
@@ -17,7 +17,7 @@ pub fn hash_controller_revision(data: &str, probe: Option<i32>) -> String {
     safe_encode_string(&hash.to_string())
 }
 
-/// The name of a revision: the parent's name, cut to 223 bytes, a dash, and the hash.
+/// Returns the name of a revision: the parent's name, cut to 223 bytes, a dash, and the hash.
 ///
 /// Upstream: `ControllerRevisionName`.
 pub fn controller_revision_name(parent: &str, hash: &str) -> String {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_hash_as_the_reference_hashes_them() {
+    fn hash_equals_the_references_hash() {
         let data = r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null}}}}"#;
         for (probe, hash) in [
             (Some(0), "56fdcc77f7"),
@@ -45,8 +45,8 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_above_int32_is_written_without_a_sign() {
-        // As a signed number it would be -2128831035.
+    fn hash_above_int32_has_no_sign() {
+        // A signed number would give -2128831035.
         let hash = fnv1_32(b"", FNV1_32_OFFSET);
         assert!(i32::try_from(hash).is_err());
         assert_eq!(safe_encode_string("2166136261"), "65bb57b6b5");
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn long_parents_are_cut() {
+    fn long_parent_names_are_cut() {
         assert_eq!(
             controller_revision_name(&"x".repeat(300), "hash").len(),
             228

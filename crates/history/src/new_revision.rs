@@ -1,4 +1,4 @@
-//! A revision that doesn't exist yet.
+//! Revisions before their creation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ mod tests;
 /// A revision of a set's present template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRevision {
-    /// Name of the set, as the revision's name begins.
+    /// Name of the set, the prefix of the revision's name.
     pub parent_name: Box<str>,
-    /// Name, from the collision count that the revision was made with.
+    /// Name for the initial collision count.
     pub name: String,
     /// The template's labels and the hash.
     pub labels: BTreeMap<String, String>,
     /// All annotations of the set.
     pub annotations: BTreeMap<String, String>,
-    /// The set as the controller.
+    /// Controller reference to the set.
     pub owner: OwnerReference,
     /// The recorded bytes.
     pub data: Arc<str>,
-    /// Place in the history.
+    /// Position in the history.
     pub revision: i64,
 }
 
 impl NewRevision {
-    /// A revision of `set`, whose template is `data`, with the number `revision` and the name for
-    /// `collision_count`.
+    /// Creates a revision of `set`, with `data` as its template, the number `revision` and the name
+    /// for `collision_count`.
     ///
     /// Upstream: `newRevision`.
     pub fn new(
@@ -61,17 +61,17 @@ impl NewRevision {
         }
     }
 
-    /// The name for another collision count. The labels keep the hash of the first.
+    /// Returns the name for another collision count. The labels keep the first hash.
     pub fn name_for(&self, collision_count: i32) -> String {
         let hash = hash_controller_revision(&self.data, Some(collision_count));
         controller_revision_name(&self.parent_name, &hash)
     }
 
-    /// The object to POST under `name`, its data byte for byte as recorded.
+    /// Returns the body to POST under `name`, with the recorded data byte for byte.
     #[expect(
         clippy::expect_used,
         clippy::indexing_slicing,
-        reason = "metadata are an object, and recorded data come from the JSON encoder alone"
+        reason = "metadata is an object, and only the JSON encoder writes recorded data"
     )]
     pub fn body(&self, name: &str) -> String {
         let mut metadata = json!({
@@ -83,7 +83,7 @@ impl NewRevision {
             metadata["annotations"] = json!(self.annotations);
         }
         let data = RawValue::from_string(self.data.to_string())
-            .expect("recorded data is only ever made by the JSON encoder");
+            .expect("recorded data comes from the JSON encoder");
         let mut body = RawObject::new();
         body.set("apiVersion", to_raw(&Value::from("apps/v1")));
         body.set("kind", to_raw(&Value::from("ControllerRevision")));
@@ -94,8 +94,8 @@ impl NewRevision {
     }
 }
 
-/// The number of the next revision of a sorted history; 1 if there is none. The highest number is
-/// followed by the lowest, as in Go; API servers refuse a revision below 0.
+/// Returns the number for the next revision of a sorted history; 1 if it is empty. The number after
+/// the maximum is the minimum, as in Go; API servers reject a revision below 0.
 ///
 /// Upstream: `nextRevision`.
 pub fn next_revision(revisions: &[Arc<ControllerRevision>]) -> i64 {

@@ -1,8 +1,8 @@
 //! Upstream's tests of this layer, under upstream's names: a module per test, a function per
-//! sub-case.
+//! subtest.
 //!
-//! Upstream gives all revisions of a set the same data, and so the same name; here each number has
-//! data of its own, so that what is told apart by name is told apart in truth.
+//! Upstream gives all revisions of a set the same data, and so the same name. Here each number has
+//! different data, so revisions with different names differ in content too.
 //!
 //! Upstream: `pkg/controller/history/controller_history_test.go`, `benchmark_test.go`.
 

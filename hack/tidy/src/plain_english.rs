@@ -15,7 +15,6 @@ use passages::{Kind, passages};
 const NOT_YET_CLEAN: &[&str] = &[
     "crates/controller",
     "crates/controller-manager",
-    "crates/history",
     "crates/pod-control",
     "crates/test-control-plane",
 ];

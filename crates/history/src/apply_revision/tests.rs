@@ -1,4 +1,4 @@
-//! Which set a recorded revision stands for.
+//! Sets restored from recorded revisions.
 
 use statefulset_controller_util::testing::builders;
 
@@ -16,7 +16,7 @@ fn present() -> StatefulSet {
 }
 
 #[test]
-fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
+fn empty_revision_leaves_set_unchanged() {
     let set = present();
     for data in ["null", "{}", r#"{"spec":{}}"#, r#"{"other":1}"#] {
         let applied = apply(data).unwrap();
@@ -35,7 +35,7 @@ fn a_revision_that_records_nothing_leaves_the_set_as_it_is() {
 }
 
 #[test]
-fn data_that_isnt_an_object_is_refused() {
+fn non_object_data_is_rejected() {
     for data in ["7", "[]", r#""text""#, "true"] {
         let error = apply(data).unwrap_err();
         assert_eq!(error.to_string(), "invalid JSON document", "{data}");
@@ -50,7 +50,7 @@ fn data_that_isnt_an_object_is_refused() {
 }
 
 #[test]
-fn the_template_alone_is_taken_back() {
+fn apply_restores_only_the_template() {
     let old = builders::set("web").image("registry.example/app:1").build();
     let applied = apply(RevisionData::new(&old.spec.template).unwrap().recorded()).unwrap();
     assert_eq!(
@@ -63,7 +63,7 @@ fn the_template_alone_is_taken_back() {
 }
 
 #[test]
-fn unknown_members_of_the_recorded_template_survive() {
+fn unknown_template_members_survive() {
     let applied = apply(
         r#"{"spec":{"template":{"$patch":"replace","metadata":{"future":1},"spec":{"containers":[{"name":"c","future":{"x":[1.5]}}],"hostNetwork":false}}}}"#,
     )
@@ -78,7 +78,7 @@ fn unknown_members_of_the_recorded_template_survive() {
 }
 
 #[test]
-fn a_number_that_no_longer_fits_is_gos_error() {
+fn number_out_of_range_gives_gos_error() {
     let error = apply(
         r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9223372036854776000}}}}"#,
     )
@@ -90,7 +90,7 @@ fn a_number_that_no_longer_fits_is_gos_error() {
 }
 
 #[test]
-fn a_number_with_an_exponent_is_read_as_an_integer() {
+fn number_with_exponent_decodes_as_integer() {
     let applied = apply(
         r#"{"spec":{"template":{"$patch":"replace","spec":{"containers":[],"terminationGracePeriodSeconds":3e1}}}}"#,
     )
@@ -100,7 +100,7 @@ fn a_number_with_an_exponent_is_read_as_an_integer() {
 }
 
 #[test]
-fn a_replaced_spec_asks_for_no_pods_of_its_revision() {
+fn replaced_spec_drops_the_update_strategy() {
     for data in [
         r#"{"$patch":"replace"}"#,
         r#"{"spec":{"$patch":"replace"}}"#,
@@ -118,7 +118,7 @@ fn a_replaced_spec_asks_for_no_pods_of_its_revision() {
 }
 
 #[test]
-fn integers_stay_exact_on_the_way_back() {
+fn apply_keeps_integers_exact() {
     let applied = apply(
         r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9007199254740993}}}}"#,
     )
@@ -131,7 +131,7 @@ fn integers_stay_exact_on_the_way_back() {
 }
 
 #[test]
-fn a_template_that_isnt_a_replacement_is_merged_by_the_keys_of_its_lists() {
+fn unmarked_template_merges_lists_by_key() {
     let applied = apply(
         r#"{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"other"},{"name":"sidecar"}]}}}}"#,
     )
@@ -155,7 +155,7 @@ fn a_template_that_isnt_a_replacement_is_merged_by_the_keys_of_its_lists() {
 }
 
 #[test]
-fn a_null_template_is_an_empty_one() {
+fn null_template_becomes_empty() {
     let applied = apply(r#"{"spec":{"template":null}}"#).unwrap();
     assert_eq!(
         applied.spec.template.to_value().unwrap(),
@@ -164,7 +164,7 @@ fn a_null_template_is_an_empty_one() {
 }
 
 #[test]
-fn an_unknown_directive_is_refused() {
+fn unknown_directive_is_rejected() {
     let error = apply(r#"{"spec":{"template":{"$patch":"mend","spec":{}}}}"#).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -173,7 +173,7 @@ fn an_unknown_directive_is_refused() {
 }
 
 #[test]
-fn data_of_a_wrong_shape_fails_as_it_does_for_the_reference() {
+fn malformed_data_fails_with_the_references_error() {
     for (data, error) in [
         (
             r#"{"spec":[]}"#,
@@ -206,7 +206,7 @@ fn data_of_a_wrong_shape_fails_as_it_does_for_the_reference() {
 }
 
 #[test]
-fn data_that_takes_the_template_away_leaves_an_empty_one() {
+fn data_without_template_leaves_it_empty() {
     for data in [
         r#"{"$patch":"replace"}"#,
         r#"{"$patch":"delete","spec":{"template":{"metadata":{"name":"x"}}}}"#,
@@ -226,7 +226,7 @@ fn data_that_takes_the_template_away_leaves_an_empty_one() {
 }
 
 #[test]
-fn deep_data_is_applied_or_refused_but_never_panics() {
+fn deep_data_never_panics() {
     let deep = |depth: usize| {
         let (open, close) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
         format!(r#"{{"zzz":{open}1{close},"spec":{{"template":null}}}}"#)
@@ -237,7 +237,7 @@ fn deep_data_is_applied_or_refused_but_never_panics() {
 }
 
 #[test]
-fn a_revision_changes_nothing_but_the_template() {
+fn apply_changes_only_the_template() {
     let set = present();
     let applied = apply(
         r#"{"metadata":{"name":"other"},"spec":{"replicas":3,"ordinals":{"start":5},"serviceName":"other","selector":null}}"#,

@@ -1,4 +1,4 @@
-//! Which recorded revisions mean what a set's template means.
+//! Semantic comparison of recorded revisions with a set's template.
 
 use serde_json::{Value, json};
 use statefulset_controller_util::stateful_set::PodTemplate;
@@ -14,7 +14,7 @@ fn plain() -> StatefulSet {
     set(|set| set)
 }
 
-/// The data that a controller which keeps everything records of a set.
+/// Data that a controller records for a set, unknown members included.
 fn recorded(set: &StatefulSet) -> String {
     RevisionData::new(&set.spec.template)
         .unwrap()
@@ -38,7 +38,7 @@ fn edited(set: &StatefulSet, edit: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn differences_of_form_alone_dont_matter() {
+fn differences_in_form_match() {
     let set = plain();
     assert!(matches(&set, &recorded(&set)));
     assert!(
@@ -67,7 +67,7 @@ fn differences_of_form_alone_dont_matter() {
 }
 
 #[test]
-fn differences_of_content_matter() {
+fn differences_in_content_dont_match() {
     let set = plain();
     let other = edited(&set, |template| {
         template["spec"]["containers"][0]["image"] = "registry.example/app:2".into();
@@ -84,13 +84,13 @@ fn differences_of_content_matter() {
 }
 
 #[test]
-fn a_set_that_isnt_defaulted_doesnt_match_what_defaulting_adds() {
+fn set_without_defaults_doesnt_match_defaulted_data() {
     let bare = set(|set| set.without("spec.template.spec.dnsPolicy"));
     assert!(!matches(&bare, &recorded(&bare)));
 }
 
 #[test]
-fn data_that_cant_be_read_never_matches() {
+fn unreadable_data_never_matches() {
     let set = plain();
     let overflow = edited(&set, |template| {
         template["spec"]["terminationGracePeriodSeconds"] = 9_223_372_036_854_776_000_u64.into();
@@ -101,7 +101,7 @@ fn data_that_cant_be_read_never_matches() {
 }
 
 #[test]
-fn a_template_that_isnt_marked_as_a_replacement_matches_by_what_it_merges_to() {
+fn unmarked_template_matches_by_its_merged_result() {
     let set = plain();
     let unmarked = edited(&set, |template| {
         template.as_object_mut().unwrap().remove("$patch");
@@ -115,19 +115,19 @@ fn a_template_that_isnt_marked_as_a_replacement_matches_by_what_it_merges_to() {
 }
 
 #[test]
-fn a_revision_without_data_means_the_set_as_it_is() {
+fn revision_without_data_matches_the_set() {
     assert!(matches(&plain(), "{}"));
     assert!(matches(&plain(), "null"));
 }
 
 #[test]
-fn an_unknown_member_restarts_nothing_by_appearing_or_disappearing() {
+fn unknown_member_on_one_side_matches() {
     let future = set(|set| set.with("spec.template.spec.future", 1));
     assert!(matches(&future, &older(&plain())));
     assert!(matches(&plain(), &older(&future)));
 }
 
-/// Not equal in bytes, so that only the meaning counts.
+/// Data with other bytes, which only the semantic comparison can match.
 fn older(set: &StatefulSet) -> String {
     edited(set, |template| {
         template["metadata"]["creationTimestamp"] = Value::Null;
@@ -135,14 +135,14 @@ fn older(set: &StatefulSet) -> String {
 }
 
 #[test]
-fn a_changed_value_of_an_unknown_member_matters() {
+fn changed_unknown_member_doesnt_match() {
     let with = |value: Value| set(|set| set.with("spec.template.spec.future", value));
     for (value, record, expected) in [
         (json!(1), json!(1), true),
         (json!({"a": [1, 2]}), json!({"a": [1, 2]}), true),
         (json!(2), json!(1), false),
         (json!({"a": 1, "b": 2}), json!({"a": 1}), false),
-        // Numbers are compared as they are recorded.
+        // Numbers compare in their recorded form.
         (json!(1.0), json!(1), true),
         (
             json!(9_223_372_036_854_775_807_i64),
@@ -156,7 +156,7 @@ fn a_changed_value_of_an_unknown_member_matters() {
 }
 
 #[test]
-fn unknown_members_are_compared_in_their_container() {
+fn unknown_members_compare_per_container() {
     let container = "spec.template.spec.containers.0.future";
     let with = |value: &str| set(|set| set.with(container, json!(value)));
     assert!(matches(&with("x"), &older(&with("x"))));
@@ -166,7 +166,7 @@ fn unknown_members_are_compared_in_their_container() {
 }
 
 #[test]
-fn equal_revisions_are_found_in_order_by_their_bytes() {
+fn equal_revisions_are_found_by_bytes_in_order() {
     let set = plain();
     let future = self::set(|set| set.with("spec.template.spec.future", 1));
     let data = RevisionData::new(&PodTemplate::from_value(

@@ -1,4 +1,4 @@
-//! The order of a history.
+//! Order of a set's revisions.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn number_then_creation_time_then_name_decide() {
+    fn revisions_sort_by_number_then_time_then_name() {
         let mut revisions = vec![
             revision("d", 2, 0),
             revision("c", 1, 9),

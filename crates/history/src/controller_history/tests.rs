@@ -1,4 +1,4 @@
-//! The requests that a history makes, and how it meets conflicts.
+//! Requests of a history, and its handling of conflicts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ use crate::data::RevisionData;
 
 mod agreement;
 
-/// Bytes that no encoder would write this way.
+/// Bytes that no encoder writes.
 const ODD: &str = r#"{ "spec" : {"a":1.0, "b":"\u003c<\/", "a2":1e3},"template":null }"#;
 
 struct Setup {
@@ -59,7 +59,7 @@ impl Setup {
         actions.iter().map(line).collect()
     }
 
-    /// A stored revision with odd bytes and a member that nobody knows.
+    /// Loads a stored revision with odd bytes and an unknown member.
     fn load_odd(&self) -> ControllerRevision {
         let revision = builders::revision(&self.set, "web-1", 1, ODD).with("future", 7);
         self.api.load(&CONTROLLER_REVISIONS, revision.text());
@@ -76,7 +76,7 @@ impl Setup {
 }
 
 #[tokio::test]
-async fn the_posted_data_is_stored_to_the_byte() {
+async fn posted_data_is_stored_byte_for_byte() {
     let setup = setup();
     let revision = setup.new_revision();
     let created = setup
@@ -92,7 +92,7 @@ async fn the_posted_data_is_stored_to_the_byte() {
 }
 
 #[tokio::test]
-async fn writes_are_awaited_by_the_next_sync() {
+async fn next_sync_waits_for_writes() {
     let setup = setup();
     let (history, set) = (&setup.history, &setup.set);
     setup.api.react(Verb::Create, "controllerrevisions", |_| {
@@ -121,7 +121,7 @@ async fn writes_are_awaited_by_the_next_sync() {
 }
 
 #[tokio::test]
-async fn a_revision_that_was_there_with_the_same_data_is_only_read() {
+async fn existing_revision_with_same_data_is_only_read() {
     let setup = setup();
     let revision = setup.new_revision();
     let there = builders::revision(&setup.set, &revision.name, 1, &revision.data);
@@ -137,14 +137,14 @@ async fn a_revision_that_was_there_with_the_same_data_is_only_read() {
         setup.requests(),
         [format!("create {name}"), format!("get {name}")]
     );
-    // The cache may not show it yet, so the next sync waits until it does.
+    // The cache may not have it yet, so the next sync waits for it.
     let version = there.build().resource_version;
     let awaited = format!("ns/web web-uid controllerrevisions.apps {version}");
     assert_eq!(setup.log.take(), [awaited]);
 }
 
 #[tokio::test]
-async fn a_taken_name_that_cant_be_read_ends_the_search() {
+async fn unreadable_revision_of_a_taken_name_ends_the_search() {
     let setup = setup();
     let taken = FaultError::AlreadyExists;
     let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, taken);
@@ -159,7 +159,7 @@ async fn a_taken_name_that_cant_be_read_ends_the_search() {
 }
 
 #[tokio::test]
-async fn another_failure_to_create_is_handed_on() {
+async fn other_create_errors_are_returned() {
     let setup = setup();
     let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, FaultError::Conflict);
     setup.api.fail(rule);
@@ -187,14 +187,14 @@ async fn renumbering_keeps_every_other_byte() {
     assert_eq!(setup.requests(), ["get web-1", "update web-1"]);
 }
 
-/// A stored revision whose data holds half a character, as no Rust string can.
+/// A stored revision whose data holds an unpaired surrogate, which no Rust string can.
 fn half_character(set: &StatefulSet) -> String {
     let stored = builders::revision(set, "web-1", 1, r#"{"a":"odd"}"#).text();
     stored.replace("odd", r"\ud800")
 }
 
 #[tokio::test]
-async fn renumbering_keeps_what_is_no_character() {
+async fn renumbering_keeps_unpaired_surrogates() {
     let setup = setup();
     let stored = half_character(&setup.set);
     let cached = decode(&Document::from(stored.replace("d800", "fffd"))).unwrap();
@@ -214,7 +214,7 @@ async fn renumbering_keeps_what_is_no_character() {
 }
 
 #[tokio::test]
-async fn a_revision_that_was_there_with_other_bytes_is_a_collision() {
+async fn existing_revision_with_other_bytes_is_a_collision() {
     let setup = setup();
     let stored = half_character(&setup.set);
     let read = move |_: &Action| Some(Ok(stored.clone()));
@@ -232,7 +232,7 @@ async fn a_revision_that_was_there_with_other_bytes_is_a_collision() {
 }
 
 #[tokio::test]
-async fn a_revision_that_has_the_number_isnt_written() {
+async fn update_with_the_same_number_writes_nothing() {
     let setup = setup();
     let odd = setup.load_odd();
     let there = ControllerRevision { revision: 9, ..odd };
@@ -250,14 +250,14 @@ async fn a_revision_that_has_the_number_isnt_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all() {
+async fn conflict_is_tried_four_times_on_fresh_copies() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
         let setup = setup();
         let odd = setup.load_odd();
         let conflict = FaultError::Conflict;
         let rule = FaultRule::new(Verb::Update, "controllerrevisions", conflicts, conflict);
         setup.api.fail(rule);
-        // Each read sees another version, as after a write by somebody else.
+        // Each read sees another version, as after another client's write.
         let (reads, stored) = (
             AtomicUsize::new(10),
             setup.api.raw_objects(&CONTROLLER_REVISIONS),
@@ -284,7 +284,7 @@ async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_revision_of_the_same_name_is_never_renumbered() {
+async fn recreated_revision_is_never_renumbered() {
     let setup = setup();
     let odd = setup.load_odd();
     for live in [
@@ -300,7 +300,7 @@ async fn another_revision_of_the_same_name_is_never_renumbered() {
 }
 
 #[tokio::test]
-async fn another_failure_to_renumber_is_handed_on() {
+async fn other_update_errors_are_returned() {
     let setup = setup();
     let odd = setup.load_odd();
     let rule = FaultRule::new(Verb::Update, "controllerrevisions", 1, FaultError::Invalid);
@@ -311,7 +311,7 @@ async fn another_failure_to_renumber_is_handed_on() {
 }
 
 #[tokio::test]
-async fn adoption_is_gos_patch() {
+async fn adoption_sends_gos_patch() {
     let setup = setup();
     let orphan = builders::revision(&setup.set, "web-1", 1, ODD).orphan();
     setup.api.load(&CONTROLLER_REVISIONS, orphan.text());
@@ -327,7 +327,7 @@ async fn adoption_is_gos_patch() {
 }
 
 #[tokio::test]
-async fn a_deletion_names_uid_and_version() {
+async fn delete_sends_uid_and_version() {
     let setup = setup();
     let odd = setup.load_odd();
     setup
@@ -347,7 +347,7 @@ async fn a_deletion_names_uid_and_version() {
 }
 
 #[tokio::test]
-async fn an_adopted_revision_has_the_version_of_the_adoption() {
+async fn adopt_returns_the_new_version() {
     let setup = setup();
     let text = orphan_text(&setup.set);
     setup.api.load(&CONTROLLER_REVISIONS, text.clone());
@@ -372,7 +372,7 @@ fn orphan_text(set: &StatefulSet) -> String {
 }
 
 #[tokio::test]
-async fn a_failed_deletion_is_tried_once_and_handed_on() {
+async fn failed_delete_is_returned_without_retry() {
     let (conflict, not_found) = (FaultError::Conflict, FaultError::NotFound);
     for failure in [conflict, not_found, FaultError::InternalError] {
         let setup = setup();
@@ -388,7 +388,7 @@ async fn a_failed_deletion_is_tried_once_and_handed_on() {
 }
 
 #[tokio::test]
-async fn of_failed_releases_invalid_is_swallowed_and_conflict_not() {
+async fn release_ignores_invalid_but_not_conflict() {
     for (failure, released) in [
         (FaultError::Invalid, true),
         (FaultError::NotFound, true),

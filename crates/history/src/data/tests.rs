@@ -1,4 +1,4 @@
-//! The bytes that a template is recorded as, and which recorded bytes equal it.
+//! Recorded bytes of a template, and their comparison.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn record(template: &str) -> String {
 }
 
 #[test]
-fn the_template_is_recorded_sorted_escaped_and_marked_as_a_replacement() {
+fn template_is_recorded_sorted_escaped_and_marked_replace() {
     let data = data(
         r#"{ "spec": {"containers":[{"name":"c","command":["sh","-c","a && b > /dev/null"]}]},
              "metadata":{"labels":{"b":"2","a":"1"}} }"#,
@@ -28,7 +28,7 @@ fn the_template_is_recorded_sorted_escaped_and_marked_as_a_replacement() {
 }
 
 #[test]
-fn numbers_take_the_detour_over_doubles() {
+fn numbers_are_recorded_as_doubles() {
     let data = data(
         r#"{"metadata":{},"spec":{"containers":null,"terminationGracePeriodSeconds":9223372036854775807,"activeDeadlineSeconds":9007199254740993}}"#,
     );
@@ -41,7 +41,7 @@ fn numbers_take_the_detour_over_doubles() {
 }
 
 #[test]
-fn known_members_are_what_the_reference_would_record() {
+fn known_members_equal_the_references_record() {
     let data = data(
         r#"{"metadata":{"creationTimestamp":null,"future":1},"spec":{"containers":[{"name":"c","future":{"a":1}}],"future":[1]}}"#,
     );
@@ -55,21 +55,21 @@ fn known_members_are_what_the_reference_would_record() {
 }
 
 #[test]
-fn a_template_that_the_reference_couldnt_read_has_no_known_members() {
+fn undecodable_template_has_no_known_members() {
     let data = data(r#"{"metadata":{},"spec":{"containers":[],"hostNetwork":"yes"}}"#);
     assert!(data.known().is_none());
     assert!(data.equals(data.recorded()));
     assert!(!data.equals(""));
 }
 
-/// A template with two containers, each with members that no type knows, and one in the spec.
+/// Builds a template with two containers, each with unknown members, and one in the spec.
 fn future(spec: &str, first: &str, second: &str) -> RevisionData {
     data(&format!(
         r#"{{"metadata":{{}},"spec":{{"containers":[{{"name":"a","resources":{{}}{first}}},{{"name":"b","resources":{{}}{second}}}]{spec}}}}}"#
     ))
 }
 
-/// Whether the template equals what the other one is recorded as.
+/// True if the template equals the other one's recorded data.
 fn is_equal(template: &RevisionData, recorded: &RevisionData) -> bool {
     template.equals(recorded.recorded())
 }
@@ -89,22 +89,22 @@ fn unknown_members_may_appear_and_disappear() {
         assert!(is_equal(&plain, held), "gone: {}", held.recorded());
         assert!(is_equal(held, &plain), "new: {}", held.recorded());
     }
-    // One goes while another comes.
+    // One member disappears while another appears.
     assert!(is_equal(&held[0], &held[2]) && is_equal(&held[2], &held[3]));
 }
 
 #[test]
-fn unknown_members_that_both_hold_must_be_alike() {
+fn shared_unknown_members_must_be_equal() {
     for (template, recorded, expected) in [
         ("1", "2", false),
         ("1", r#""1""#, false),
         (r#"{"a":1,"b":2}"#, r#"{"a":1}"#, false),
         (r#"{"b":2,"a":1}"#, r#"{"a":1,"b":2}"#, true),
         ("[1,2]", "[2,1]", false),
-        // As they are recorded.
+        // Values compare in their recorded form.
         ("1.0", "1", true),
         ("9007199254740993", "9007199254740992", true),
-        // Nothing is set.
+        // A null counts as unset.
         ("null", "1", true),
         ("1", "null", true),
         ("null", "null", true),
@@ -116,7 +116,7 @@ fn unknown_members_that_both_hold_must_be_alike() {
 }
 
 #[test]
-fn unknown_members_are_compared_in_their_place() {
+fn unknown_members_compare_by_path() {
     let first = |value: &str| future("", &format!(r#","future":{value}"#), "");
     let second = |value: &str| future("", "", &format!(r#","future":{value}"#));
     assert!(!is_equal(&first("1"), &first("2")));
@@ -125,7 +125,7 @@ fn unknown_members_are_compared_in_their_place() {
 }
 
 #[test]
-fn known_members_decide_as_before() {
+fn changed_known_member_makes_data_unequal() {
     let recorded = future(r#","future":1"#, "", "");
     let others = [
         future(r#","future":1,"hostNetwork":true"#, "", ""),
@@ -140,7 +140,7 @@ fn known_members_decide_as_before() {
 }
 
 #[test]
-fn recorded_data_that_holds_more_than_a_template_is_not_equal() {
+fn data_with_more_than_a_template_is_not_equal() {
     let plain = future("", "", "");
     let recorded = future(r#","future":1"#, "", "").recorded().to_string();
     assert!(plain.equals(&recorded));
@@ -159,7 +159,7 @@ fn recorded_data_that_holds_more_than_a_template_is_not_equal() {
 }
 
 #[test]
-fn equal_means_equal_bytes() {
+fn equality_compares_bytes() {
     let data = data(r#"{"metadata":{},"spec":{"containers":null}}"#);
     let recorded = data.recorded().to_string();
     assert!(data.equals(&recorded));
@@ -167,7 +167,7 @@ fn equal_means_equal_bytes() {
 }
 
 #[test]
-fn template_labels_are_given_as_text() {
+fn template_labels_are_strings() {
     let labels = |template: &str| {
         let data = data(template);
         data.template_labels()
@@ -184,7 +184,7 @@ fn template_labels_are_given_as_text() {
 }
 
 #[test]
-fn versions_before_1_34_recorded_empty_creation_times() {
+fn old_form_records_null_creation_times() {
     for (template, expected) in [
         (
             r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":null}}"#,
@@ -210,14 +210,14 @@ fn versions_before_1_34_recorded_empty_creation_times() {
 }
 
 #[test]
-fn the_older_form_equals_what_either_version_recorded() {
+fn old_form_equals_data_of_either_version() {
     let template = r#"{"metadata":{"labels":{"a":"1"}},"spec":{"containers":null}}"#;
     let newer = data(template);
     let value = serde_json::from_str(template).unwrap();
     let older = RevisionData::with_null_creation_time(&PodTemplate::from_value(&value)).unwrap();
     assert_ne!(older.recorded(), newer.recorded());
     assert!(older.equals(older.recorded()) && older.equals(newer.recorded()));
-    // The other way it takes the semantic comparison.
+    // The reverse needs the semantic comparison.
     assert!(!newer.equals(older.recorded()));
 
     let value = serde_json::from_str(&template.replacen('{', r#"{"future":1,"#, 1)).unwrap();

@@ -1,4 +1,4 @@
-//! The object that records a template.
+//! Objects of new revisions.
 
 use statefulset_controller_util::testing::builders;
 
@@ -17,7 +17,7 @@ fn revision(set: &StatefulSet, collision_count: i32) -> NewRevision {
 const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"registry.example/web:1","imagePullPolicy":"IfNotPresent","name":"web","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"terminationGracePeriodSeconds":10}}"#;
 
 #[test]
-fn name_and_label_come_from_the_reference_hash() {
+fn name_and_label_hold_the_references_hash() {
     let template: Value = serde_json::from_str(TEMPLATE).unwrap();
     let set = builders::set("web").with("spec.template", template).build();
     assert_eq!(
@@ -32,7 +32,7 @@ fn name_and_label_come_from_the_reference_hash() {
         assert_eq!(revision.name, format!("web-{hash}"));
         assert_eq!(revision.labels[HASH_LABEL], hash);
     }
-    // Vector B: the same, as versions before 1.34 recorded it.
+    // Vector B: the same template in the form of versions before 1.34.
     let older = RevisionData::with_null_creation_time(&set.spec.template).unwrap();
     assert_eq!(older.recorded().len(), 449);
     let older = NewRevision::new(&set, &older, 3, 0);
@@ -43,7 +43,7 @@ fn name_and_label_come_from_the_reference_hash() {
 }
 
 #[test]
-fn labels_are_the_templates_and_annotations_are_the_sets() {
+fn labels_come_from_template_and_annotations_from_set() {
     let set = builders::set("web")
         .with("metadata.annotations.note", "a<b")
         .with("spec.template.metadata.labels.tier", "db")
@@ -58,7 +58,7 @@ fn labels_are_the_templates_and_annotations_are_the_sets() {
 }
 
 #[test]
-fn the_body_has_the_data_to_the_byte_and_no_namespace() {
+fn body_has_exact_data_and_no_namespace() {
     let set = builders::set("web").image("a&b").build();
     let revision = revision(&set, 0);
     let body = revision.body("web-x");

@@ -1,4 +1,4 @@
-//! Adopting. Upstream's patch reactor is never reached; here the patch and its effect are checked.
+//! Adoption. Upstream's patch reactor is never reached; here the patch and its effect are checked.
 
 use serde_json::{Value, json};
 use statefulset_client::rest::PatchType;
@@ -16,7 +16,7 @@ async fn adopt(server: &Server, revision: &Value) -> Result<(), Error> {
         .map(drop)
 }
 
-/// Adopts an orphan that is stored.
+/// Adopts a stored orphan.
 async fn adopts_an_orphan(server: &Server) {
     let revision = orphan(&revision(&ss1(), 2, Some(0)));
     let name = server.load(&revision).name;
@@ -25,7 +25,7 @@ async fn adopts_an_orphan(server: &Server) {
     assert_eq!(*owners, json!([ss1().controller_reference()]));
 }
 
-/// Is refused a revision that another set owns, before any request.
+/// Fails to adopt a revision that another set owns, and sends no request.
 async fn refuses_an_owned_revision(server: &Server) {
     let revision = object(&revision(&ss2(), 1, Some(0)));
     let name = server.load(&revision).name;
@@ -35,7 +35,7 @@ async fn refuses_an_owned_revision(server: &Server) {
     assert_eq!(server.stored(&name), Some(revision));
 }
 
-/// Fails on a revision that isn't stored.
+/// Fails to adopt a revision that isn't stored.
 async fn fails_on_a_missing_revision(server: &Server) {
     let error = adopt(server, &orphan(&revision(&ss1(), 2, Some(0)))).await;
     assert!(error.unwrap_err().is_not_found());
@@ -50,7 +50,7 @@ mod test_real_history_adopt_controller_revision {
         let server = Server::real();
         adopts_an_orphan(&server).await;
         let Server::Real { api, .. } = &server else {
-            unreachable!("the server is a real one");
+            unreachable!("the case uses the real history");
         };
         let actions = api.actions();
         let name = revision(&ss1(), 2, Some(0)).name;

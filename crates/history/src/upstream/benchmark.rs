@@ -1,5 +1,5 @@
-//! Upstream's benchmark of listing, each case run once for what it returns: out of 50,000 revisions
-//! the indexes give those that the set owns and those that nobody does.
+//! Upstream's listing benchmark as a test, each case run once: out of 50,000 revisions the indexes
+//! return the set's own and the orphans.
 
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
@@ -11,14 +11,14 @@ use statefulset_controller_util::testing::builders;
 
 use crate::controller_history::list_controller_revisions;
 
-/// How many revisions the cache holds.
+/// Number of revisions in the cache.
 const TOTAL: usize = 50_000;
 
 fn parent(name: &str) -> StatefulSet {
     builders::set(name).uid(&format!("{name}-uid")).build()
 }
 
-/// Lists with this many revisions owned, this many orphans, and the rest another set's.
+/// Lists with the given numbers of owned revisions and orphans; another set owns the rest.
 fn lists(owned: usize, orphans: usize) {
     let parent = parent("test-parent");
     let (own, other): (OwnerReference, OwnerReference) = (

@@ -1,4 +1,4 @@
-//! Creating, and what becomes of a name that is taken.
+//! Creation, and collisions of names.
 
 use super::fixtures::{Server, object, revision, ss1, ss2};
 use crate::controller_history::Created;
@@ -16,7 +16,7 @@ async fn create(server: &Server, revision: &NewRevision, count: i32) -> Created 
     created.await.unwrap()
 }
 
-/// A revision is created under its own name, whatever is there already.
+/// Creates a revision under its first name, with other revisions stored.
 async fn creates_under_its_own_name(server: &Server, revision: &NewRevision) {
     let created = create(server, revision, 0).await;
     assert_eq!(*created.revision.name, *revision.name);
@@ -25,7 +25,7 @@ async fn creates_under_its_own_name(server: &Server, revision: &NewRevision) {
     assert_eq!(stored["metadata"]["namespace"], "default");
 }
 
-/// A taken name is passed over: the name is that of the count that came back.
+/// Creates a revision whose first name is taken: the new name is that of the returned count.
 async fn renames(server: &Server, revision: &NewRevision, count: i32) -> Created {
     let created = create(server, revision, count).await;
     assert_ne!(*created.revision.name, *revision.name);
@@ -63,7 +63,7 @@ mod test_real_history_create_controller_revision {
         server.load(&object(&forged));
         let renamed = renames(&server, &first, 0).await;
         assert_eq!(renamed.collision_count, 1);
-        // The second collision meets the same data, which is no collision.
+        // The second attempt finds the same data, which is no collision.
         let again = create(&server, &first, renamed.collision_count).await;
         assert_eq!(again.collision_count, 1);
         assert_eq!(again.revision, renamed.revision);
@@ -93,7 +93,7 @@ mod test_fake_history_create_controller_revision {
         create(&server, &first, 0).await;
         let renamed = renames(&server, &first, 0).await;
         assert_eq!(renamed.collision_count, 1);
-        // The fake counts every taken name, also one with the same data.
+        // The fake counts every taken name, even one with the same data.
         let again = renames(&server, &first, renamed.collision_count).await;
         assert_eq!(again.collision_count, 2);
         assert_eq!(server.count(), 3);

@@ -1,9 +1,10 @@
-//! Deleting.
+//! Deletion.
 
 use super::fixtures::{Server, cached, object, revision, ss1, ss2};
 use crate::new_revision::NewRevision;
 
-/// Deletes `ss1`'s first revision after the history has created `existing`; whether it was there.
+/// Deletes `ss1`'s first revision after the history has created `existing`; returns true if it
+/// existed.
 async fn deletes(server: &Server, existing: &[NewRevision]) -> bool {
     for revision in existing {
         let set = if &*revision.parent_name == "ss1" {

@@ -1,4 +1,4 @@
-//! Finding the revisions that hold the same data.
+//! Search for revisions with equal data.
 
 use std::sync::Arc;
 

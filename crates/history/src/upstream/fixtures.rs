@@ -1,4 +1,4 @@
-//! The sets, revisions and histories that the tests share.
+//! Shared sets, revisions and histories.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::fake::FakeHistory;
 use crate::name::{controller_revision_name, hash_controller_revision};
 use crate::new_revision::NewRevision;
 
-/// The namespace of everything.
+/// Namespace of all objects.
 pub(super) const NAMESPACE: &str = "default";
 
-/// A set of three replicas that selects by expressions only.
+/// Builds a set of three replicas that selects by expressions only.
 ///
 /// Upstream: `newStatefulSet` of the history tests.
 fn set(name: &str, label: (&str, &str)) -> StatefulSet {
@@ -52,9 +52,9 @@ pub(super) fn ss2() -> StatefulSet {
     set("ss2", ("goo", "car"))
 }
 
-/// The template in the order of Go's struct, as upstream's tests record it. From the second number
-/// on, a grace period tells the templates apart. Upstream's encoder adds a line end, which stored
-/// JSON can't carry.
+/// Builds a template in the order of Go's struct, as upstream's tests record it. From the second
+/// number on, the grace periods differ. Upstream's encoder adds a newline, which stored JSON can't
+/// hold.
 fn raw_template((key, value): (&str, &str), number: i64) -> String {
     let grace = if number == 1 {
         String::new()
@@ -72,7 +72,8 @@ fn raw_template((key, value): (&str, &str), number: i64) -> String {
     )
 }
 
-/// A revision of `set` with its number and data of its own, named for a collision count.
+/// Builds a revision of `set` with its number, data that differs per number, and the name for a
+/// collision count.
 ///
 /// Upstream: `NewControllerRevision`.
 pub(super) fn revision(set: &StatefulSet, number: i64, count: Option<i32>) -> NewRevision {
@@ -96,7 +97,7 @@ pub(super) fn revision(set: &StatefulSet, number: i64, count: Option<i32>) -> Ne
     }
 }
 
-/// A revision as an object, with a uid.
+/// Builds the object of a revision, with a uid.
 pub(super) fn object(revision: &NewRevision) -> Value {
     let mut json: Value = serde_json::from_str(&revision.body(&revision.name)).expect("valid JSON");
     json["metadata"]["namespace"] = NAMESPACE.into();
@@ -104,27 +105,28 @@ pub(super) fn object(revision: &NewRevision) -> Value {
     json
 }
 
-/// A revision as an object that nobody owns; the list of owners is there and empty.
+/// Builds the object of an orphaned revision, with an empty list of owners.
 pub(super) fn orphan(revision: &NewRevision) -> Value {
     let mut json = object(revision);
     json["metadata"]["ownerReferences"] = json!([]);
     json
 }
 
-/// An object as the cache keeps it.
+/// Decodes an object into the cached form.
 pub(super) fn cached(json: &Value) -> ControllerRevision {
     ControllerRevision::decode(&json.to_string()).expect("a revision is being built")
 }
 
-/// A history, and what it keeps its revisions in.
+/// A history and its backing store.
 pub(super) enum Server {
-    /// One over an API client. As upstream's, its cache stays empty unless a test fills it.
+    /// A history over an API client. As in upstream's tests, its cache stays empty unless a test
+    /// fills it.
     Real {
         history: RealHistory,
         api: FakeClientset,
         cache: Arc<Indexer<ControllerRevision>>,
     },
-    /// One in memory.
+    /// An in-memory history.
     Fake(FakeHistory),
 }
 
@@ -158,7 +160,7 @@ impl Server {
         }
     }
 
-    /// Stores an object behind the history's back; a real history's cache doesn't show it.
+    /// Stores an object without the history; a real history's cache doesn't show it.
     pub(super) fn load(&self, json: &Value) -> ControllerRevision {
         match self {
             Self::Real { api, .. } => api.load(&CONTROLLER_REVISIONS, json.to_string()),
@@ -169,7 +171,7 @@ impl Server {
         cached(json)
     }
 
-    /// Shows an object in the cache.
+    /// Adds an object to the cache.
     pub(super) fn show(&self, json: &Value) {
         match self {
             Self::Real { cache, .. } => {
@@ -188,10 +190,10 @@ impl Server {
         revision: &NewRevision,
     ) -> Arc<ControllerRevision> {
         let created = self.history().create_controller_revision(set, revision, 0);
-        created.await.expect("nothing fails here").revision
+        created.await.expect("no fault is injected").revision
     }
 
-    /// The stored object of a name.
+    /// Returns the stored object of a name.
     pub(super) fn stored(&self, name: &str) -> Option<Value> {
         match self {
             Self::Real { api, .. } => api.object(&CONTROLLER_REVISIONS, NAMESPACE, name),
@@ -199,7 +201,7 @@ impl Server {
         }
     }
 
-    /// How many revisions are stored.
+    /// Number of stored revisions.
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Real { api, .. } => api.objects(&CONTROLLER_REVISIONS).len(),
@@ -207,7 +209,7 @@ impl Server {
         }
     }
 
-    /// The requests so far, as `verb name`; a fake history makes none.
+    /// Returns the requests so far, as `verb name`; a fake history sends none.
     pub(super) fn requests(&self) -> Vec<String> {
         match self {
             Self::Real { api, .. } => api

@@ -1,4 +1,4 @@
-//! Listing: the set's own revisions and orphans.
+//! Listing of the set's own revisions and of orphans.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fixtures::{Server, object, orphan, revision, ss1, ss2};
 
-/// The revisions that a case may put into the cache.
+/// Revisions that a case may add to the cache.
 struct Known {
     first: Value,
     second: Value,
@@ -30,7 +30,7 @@ fn name(revision: &Value) -> String {
         .to_owned()
 }
 
-/// Shows the revisions in the cache and checks which of them `ss1` lists.
+/// Adds the revisions to the cache and checks those that `ss1` lists.
 fn lists(server: &Server, shown: &[&Value], wanted: &[&Value]) {
     for revision in shown {
         server.show(revision);
@@ -40,7 +40,7 @@ fn lists(server: &Server, shown: &[&Value], wanted: &[&Value]) {
     let found = server.history().list_controller_revisions(&set, selector);
     let names: BTreeSet<String> = found.iter().map(|found| found.name.to_string()).collect();
     assert_eq!(names, wanted.iter().map(|wanted| name(wanted)).collect());
-    assert_eq!(found.len(), wanted.len(), "nothing is listed twice");
+    assert_eq!(found.len(), wanted.len(), "no revision is listed twice");
 }
 
 mod test_real_history_list_controller_revisions {

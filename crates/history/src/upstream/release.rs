@@ -1,4 +1,4 @@
-//! Releasing. Upstream's patch reactor is never reached; here the patch and its effect are checked.
+//! Release. Upstream's patch reactor is never reached; here the patch and its effect are checked.
 
 use serde_json::{Value, json};
 use statefulset_client::rest::PatchType;
@@ -15,7 +15,7 @@ async fn release(server: &Server, revision: &Value) {
     released.await.unwrap();
 }
 
-/// Releases a stored revision and checks who owns it then.
+/// Releases a stored revision and checks its remaining owners.
 async fn leaves_owners(server: &Server, revision: &Value, owners: &Value) {
     let name = server.load(revision).name;
     release(server, revision).await;
@@ -38,7 +38,7 @@ fn of_another() -> Value {
 
 async fn ignores_a_missing_revision(server: &Server) {
     release(server, &owned()).await;
-    assert_eq!(server.count(), 0, "nothing is made");
+    assert_eq!(server.count(), 0, "no revision is created");
 }
 
 mod test_real_history_release_controller_revision {
@@ -49,7 +49,7 @@ mod test_real_history_release_controller_revision {
         let server = Server::real();
         leaves_owners(&server, &owned(), &json!([])).await;
         let Server::Real { api, .. } = &server else {
-            unreachable!("the server is a real one");
+            unreachable!("the case uses the real history");
         };
         let actions = api.actions();
         let body = format!(

@@ -1,5 +1,5 @@
-//! The order of a history. Upstream's revisions all have one name, so its comparison of names
-//! proves nothing; here they differ.
+//! Order of a history. Upstream's revisions all have one name, so its comparison of names proves
+//! nothing; here the names differ.
 
 use std::sync::Arc;
 
@@ -60,8 +60,9 @@ mod test_sort_controller_revisions {
         );
     }
 
-    /// Upstream's list lacks the fifth revision that it expects; here it is there: of three with
-    /// one number the older comes first, and of two as old the one whose name sorts first.
+    /// Upstream's list lacks the fifth revision that it expects; here it is present. Of three
+    /// revisions with one number the older comes first, and of two with one creation time the name
+    /// that sorts first.
     #[test]
     fn with_ties() {
         let (later, last) = (revision("ss1-0", 3, 1), revision("ss1-a", 3, 1));

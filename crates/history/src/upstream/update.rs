@@ -60,8 +60,8 @@ mod test_real_history_update_controller_revision {
         assert_eq!(updates(&server), 1);
     }
 
-    /// Upstream passes after one update that stored nothing: its retry finds its own edit of the
-    /// local copy. Here the stored object must carry the number.
+    /// Upstream passes after one update that stored nothing: its retry finds the edit in its local
+    /// copy. Here the stored object must have the number.
     #[tokio::test(start_paused = true)]
     async fn update_on_succeeds_on_conflict() {
         let server = Server::real();

@@ -1,4 +1,4 @@
-//! What every history does: the one in the API server and the fake in memory agree.
+//! Behaviour that the real history and the fake share.
 
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
@@ -15,7 +15,7 @@ use crate::fake::FakeHistory;
 
 const EMPTY: &str = r#"{"spec":{"template":{"$patch":"replace"}}}"#;
 
-/// A history, and the server behind it.
+/// A history and its backing store.
 enum Server {
     Real(RealHistory, FakeClientset, Arc<Indexer<ControllerRevision>>),
     Fake(FakeHistory),
@@ -104,8 +104,8 @@ async fn a_new_revision_is_stored_as_built() {
 }
 
 #[tokio::test]
-async fn a_taken_name_with_the_same_data_is_returned_as_it_is_whoever_owns_it() {
-    // The fake counts it as a collision, see its ported test.
+async fn same_name_and_data_returns_any_owners_revision() {
+    // The fake counts this as a collision, see its ported test.
     let [server, _] = Server::both();
     let set = web();
     let revision = new_revision(&set);
@@ -126,7 +126,7 @@ async fn a_taken_name_with_the_same_data_is_returned_as_it_is_whoever_owns_it() 
 }
 
 #[tokio::test]
-async fn names_taken_by_other_data_are_passed_over_and_the_label_keeps_the_first_hash() {
+async fn collision_changes_name_but_not_hash_label() {
     for server in Server::both() {
         let set = web();
         let revision = new_revision(&set);
@@ -148,7 +148,7 @@ async fn names_taken_by_other_data_are_passed_over_and_the_label_keeps_the_first
 }
 
 #[tokio::test]
-async fn probing_begins_at_the_collision_count_given() {
+async fn probing_starts_at_the_given_collision_count() {
     for server in Server::both() {
         let set = web();
         let revision =
@@ -163,7 +163,7 @@ async fn probing_begins_at_the_collision_count_given() {
     }
 }
 
-/// As in Go, whose numbers wrap as well.
+/// Go's numbers wrap as well.
 #[tokio::test]
 async fn probing_beyond_the_last_count_wraps() {
     for server in Server::both() {
@@ -184,7 +184,7 @@ async fn probing_beyond_the_last_count_wraps() {
 }
 
 #[tokio::test]
-async fn renumbering_changes_the_number_alone() {
+async fn renumbering_changes_only_the_number() {
     for server in Server::both() {
         let set = web();
         let old = server.load(&builders::revision(&set, "web-1", 1, EMPTY));
@@ -204,7 +204,7 @@ async fn renumbering_changes_the_number_alone() {
 }
 
 #[tokio::test]
-async fn what_is_gone_cant_be_renumbered_deleted_or_adopted_but_released() {
+async fn missing_revision_can_only_be_released() {
     for server in Server::both() {
         let set = web();
         let history = server.history();
@@ -233,7 +233,7 @@ async fn a_deleted_revision_is_gone() {
 }
 
 #[tokio::test]
-async fn only_what_nobody_controls_is_adopted() {
+async fn only_orphans_are_adopted() {
     for server in Server::both() {
         let (set, history) = (web(), server.history());
         let owner = owner_reference(("v1", "ConfigMap"), "c", "c", None);
@@ -276,7 +276,7 @@ async fn a_released_revision_keeps_its_other_owners() {
 }
 
 #[tokio::test]
-async fn a_set_sees_its_own_revisions_and_orphans_that_its_selector_selects() {
+async fn list_returns_own_revisions_and_selected_orphans() {
     for server in Server::both() {
         let set = web();
         let revision = |name: &str| builders::revision(&set, name, 1, EMPTY);
@@ -317,7 +317,7 @@ async fn a_set_sees_its_own_revisions_and_orphans_that_its_selector_selects() {
 }
 
 #[test]
-fn what_the_builders_make_is_what_decoding_reads() {
+fn built_revision_equals_decoded_revision() {
     let revision = builders::revision(&web(), "web-1", 3, EMPTY);
     let decoded = ControllerRevision::decode(&revision.text()).unwrap();
     assert_eq!(decoded.data.to_str(), EMPTY);
