@@ -20,7 +20,7 @@ pub(crate) struct AuthenticationFlags {
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) authentication_skip_lookup: bool,
 
-    /// How long to cache the results of token reviews
+    /// Lifetime of cached results of token reviews
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authentication_token_webhook_cache_ttl: Duration,
 

@@ -26,11 +26,11 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) authorization_kubeconfig: OptionalPath,
 
-    /// How long to cache allowed requests
+    /// Lifetime of cached allowed requests
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authorization_webhook_cache_authorized_ttl: Duration,
 
-    /// How long to cache denied requests
+    /// Lifetime of cached denied requests
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Duration,
 }

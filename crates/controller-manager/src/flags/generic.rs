@@ -10,7 +10,7 @@ use super::values::{self, Strings};
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Generic flags")]
 pub(crate) struct GenericFlags {
-    /// How often all cached objects are synced again, multiplied by a random factor from 1 to 2; 0s
+    /// Interval between syncs of all cached objects, multiplied by a random factor from 1 to 2; 0s
     /// for never
     #[arg(long, value_name = "duration", default_value = "12h0m0s", value_parser = values::duration)]
     pub(crate) min_resync_period: Duration,
@@ -29,11 +29,11 @@ pub(crate) struct GenericFlags {
     #[arg(long, value_name = "int", default_value = "30", value_parser = values::int)]
     pub(crate) kube_api_burst: i32,
 
-    /// How long to wait before the controller starts, multiplied by a random factor from 1 to 2
+    /// Delay before the controller starts, multiplied by a random factor from 1 to 2
     #[arg(long, value_name = "duration", default_value = "0s", value_parser = values::duration)]
     pub(crate) controller_start_interval: Duration,
 
-    /// How long the syncs in progress may take to finish on shutdown; 0s for no limit
+    /// Time for the syncs in progress to finish on shutdown; 0s for no limit
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) controller_shutdown_timeout: Duration,
 
@@ -42,7 +42,7 @@ pub(crate) struct GenericFlags {
     #[arg(long, value_name = "strings", default_value = "*", value_parser = values::strings)]
     pub(crate) controllers: Strings,
 
-    /// Whether the controller writes as the service account kube-system/statefulset-controller,
+    /// Write as the service account kube-system/statefulset-controller,
     /// with tokens that it requests with its own credentials; caches and leader election use these
     /// credentials directly
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]

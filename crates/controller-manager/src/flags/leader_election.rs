@@ -21,16 +21,16 @@ pub(crate) struct LeaderElectionFlags {
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "true", value_parser = values::boolean)]
     pub(crate) leader_elect: bool,
 
-    /// How long candidates wait after the last observed renewal before they take over the lease
+    /// Time that candidates wait after the last observed renewal before they take over the lease
     #[arg(long, value_name = "duration", default_value = "15s", value_parser = values::duration)]
     pub(crate) leader_elect_lease_duration: Duration,
 
-    /// How long the holder tries to renew the lease before it gives up and exits; less than the
+    /// Time that the holder tries to renew the lease before it gives up and exits; less than the
     /// lease duration
     #[arg(long, value_name = "duration", default_value = "10s", value_parser = values::duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
 
-    /// How long to wait between attempts to acquire or renew the lease
+    /// Interval between attempts to acquire or renew the lease
     #[arg(long, value_name = "duration", default_value = "2s", value_parser = values::duration)]
     pub(crate) leader_elect_retry_period: Duration,
 
