@@ -39,7 +39,7 @@ async fn two_pods_of_one_name_that_run_at_a_time_are_noticed() {
     assert_eq!(violations.len(), 1);
     let message = &violations[0].message;
     assert!(
-        message.starts_with("two pods default/web-0 run at a time"),
+        message.starts_with("two pods default/web-0 run at the same time"),
         "{message}"
     );
     assert!(message.contains(&lost), "{message}");
