@@ -167,14 +167,14 @@ mod tests {
 
     #[test]
     fn draws_stay_in_the_range_and_depend_on_their_name() {
-        let dice = SeededRng::new(7);
+        let rng = SeededRng::new(7);
         let delay = Delay::between(Duration::from_secs(1), Duration::from_secs(3));
         let draws: Vec<Duration> = (0..50)
-            .map(|nth| dice.draw(delay, "web-0", "ready", nth))
+            .map(|nth| rng.draw(delay, "web-0", "ready", nth))
             .collect();
         assert!(draws.iter().all(|d| (1000..=3000).contains(&d.as_millis())));
         assert!(draws.iter().any(|draw| *draw != draws[0]));
-        assert_eq!(dice.draw(delay, "web-0", "ready", 3), draws[3]);
+        assert_eq!(rng.draw(delay, "web-0", "ready", 3), draws[3]);
         assert_ne!(SeededRng::new(8).draw(delay, "web-0", "ready", 3), draws[3]);
     }
 }

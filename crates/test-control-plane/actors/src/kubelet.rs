@@ -64,7 +64,7 @@ pub(super) struct Kubelet {
     client: ActorClient,
     config: KubeletConfig,
     waits_for_claims: bool,
-    dice: SeededRng,
+    rng: SeededRng,
     fields: PodFields,
     /// Addresses by node.
     nodes: BTreeMap<Box<str>, String>,
@@ -106,7 +106,7 @@ impl Kubelet {
             client,
             config,
             waits_for_claims,
-            dice: SeededRng::new(seed),
+            rng: SeededRng::new(seed),
             fields: PodFields::new(),
             nodes: BTreeMap::new(),
             returning: BTreeSet::new(),
@@ -149,7 +149,7 @@ impl Kubelet {
         let pod = object.value();
         let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let mut changed = false;
         let run = if let Some(run) = self.runs.get_mut(uid) {
             changed = run.change(&pod, behaviour, now);
@@ -181,7 +181,7 @@ impl Kubelet {
         if let Some(wanted) = self.wanted.get(key) {
             return (wanted.clone(), Vec::new());
         }
-        let drawn = self.dice.number(&identity(key, nth), "rule", 0);
+        let drawn = self.rng.number(&identity(key, nth), "rule", 0);
         let added = self.rules.values();
         self.config.behaviour(pod, nth, added, drawn)
     }
@@ -352,11 +352,11 @@ async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     client.delete((key, uid), &options).await
 }
 
-fn now<'a>(dice: SeededRng, config: &KubeletConfig, time: &'a str) -> Now<'a> {
+fn now<'a>(rng: SeededRng, config: &KubeletConfig, time: &'a str) -> Now<'a> {
     Now {
         at: Instant::now(),
         time,
-        dice,
+        rng,
         back_off: config.back_off,
     }
 }
@@ -395,7 +395,7 @@ impl Actor for Kubelet {
             return self.report_node(&object);
         }
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
         let port_is_taken = ports::are_taken(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;
@@ -417,7 +417,7 @@ impl Actor for Kubelet {
             if let Some(due) = run.next_due() {
                 agenda.at(key, due);
             }
-            self.look_for_ghosts(&object.uid);
+            self.check_duplicates(&object.uid);
         }
         self.write(&object, pod)
     }

@@ -86,7 +86,7 @@ pub(super) struct Scheduler {
     config: SchedulerConfig,
     /// Settings of volume binding. `None` means that pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
-    dice: SeededRng,
+    rng: SeededRng,
     incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
@@ -115,7 +115,7 @@ impl Scheduler {
             client,
             config,
             volumes,
-            dice: SeededRng::new(seed),
+            rng: SeededRng::new(seed),
             incarnations: Incarnations::default(),
             fields: PodFields::new(),
             cache: Cache::default(),
@@ -140,11 +140,11 @@ impl Scheduler {
 
     /// Returns the earliest binding time of a pod.
     fn due(&mut self, object: &Object) -> Instant {
-        let (dice, delay) = (self.dice, self.config.bind_delay);
+        let (rng, delay) = (self.rng, self.config.bind_delay);
         let nth = self.incarnations.count(object, &self.client);
         *self.due.entry(object.uid.clone()).or_insert_with(|| {
             let whom = identity(&object.key, nth);
-            later(Instant::now(), dice.draw(delay, &whom, "bind", 0))
+            later(Instant::now(), rng.draw(delay, &whom, "bind", 0))
         })
     }
 

@@ -44,7 +44,7 @@ const PROVISION_AGAIN: Duration = Duration::from_secs(15);
 pub(super) struct VolumeBinder {
     client: ActorClient,
     config: VolumeBinderConfig,
-    dice: SeededRng,
+    rng: SeededRng,
     incarnations: Incarnations,
     free: FreeVolumes,
     /// Unbound claims by class.
@@ -58,7 +58,7 @@ impl VolumeBinder {
         Self {
             client,
             config,
-            dice: SeededRng::new(seed),
+            rng: SeededRng::new(seed),
             incarnations: Incarnations::default(),
             free: FreeVolumes::default(),
             unbound: BTreeMap::new(),
@@ -98,10 +98,10 @@ impl VolumeBinder {
             return None;
         }
         let (delay, failures) = self.config.fate(&object.key, &claim);
-        let (dice, key) = (self.dice, &object.key);
+        let (rng, key) = (self.rng, &object.key);
         let nth = self.incarnations.count(&object, &self.client);
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
-            let time = dice.draw(delay, &identity(key, nth), "provision", 0);
+            let time = rng.draw(delay, &identity(key, nth), "provision", 0);
             (later(Instant::now(), time), 0)
         });
         if *due > Instant::now() {

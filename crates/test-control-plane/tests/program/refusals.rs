@@ -245,7 +245,7 @@ fn an_output_that_nobody_reads() {
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.starts_with("error: saying on the standard output"),
+        stderr.starts_with("error: writing the readiness line"),
         "{stderr}"
     );
     assert_eq!(stderr.lines().count(), 1, "{stderr}");

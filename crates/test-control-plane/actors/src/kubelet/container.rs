@@ -213,8 +213,8 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
 
 /// Derives 64 hexadecimal digits from a text.
 fn digest(text: &str) -> String {
-    let dice = crate::delay::SeededRng::new(0);
-    let [a, b, c, d] = [0, 1, 2, 3].map(|part| dice.number(text, "digest", part));
+    let rng = crate::delay::SeededRng::new(0);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|part| rng.number(text, "digest", part));
     format!("{a:016x}{b:016x}{c:016x}{d:016x}")
 }
 

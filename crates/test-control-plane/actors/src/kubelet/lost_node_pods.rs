@@ -31,7 +31,7 @@ impl LostNodePods {
                 self.uids.remove(&run.key);
             }
         }
-        self.reported.retain(|(ghost, _)| *ghost != run.uid);
+        self.reported.retain(|(other, _)| *other != run.uid);
     }
 }
 
@@ -42,16 +42,16 @@ impl Kubelet {
         let Some(run) = self.runs.get(uid).filter(runs) else {
             return;
         };
-        let ghosts = self.lost_node_pods.uids.get(&run.key).into_iter().flatten();
-        for ghost in ghosts.filter_map(|uid| self.runs.get(uid)).filter(runs) {
+        let deleted = self.lost_node_pods.uids.get(&run.key).into_iter().flatten();
+        for other in deleted.filter_map(|uid| self.runs.get(uid)).filter(runs) {
             if self
-                .ghosts
+                .lost_node_pods
                 .reported
-                .insert((ghost.uid.clone(), run.uid.clone()))
+                .insert((other.uid.clone(), run.uid.clone()))
             {
                 let message = format!(
                     "two pods {}/{} run at the same time: {} on node {}, {} on node {}",
-                    run.key.namespace, run.key.name, ghost.uid, ghost.node, run.uid, run.node
+                    run.key.namespace, run.key.name, other.uid, other.node, run.uid, run.node
                 );
                 self.invariants.record(self.client.server.now(), message);
             }

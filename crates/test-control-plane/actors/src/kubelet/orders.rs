@@ -104,7 +104,7 @@ impl Kubelet {
             KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
         };
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let uid = self.current.get(&pod);
         if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
             match order {

@@ -62,7 +62,7 @@ pub(super) struct Now<'a> {
     pub(super) at: Instant,
     /// The same moment in timestamp form.
     pub(super) time: &'a str,
-    pub(super) dice: SeededRng,
+    pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
 }
 
@@ -294,7 +294,7 @@ impl PodRun {
     }
 
     pub(super) fn draw(&self, delay: Delay, what: &str, nth: u32, now: Now<'_>) -> Duration {
-        now.dice.draw(delay, &self.draws, what, nth)
+        now.rng.draw(delay, &self.draws, what, nth)
     }
 
     /// Records new complaints about the pod's annotations.

@@ -224,7 +224,7 @@ impl Cache {
         self.pods.insert(object.key.clone(), placed);
     }
 
-    /// Removes a pod from its node. Returns whether it was there.
+    /// Removes a pod from its node. Returns whether it had one.
     pub(super) fn release(&mut self, pod: &Object) -> bool {
         self.knows(pod) && self.remove(&pod.key)
     }
