@@ -1,9 +1,10 @@
 //! A tiny controller and its tests.
 //!
-//! Every config map with the label `copy-to: NAME` gets a copy of that name, which has the same
-//! data and goes with it. The controller is the upper half of this file; it knows nothing of the
-//! test control plane. The lower half tests it: that it comes to rest, what it does when requests
-//! fail, answers are lost and watches break, and that its role is enough.
+//! Every ConfigMap with the label `copy-to: NAME` gets a copy of that name with the same data.
+//! Deleting the original deletes the copy. The upper half of this file is the controller; it
+//! doesn't know the test control plane. The lower half tests that the controller settles, recovers
+//! from failed requests, lost answers and broken watches, and needs no more rights than its role
+//! grants.
 //!
 //! ```sh
 //! cargo test -p kube-test-control-plane --example copier   # the tests
@@ -17,9 +18,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
 
-/// The label of config maps that are to be copied.
+/// Label of ConfigMaps to copy.
 const COPY_TO: &str = "copy-to";
-/// How long to wait after a failure.
+/// Delay before a retry.
 const RETRY: Duration = Duration::from_secs(1);
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,18 +29,18 @@ async fn main() -> Result<(), kube::Error> {
     match run(client).await {}
 }
 
-/// Copies config maps for ever.
+/// Copies ConfigMaps indefinitely.
 async fn run(client: Client) -> std::convert::Infallible {
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     loop {
         if let Err(error) = follow(&maps).await {
-            tracing::warn!(%error, "beginning again");
+            tracing::warn!(%error, "sync failed, retrying");
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
-/// Copies what there is, then what changes, until something fails or the watch ends.
+/// Copies existing ConfigMaps, then follows changes until an error or the end of the watch.
 async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
     let list = maps.list(&ListParams::default().labels(COPY_TO)).await?;
     for source in &list {
@@ -54,7 +55,7 @@ async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
             WatchEvent::Added(source) | WatchEvent::Modified(source) => {
                 reconcile(maps, &source).await?;
             }
-            // The copy has an owner, so that it goes by itself.
+            // The garbage collector deletes the copy with its owner.
             WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => {}
             WatchEvent::Error(_) => break,
         }
@@ -62,7 +63,7 @@ async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
     Ok(())
 }
 
-/// Makes the copy what it should be. Writes nothing if it is.
+/// Creates or updates the copy if it differs from the source.
 async fn reconcile(maps: &Api<ConfigMap>, source: &ConfigMap) -> Result<(), kube::Error> {
     let Some(name) = source.labels().get(COPY_TO) else {
         return Ok(());
@@ -98,11 +99,11 @@ mod tests {
 
     use super::*;
 
-    /// Nothing has changed for so long: the controller has come to rest. In paused time it passes
-    /// at once.
+    /// Quiet period after which the controller counts as settled. It passes immediately in paused
+    /// time.
     const QUIET: Duration = Duration::from_secs(60);
 
-    /// A control plane, the controller in it with its own role, and a client with every right.
+    /// A control plane, the controller with its own role, and an administrator client.
     struct Fixture {
         plane: TestControlPlane,
         maps: Api<ConfigMap>,
@@ -150,7 +151,7 @@ mod tests {
             }
         }
 
-        /// Requests of the controller.
+        /// Matches the controller's requests.
         fn copier() -> RequestMatcher {
             RequestMatcher::any().user("system:serviceaccount:default:copier")
         }
@@ -177,7 +178,7 @@ mod tests {
             copy.and_then(|copy| copy.data)
         }
 
-        /// Nothing is written from here on, whatever time passes.
+        /// Asserts that the controller writes nothing more.
         async fn expect_rest(&self) {
             let audit = self.plane.server().audit();
             let mark = audit.mark();
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_copy_is_made_and_then_left_alone() {
+    async fn controller_creates_a_copy_and_settles() {
         let fixture = Fixture::start().await;
         fixture.write("a", "1").await;
         fixture.settle().await;
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_copy_goes_with_its_source() {
+    async fn deleting_the_source_deletes_the_copy() {
         let fixture = Fixture::start().await;
         fixture.write("a", "1").await;
         fixture.settle().await;
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whatever_fails_is_made_good() {
+    async fn controller_recovers_from_every_fault() {
         let fixture = Fixture::start().await;
         let plan = r#"{
           "seed": 7,
@@ -240,7 +241,7 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
-        // Once everything works again, it comes to rest in the right state.
+        // Without faults the controller settles in the right state.
         tokio::time::sleep(Duration::from_secs(300)).await;
         fixture.settle().await;
         for name in ["a", "b", "c"] {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_needs_no_more_than_its_role_says() {
+    async fn controller_needs_only_its_role() {
         let fixture = Fixture::start().await;
         let audit = fixture.plane.server().audit();
         let mark = audit.mark();
@@ -266,7 +267,7 @@ mod tests {
             .expect_only(mark, &Fixture::copier(), &[maps.verbs(&verbs)])
             .unwrap();
 
-        // Config maps that nobody wants copied are none of its business.
+        // The controller ignores ConfigMaps without the label.
         let mark = audit.mark();
         let other: ConfigMap =
             serde_json::from_value(json!({"metadata": {"name": "other"}})).unwrap();

@@ -1,10 +1,10 @@
-//! What nodes have to be like for pods and volumes.
+//! Node requirements of pods and volumes.
 
 use serde_json::{Map, Value};
 
 use kube_test_control_plane_api::members::{list, text};
 
-/// Whether a node fits one of the terms of a node selector.
+/// Reports whether a node matches one of a node selector's terms.
 pub(super) fn matches_terms(selector: &Value, labels: &Map<String, Value>, name: &str) -> bool {
     list(selector, "nodeSelectorTerms").any(|term| {
         let is_empty = list(term, "matchExpressions").next().is_none()
@@ -33,7 +33,7 @@ fn matches(requirement: &Value, found: Option<&str>) -> bool {
     }
 }
 
-/// Whether a node is one that a pod asks for, by its node selector and its required affinity.
+/// Reports whether a node matches a pod's node selector and required node affinity.
 pub(super) fn wants_node(pod: &Value, labels: &Map<String, Value>, name: &str) -> bool {
     let selector = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
     let mut wanted = selector.into_iter().flatten();

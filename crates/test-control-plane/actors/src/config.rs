@@ -1,4 +1,4 @@
-//! The choice of actors.
+//! Configuration of the actors.
 
 use crate::garbage_collector::GarbageCollectorConfig;
 use crate::kubelet::KubeletConfig;
@@ -9,34 +9,34 @@ use crate::pod_collector::PodCollectorConfig;
 use crate::scheduler::SchedulerConfig;
 use crate::volume_binder::VolumeBinderConfig;
 
-/// Which actors run.
+/// Selection and settings of the actors.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
-    /// The nodes, which are registered if pods are run or scheduled.
+    /// Nodes. They are registered if the kubelet or the scheduler runs.
     pub nodes: NodesConfig,
-    /// Whether kubelet and scheduler write events, as a cluster's do. Without them the only writes
-    /// are those that change pods.
+    /// Makes kubelet and scheduler record events, as in a real cluster. Otherwise only pod changes
+    /// cause writes.
     pub events: bool,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
     pub scheduler: Option<SchedulerConfig>,
-    /// Gives up silent nodes, and drives pods away from tainted ones.
+    /// Taints unresponsive nodes and evicts pods from tainted ones.
     pub node_controller: Option<NodeControllerConfig>,
-    /// Deletes pods that nobody else will.
+    /// Deletes pods of missing nodes and surplus terminated pods.
     pub pod_collector: Option<PodCollectorConfig>,
-    /// Counts how many pods disruption budgets allow to evict.
+    /// Computes the allowed disruptions of disruption budgets.
     pub disruption_controller: bool,
-    /// Binds claims and makes volumes for them.
+    /// Binds claims and provisions volumes.
     pub volume_binder: Option<VolumeBinderConfig>,
-    /// Deletes what has lost its owners.
+    /// Deletes objects whose owners are gone.
     pub garbage_collector: Option<GarbageCollectorConfig>,
     /// Empties namespaces that are deleted.
     pub namespace_controller: Option<NamespaceControllerConfig>,
 }
 
 impl ActorsConfig {
-    /// Whether none runs.
+    /// Reports whether every actor is disabled.
     pub fn is_empty(&self) -> bool {
         let Self {
             nodes: _,
@@ -60,7 +60,7 @@ impl ActorsConfig {
             && namespace_controller.is_none()
     }
 
-    /// Every actor, with its defaults; without events.
+    /// Enables every actor with its defaults, without events.
     pub fn all() -> Self {
         Self {
             nodes: NodesConfig::default(),

@@ -1,4 +1,4 @@
-//! What a test does to the pods and nodes of a running control plane.
+//! Test operations on the pods and nodes of a running control plane.
 
 mod leases;
 mod nodes;
@@ -22,57 +22,57 @@ use super::server::ActorServer;
 pub use leases::Leases;
 pub use nodes::Nodes;
 
-/// How often a change of an object is tried while others change it.
+/// Attempts to change an object before giving up on write conflicts.
 const TRIES: u32 = 5;
 
-/// The ways to the actors that run.
+/// Handles to the running actors.
 #[derive(Debug, Default)]
 pub struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
-    /// What has happened that must not.
+    /// Violations seen so far.
     pub invariants: Invariants,
-    /// How many rules have been added.
+    /// Number of rules added so far.
     rules: AtomicU64,
 }
 
 impl Handles {
-    async fn tell_kubelet(&self, order: KubeletOrder) {
+    async fn order_kubelet(&self, order: KubeletOrder) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.give(order).await;
         }
     }
 
-    async fn tell_scheduler(&self, order: SchedulerOrder) {
+    async fn order_scheduler(&self, order: SchedulerOrder) {
         if let Some(scheduler) = &self.scheduler {
             scheduler.give(order).await;
         }
     }
 
-    async fn tell_node_controller(&self, order: NodeOrder) {
+    async fn order_node_controller(&self, order: NodeOrder) {
         if let Some(node_controller) = &self.node_controller {
             node_controller.give(order).await;
         }
     }
 }
 
-/// A request that the API server refused.
+/// A request rejected by the API server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {code} {message}")]
 pub struct ActionError {
-    /// What was being done, to which object.
+    /// The attempted action and its object.
     pub action: String,
     /// The HTTP status code.
     pub code: u16,
-    /// What the server said.
+    /// The server's message.
     pub message: String,
 }
 
-/// Acts on the pods of a control plane.
+/// Operations on the pods of a control plane.
 ///
-/// What only their node can do needs the kubelet, what only the scheduler can do needs that, and
-/// does nothing without them. The rest are requests like those of any client.
+/// Operations that only a node performs need the kubelet, and scheduling operations need the
+/// scheduler; without that actor they do nothing. The rest are ordinary API requests.
 #[derive(Debug)]
 pub struct Pods<'a> {
     client: ActorClient,
@@ -80,73 +80,72 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    /// Acts on the pods of a server.
+    /// Creates a handle to the pods of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Makes the pods of this name behave so from now on, whatever configuration and annotations
-    /// say.
+    /// Sets the behaviour of pods with this name. It overrides configuration and annotations.
     pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
             behaviour: Some(Box::new(behaviour)),
         };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Makes the pods of this name behave as configuration and annotations say again.
+    /// Returns the pods of this name to their configured behaviour.
     pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
             behaviour: None,
         };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Asks the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules again how
-    /// each pod is to behave. They are asked whenever a pod is written; this is for a closure that
-    /// has changed its mind since.
+    /// Evaluates the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules
+    /// again for every pod. Each pod write evaluates them anyway; call this when the closure's
+    /// result has changed since.
     pub async fn refresh(&self) {
-        self.handles.tell_kubelet(KubeletOrder::Refresh).await;
+        self.handles.order_kubelet(KubeletOrder::Refresh).await;
     }
 
-    /// Adds a rule, which wins over all that there are, for the pods that run as well.
+    /// Adds a rule with the highest precedence. It also applies to running pods.
     pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
         let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
         let rule = Box::new(rule);
         let order = KubeletOrder::AddRule { id, rule };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
         id
     }
 
-    /// Takes a rule away that was added; the pods behave as what is left says.
+    /// Removes an added rule. The remaining rules apply.
     pub async fn remove_rule(&self, id: PodRuleId) {
         let order = KubeletOrder::RemoveRule { id };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Crashes a container now, if it runs. Of the crash, time and number don't count.
+    /// Crashes a container now, if it is running. The crash's delay and count are ignored.
     pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::Crash { pod, crash };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Makes the containers that run ready, or not, until something else changes that.
+    /// Marks the running containers ready or unready until something else changes that.
     pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::SetReady { pod, ready };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Ends a pod in the phase Failed.
+    /// Moves a pod to the phase Failed.
     pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, true, cause).await;
     }
 
-    /// Ends a pod in the phase Succeeded.
+    /// Moves a pod to the phase Succeeded.
     pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, false, cause).await;
     }
@@ -156,40 +155,39 @@ impl<'a> Pods<'a> {
             pod: pod_key(namespace, name),
             ending: Ending { failed, cause },
         };
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
     }
 
-    /// Makes the pods of this name fit on no node until they are released.
+    /// Keeps the pods of this name unschedulable until they are released.
     pub async fn hold(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
-            .tell_scheduler(SchedulerOrder::Hold { pod })
+            .order_scheduler(SchedulerOrder::Hold { pod })
             .await;
     }
 
-    /// Holds the pods of this name back no longer, whatever configuration and annotations say.
+    /// Makes the pods of this name schedulable, overriding configuration and annotations.
     pub async fn release(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
-            .tell_scheduler(SchedulerOrder::Release { pod })
+            .order_scheduler(SchedulerOrder::Release { pod })
             .await;
     }
 
-    /// Every pod whose containers run on some node, in the order of their names. It counts those
-    /// that the API server no longer knows of, because they were deleted by force while their
-    /// node was cut off.
+    /// Lists every pod with running containers, sorted by name. It includes pods that were
+    /// force-deleted while their node was lost, although the API server no longer has them.
     pub async fn running(&self) -> Vec<RunningPod> {
         let (sender, answer) = oneshot::channel();
         let order = KubeletOrder::Running(sender);
-        self.handles.tell_kubelet(order).await;
+        self.handles.order_kubelet(order).await;
         answer.await.unwrap_or_default()
     }
 
-    /// Asks for a pod's eviction.
+    /// Requests a pod's eviction.
     ///
     /// # Errors
     ///
-    /// A disruption budget forbids it, or there is no such pod.
+    /// A disruption budget forbids the eviction, or the pod doesn't exist.
     pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
         let key = pod_key(namespace, name);
         let body = json!({
@@ -202,11 +200,11 @@ impl<'a> Pods<'a> {
         request(&self.client, action, Method::POST, &path, &body).await
     }
 
-    /// Deletes a pod, with its own grace period unless one is given.
+    /// Deletes a pod, with its own grace period by default.
     ///
     /// # Errors
     ///
-    /// There is no such pod.
+    /// The pod doesn't exist.
     pub async fn delete(
         &self,
         namespace: &str,
@@ -242,7 +240,7 @@ async fn request(
     })
 }
 
-/// Changes an object as it now is.
+/// Changes the current version of an object.
 async fn change(
     client: &ActorClient,
     action: String,

@@ -1,4 +1,4 @@
-//! How long things take, and the one seeded source of what is random about it.
+//! Delays of actors and their seeded random source.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long something takes: the same each time, or anything between two durations.
+/// A fixed duration, or a random one from a range.
 ///
-/// As text `500ms`, `2s`, `1.5m`, or a range such as `1s..3s`.
+/// Text form: `500ms`, `2s`, `1.5m`, or a range such as `1s..3s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Delay {
@@ -16,7 +16,7 @@ pub struct Delay {
     max: Duration,
 }
 
-/// Text that is no [`Delay`].
+/// Text that is not a valid [`Delay`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no duration: it needs a number and a unit of ms, s, m or h, or two such with .. between"
@@ -24,13 +24,13 @@ pub struct Delay {
 pub struct ParseDelayError(String);
 
 impl Delay {
-    /// No time at all.
+    /// No delay.
     pub const ZERO: Self = Self {
         min: Duration::ZERO,
         max: Duration::ZERO,
     };
 
-    /// Anything between the two, both included.
+    /// Creates a range that includes both bounds.
     pub fn between(min: Duration, max: Duration) -> Self {
         Self {
             min,
@@ -38,12 +38,12 @@ impl Delay {
         }
     }
 
-    /// This, and never less than `least`.
+    /// Raises both bounds to at least `least`.
     pub(super) fn at_least(self, least: Duration) -> Self {
         Self::between(self.min.max(least), self.max.max(least))
     }
 
-    /// Whether it never takes any time.
+    /// Reports whether the delay is always zero.
     pub fn is_zero(self) -> bool {
         self.max.is_zero()
     }
@@ -89,7 +89,7 @@ impl From<Delay> for String {
     }
 }
 
-/// Parses a number with one of the units ms, s, m, h.
+/// Parses a number with the unit ms, s, m or h.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(at);
@@ -104,19 +104,19 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Draws from a seed. Each draw has a name, so that one more of them shifts no other. Nothing in it
-/// may depend on what others do, as uids do.
+/// Seeded random numbers. Each draw has a name, so an additional draw doesn't change the others.
+/// Names must not depend on other clients' actions, so they can't contain uids.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dice {
+pub(super) struct SeededRng {
     seed: u64,
 }
 
-impl Dice {
+impl SeededRng {
     pub(super) fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// How long it takes this time: the `nth` time that `what` happens to the object `whom`.
+    /// Returns the duration for the `nth` occurrence of `what` on the object `whom`.
     pub(super) fn draw(self, delay: Delay, whom: &str, what: &str, nth: u32) -> Duration {
         let width =
             u64::try_from(delay.max.saturating_sub(delay.min).as_millis()).unwrap_or(u64::MAX);
@@ -127,9 +127,9 @@ impl Dice {
         delay.min.saturating_add(Duration::from_millis(drawn))
     }
 
-    /// A number that depends on the seed and the name of the draw alone.
+    /// Returns a number that depends only on the seed and the draw's name.
     pub(super) fn number(self, whom: &str, what: &str, nth: u32) -> u64 {
-        // FNV-1a over the name, then the finishing steps of SplitMix64.
+        // FNV-1a hash of the name, then the finalizer of SplitMix64.
         let mut hash = 0xcbf2_9ce4_8422_2325 ^ self.seed;
         let bytes = [whom.as_bytes(), &[0], what.as_bytes(), &nth.to_le_bytes()].concat();
         for byte in bytes {
@@ -167,14 +167,14 @@ mod tests {
 
     #[test]
     fn draws_stay_in_the_range_and_depend_on_their_name() {
-        let dice = Dice::new(7);
+        let rng = SeededRng::new(7);
         let delay = Delay::between(Duration::from_secs(1), Duration::from_secs(3));
         let draws: Vec<Duration> = (0..50)
-            .map(|nth| dice.draw(delay, "web-0", "ready", nth))
+            .map(|nth| rng.draw(delay, "web-0", "ready", nth))
             .collect();
         assert!(draws.iter().all(|d| (1000..=3000).contains(&d.as_millis())));
         assert!(draws.iter().any(|draw| *draw != draws[0]));
-        assert_eq!(dice.draw(delay, "web-0", "ready", 3), draws[3]);
-        assert_ne!(Dice::new(8).draw(delay, "web-0", "ready", 3), draws[3]);
+        assert_eq!(rng.draw(delay, "web-0", "ready", 3), draws[3]);
+        assert_ne!(SeededRng::new(8).draw(delay, "web-0", "ready", 3), draws[3]);
     }
 }

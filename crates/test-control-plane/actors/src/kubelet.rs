@@ -1,9 +1,8 @@
-//! The kubelets of all nodes: they start pods, make them ready, restart and stop their
+//! The kubelets of all nodes: they start pods, make them ready, and restart and stop their
 //! containers.
 //!
-//! A pod on its node is a [`PodRun`]: its containers, and timers for what is to happen. A status
-//! is written when what happens changes it, and not otherwise, so that a test may set conditions
-//! itself.
+//! A [`PodRun`] holds a pod's containers and timers. The kubelet writes a status only when its own
+//! view of the pod changes, so a test can set conditions itself.
 
 mod adopting;
 mod annotations;
@@ -12,7 +11,7 @@ mod changing;
 mod container;
 mod ending;
 mod failing;
-mod ghosts;
+mod lost_node_pods;
 mod orders;
 mod ports;
 mod readiness;
@@ -42,20 +41,20 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 
 use super::agenda::Agenda;
 use super::client::ActorClient;
-use super::delay::Dice;
+use super::delay::SeededRng;
 use super::events::{Recorder, pod_reference};
 use super::incarnations::{Incarnations, identity};
 use super::invariants::Invariants;
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
 use super::runner::{Actor, Work};
-use ghosts::Ghosts;
+use lost_node_pods::LostNodePods;
 use run::{Now, PodRun, Stage};
 
-/// The address of a node that doesn't tell one.
+/// Fallback for a node without an address.
 const ADDRESS: &str = "192.0.2.1";
 
-/// The network of the pods, and how many addresses it has for them.
+/// First address of the pod network, and the number of its addresses.
 const FIRST_ADDRESS: u32 = 0x0af4_0000;
 const ADDRESSES: u32 = 0xfffe;
 
@@ -65,33 +64,33 @@ pub(super) struct Kubelet {
     client: ActorClient,
     config: KubeletConfig,
     waits_for_claims: bool,
-    dice: Dice,
+    rng: SeededRng,
     fields: PodFields,
-    /// The address of each node that there is.
+    /// Addresses by node.
     nodes: BTreeMap<Box<str>, String>,
-    /// Nodes that are back and have yet to say so.
+    /// Reconnected nodes that haven't reported yet.
     returning: BTreeSet<Key>,
-    /// Nodes that are cut off.
+    /// Disconnected nodes.
     lost: BTreeSet<Box<str>>,
-    /// The pods by uid, with those that are gone and that a lost node still runs.
+    /// Pods by uid, including deleted pods that a lost node still runs.
     runs: BTreeMap<Box<str>, PodRun>,
-    /// The uid of the pod that there is of each name.
+    /// The uid of the current pod of each name.
     current: BTreeMap<Key, Box<str>>,
     /// The pods on each node, by uid.
     on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
     incarnations: Incarnations,
-    /// What a test wants of a pod, whatever the configuration says.
+    /// Behaviour set by a test. It overrides the configuration.
     wanted: BTreeMap<Key, PodBehaviour>,
-    /// Rules that were added at run time, the newest first.
+    /// Rules added at run time, the newest first.
     rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
-    ghosts: Ghosts,
-    /// Where it notes what must never happen.
+    lost_node_pods: LostNodePods,
+    /// Receives violations.
     pub(super) invariants: Invariants,
     waiting: Waiters,
     next_address: u32,
-    /// None if events are not wanted.
+    /// `None` disables events.
     events: Option<Recorder>,
-    /// How many addresses have been given.
+    /// Number of addresses assigned so far.
     starts: u64,
 }
 
@@ -107,7 +106,7 @@ impl Kubelet {
             client,
             config,
             waits_for_claims,
-            dice: Dice::new(seed),
+            rng: SeededRng::new(seed),
             fields: PodFields::new(),
             nodes: BTreeMap::new(),
             returning: BTreeSet::new(),
@@ -118,7 +117,7 @@ impl Kubelet {
             incarnations: Incarnations::default(),
             wanted: BTreeMap::new(),
             rules: BTreeMap::new(),
-            ghosts: Ghosts::default(),
+            lost_node_pods: LostNodePods::default(),
             invariants: Invariants::default(),
             waiting: Waiters::default(),
             next_address: 0,
@@ -131,7 +130,7 @@ impl Kubelet {
         self.nodes.contains_key(node) && !self.lost.contains(node)
     }
 
-    /// Takes note of a pod as it now is.
+    /// Stores the current version of a pod.
     fn note(&mut self, object: &Object, agenda: &mut Agenda) {
         let node = self.fields.node(object);
         if node.is_empty() {
@@ -150,7 +149,7 @@ impl Kubelet {
         let pod = object.value();
         let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let mut changed = false;
         let run = if let Some(run) = self.runs.get_mut(uid) {
             changed = run.change(&pod, behaviour, now);
@@ -168,8 +167,8 @@ impl Kubelet {
             run.begin_to_stop(grace(&pod), now);
         }
         let has_news = self.events.is_some() && !run.happened.is_empty();
-        let is_told = |status: &Value| status::is_of(status, &pod);
-        let is_reported = run.reported.as_ref().is_some_and(is_told);
+        let is_current = |status: &Value| status::is_of(status, &pod);
+        let is_reported = run.reported.as_ref().is_some_and(is_current);
         if changed || has_news || !is_reported || status::has_gates(&pod) {
             agenda.now(&object.key);
         } else if let Some(due) = run.next_due() {
@@ -177,17 +176,17 @@ impl Kubelet {
         }
     }
 
-    /// How a pod behaves, which is the `nth` of its name, and what is wrong with its annotations.
+    /// Returns the behaviour of the `nth` pod of this name, with complaints about its annotations.
     fn behaviour(&self, key: &Key, pod: &Value, nth: u32) -> (PodBehaviour, Vec<String>) {
         if let Some(wanted) = self.wanted.get(key) {
             return (wanted.clone(), Vec::new());
         }
-        let drawn = self.dice.number(&identity(key, nth), "rule", 0);
+        let drawn = self.rng.number(&identity(key, nth), "rule", 0);
         let added = self.rules.values();
         self.config.behaviour(pod, nth, added, drawn)
     }
 
-    /// An address for a pod that starts: its node's, or one that no other pod has.
+    /// Returns an address for a new pod: its node's, or one that no other pod has.
     fn new_address(&mut self, pod: &Value, host: &str) -> String {
         if pod.pointer("/spec/hostNetwork") == Some(&json!(true)) {
             return host.to_owned();
@@ -205,7 +204,7 @@ impl Kubelet {
         }
     }
 
-    /// Forgets a pod that is gone, unless its node doesn't know that.
+    /// Forgets a deleted pod unless its node is lost.
     fn forget(&mut self, key: &Key, uid: &str) {
         if self
             .current
@@ -216,7 +215,7 @@ impl Kubelet {
         }
         let is_lost = |run: &PodRun| self.lost.contains(&run.node);
         if self.runs.get(uid).is_some_and(is_lost) {
-            self.ghosts.insert(key, uid);
+            self.lost_node_pods.insert(key, uid);
         } else {
             self.drop_run(uid);
         }
@@ -225,19 +224,19 @@ impl Kubelet {
     fn drop_run(&mut self, uid: &str) {
         let run = self.runs.remove(uid);
         if let Some(run) = &run {
-            self.ghosts.remove(run);
+            self.lost_node_pods.remove(run);
         }
         let node = run.map(|run| run.node);
         let uids = node.and_then(|node| self.on_node.get_mut(&node));
         if uids.and_then(|uids| uids.remove(uid)).is_none() {
-            // It never ran, so its node has to be looked for.
+            // The pod never ran, so its node is unknown.
             for uids in self.on_node.values_mut() {
                 uids.remove(uid);
             }
         }
     }
 
-    /// A node is there, or there again: it looks after its pods.
+    /// Attends to the pods of a node that was registered or reconnected.
     fn serve(&mut self, node: &str, agenda: &mut Agenda) {
         let pods = self.on_node.get(node).cloned().unwrap_or_default();
         for (uid, key) in pods {
@@ -267,7 +266,7 @@ impl Kubelet {
                 .map(|(uid, _)| uid)
             {
                 if let Some(run) = self.runs.remove(uid) {
-                    self.ghosts.remove(&run);
+                    self.lost_node_pods.remove(&run);
                 }
             }
             return;
@@ -278,7 +277,7 @@ impl Kubelet {
         }
     }
 
-    /// Writes what has happened to a pod, or lets it go once it has stopped and has said so.
+    /// Writes a pod's changed status, or removes the pod after reporting that it stopped.
     fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
         let run = self.runs.get_mut(&object.uid)?;
@@ -314,7 +313,7 @@ impl Kubelet {
         )
     }
 
-    /// Says that a node is well, if it has just come back.
+    /// Reports a reconnected node as ready.
     fn report_node(&self, object: &Object) -> Option<Work<Done>> {
         let conditions = self.returning.contains(&object.key);
         let conditions = conditions.then(|| nodes::conditions(&self.client.server.now_text()))?;
@@ -331,18 +330,18 @@ impl Kubelet {
     }
 }
 
-/// What has been done for a pod or a node.
+/// Completed work on a pod or a node.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The status of the pod with this uid was written.
     Written(Box<str>),
-    /// The pod was let go, or there were only events to write.
+    /// The pod was removed, or only events were written.
     Ended,
-    /// The node has said that it is well again.
+    /// The node reported that it is ready again.
     Returned,
 }
 
-/// Lets a pod go that has stopped.
+/// Removes a stopped pod.
 async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     let options = json!({
         "apiVersion": "v1",
@@ -353,16 +352,16 @@ async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     client.delete((key, uid), &options).await
 }
 
-fn now<'a>(dice: Dice, config: &KubeletConfig, time: &'a str) -> Now<'a> {
+fn now<'a>(rng: SeededRng, config: &KubeletConfig, time: &'a str) -> Now<'a> {
     Now {
         at: Instant::now(),
         time,
-        dice,
+        rng,
         back_off: config.back_off,
     }
 }
 
-/// The address of a node.
+/// Returns the address of a node.
 fn address(node: &Value) -> String {
     let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
     let mut addresses = addresses.into_iter().flatten();
@@ -396,7 +395,7 @@ impl Actor for Kubelet {
             return self.report_node(&object);
         }
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
         let port_is_taken = ports::are_taken(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;
@@ -418,7 +417,7 @@ impl Actor for Kubelet {
             if let Some(due) = run.next_due() {
                 agenda.at(key, due);
             }
-            self.look_for_ghosts(&object.uid);
+            self.check_duplicates(&object.uid);
         }
         self.write(&object, pod)
     }
@@ -449,7 +448,7 @@ impl Actor for Kubelet {
 
     fn begin_again(&mut self) {}
 
-    fn told_again(&mut self, _: &mut Agenda) {
+    fn replayed(&mut self, _: &mut Agenda) {
         let gone: Vec<(Key, Box<str>)> = self
             .current
             .iter()
@@ -462,8 +461,9 @@ impl Actor for Kubelet {
     }
 }
 
-/// How long the containers of a deleted pod have to stop. A period of 0 seconds, which a pod shows
-/// only while a finalizer holds it, is as none to a kubelet: it goes by the pod's own.
+/// Returns the time that the containers of a deleted pod have to stop. A period of 0 seconds, which
+/// a pod shows only while a finalizer holds it, counts as unset: the kubelet then uses the period
+/// in the pod's spec.
 fn grace(pod: &Value) -> Duration {
     let seconds = |path| {
         let seconds = pod.pointer(path).and_then(Value::as_u64);
@@ -474,7 +474,7 @@ fn grace(pod: &Value) -> Duration {
     Duration::from_secs(grace.unwrap_or(1))
 }
 
-/// Whether a pod has been stopped before and is held by finalizers only.
+/// Reports whether only finalizers keep a stopped pod.
 fn is_held(pod: &Value) -> bool {
     let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
     let finalizers = pod

@@ -1,9 +1,9 @@
-//! A copy of a real API server's objects, kept up to date by watches, so that the actors work for
-//! it as they do for the embedded one.
+//! A copy of a real API server's objects, kept up to date by watches. With it the actors work as
+//! they do for the embedded server.
 //!
-//! A real server is told of a write by an answer, and of all writes by watches that may come later.
-//! So a request here returns only when its own write has come back: an actor always knows what it
-//! has done itself.
+//! A real server confirms a write in its answer, but watches may deliver it later. So a request
+//! here returns only when its own write has arrived through the watch: an actor always sees its own
+//! writes.
 
 mod follow;
 mod log;
@@ -31,8 +31,8 @@ use super::no_answer::NoAnswer;
 use log::Log;
 pub use scope::{Namespaces, Scope};
 
-/// How long a request waits for its own write to come back. It does so within milliseconds, unless
-/// the write is outside of what is mirrored.
+/// Maximum wait for a request's own write to arrive. It takes milliseconds unless the write is
+/// outside the mirrored scope.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
 /// A copy of a real API server's objects.
@@ -46,7 +46,7 @@ pub struct Mirror {
 
 impl std::fmt::Debug for Mirror {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The client doesn't print itself, and the objects are too many.
+        // Omits the client, which has no debug output, and the objects, which are too many.
         f.debug_struct("Mirror")
             .field("scope", &self.scope)
             .finish_non_exhaustive()
@@ -54,11 +54,11 @@ impl std::fmt::Debug for Mirror {
 }
 
 impl Mirror {
-    /// Copies what there is, and follows it from then on.
+    /// Lists all objects, then watches them.
     ///
     /// # Errors
     ///
-    /// The server doesn't list its objects.
+    /// Listing fails.
     pub async fn start(
         client: Client,
         clock: Arc<dyn Clock>,
@@ -73,7 +73,7 @@ impl Mirror {
             stopping: CancellationToken::new(),
         });
         for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
-            // A server of another version may lack some.
+            // A server of another version may lack some kinds.
             if let Some(version) = mirror.list(kind).await? {
                 tasks.spawn(follow::follow(Arc::clone(&mirror), kind, version));
             }
@@ -89,12 +89,12 @@ impl Mirror {
         self.clock.now()
     }
 
-    /// Cancelled when the watches end.
+    /// Returns a token that is cancelled when the watches end.
     pub fn stopping(&self) -> CancellationToken {
         self.stopping.clone()
     }
 
-    /// An object as the server has it now.
+    /// Returns the server's current version of an object.
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
         let Some(kind) = kinds::by_storage(key.storage) else {
             return Ok(None);
@@ -108,7 +108,8 @@ impl Mirror {
         }
     }
 
-    /// Sends a request and waits for its write to come back; code and body of the answer.
+    /// Sends a request and waits for its write to arrive. Returns the status code and the body of
+    /// the answer.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -140,7 +141,7 @@ impl Mirror {
             (None, Some(_)) => before.is_some(),
         };
         let mut moved = self.log.subscribe();
-        // It ends by itself if what was written isn't mirrored.
+        // The wait times out if the written object isn't mirrored.
         let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
     }
 
@@ -175,13 +176,13 @@ impl Mirror {
     }
 }
 
-/// Whether objects of a kind are stored under it and can be followed.
+/// Reports whether objects of a kind are stored and can be watched.
 fn is_followed(kind: &Kind) -> bool {
     let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
     stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
 }
 
-/// The object that a path is about, or one below it; none for collections.
+/// Returns the object named by a path, which may be a subresource's, or `None` for collections.
 fn target(method: &Method, path: &str) -> Option<Key> {
     match route(method, path, &Query::parse("")) {
         Ok(Route::Resource(request)) if !request.name.is_empty() => {
@@ -191,7 +192,7 @@ fn target(method: &Method, path: &str) -> Option<Key> {
     }
 }
 
-/// The object in an answer with its version; none if it is no object of a kind that is known.
+/// Returns the object in an answer with its version, or `None` if its kind is unknown.
 fn made(answer: &Value) -> Option<(Key, u64)> {
     let text = |pointer: &str| answer.pointer(pointer)?.as_str();
     let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;
@@ -201,9 +202,9 @@ fn made(answer: &Value) -> Option<(Key, u64)> {
     is_followed(kind).then_some((key, version))
 }
 
-/// An object as a server sends it; none if it has no name or version.
+/// Converts an object from the wire. Returns `None` without a name or version.
 fn object(kind: &Kind, mut value: Value) -> Option<Object> {
-    // The items of a list say neither.
+    // The items of a list omit both fields.
     value["kind"] = Value::from(kind.kind);
     value["apiVersion"] = Value::from(kind.api_version());
     let (key, version) = made(&value)?;

@@ -1,5 +1,5 @@
-//! The error of a look-up that a real server leaves open.
+//! Error of an unanswered look-up.
 
-/// A real server doesn't say whether an object exists.
+/// A real server didn't answer whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;

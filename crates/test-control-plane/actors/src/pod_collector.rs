@@ -1,5 +1,5 @@
-//! The pod garbage collector: deletes by force the pods of nodes that are gone or out of service,
-//! pods that are deleted and never had a node, and the oldest of too many pods that have ended.
+//! The pod garbage collector: force-deletes pods of missing or out-of-service nodes and deleted
+//! pods without a node, and deletes the oldest surplus terminated pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,14 +20,14 @@ use super::nodes::taints;
 use super::pods::PodFields;
 use super::runner::{Actor, Work};
 
-/// How the pod garbage collector behaves.
+/// Settings of the pod garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodCollectorConfig {
-    /// How long a node must be gone before its pods are deleted.
+    /// Time for which a node must be missing before its pods are deleted.
     pub quarantine: Duration,
-    /// How long the other pods that are to be deleted stay.
+    /// Delay before other pods are deleted.
     pub delay: Duration,
-    /// How many pods that have ended may stay; 0 is all.
+    /// Number of terminated pods that may stay; 0 is unlimited.
     pub terminated_pods: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for PodCollectorConfig {
     }
 }
 
-/// Where a pod that has ended stands in the queue: evicted ones first, then by age and name.
+/// Queue position of a terminated pod: evicted pods first, then by age and name.
 type Place = (bool, String, Key);
 
 /// The pod garbage collector.
@@ -50,18 +50,18 @@ pub(super) struct PodCollector {
     client: ActorClient,
     config: PodCollectorConfig,
     fields: PodFields,
-    /// The pods on each node.
+    /// Pods on each node.
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
-    /// Since when pods are to be deleted.
+    /// Start times of the pods' delays.
     since: BTreeMap<Key, Instant>,
-    /// The pods that have ended and may stay, in the order in which they would be deleted.
+    /// Terminated pods that may stay, in deletion order.
     ended: BTreeSet<Place>,
-    /// Those before them, which are too many.
+    /// Surplus terminated pods, which precede the others in the order.
     condemned: BTreeSet<Place>,
     places: BTreeMap<Key, Place>,
 }
 
-/// Why a pod is deleted, and after how long.
+/// Reason for a pod's deletion, which determines the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Orphaned,
@@ -83,7 +83,7 @@ impl PodCollector {
         }
     }
 
-    /// Why a pod is to be deleted, if it is.
+    /// Returns the reason to delete a pod, if any.
     fn judge(&self, pod: &Object) -> Option<Why> {
         let node = self.fields.node(pod);
         if node.is_empty() {
@@ -101,7 +101,7 @@ impl PodCollector {
         place.is_some_and(|place| self.condemned.contains(place))
     }
 
-    /// Divides the pods that have ended into those that may stay and those before them.
+    /// Splits the terminated pods at the limit.
     fn divide(&mut self, agenda: &mut Agenda) {
         let limit = match self.config.terminated_pods {
             0 => usize::MAX,
@@ -159,7 +159,7 @@ impl PodCollector {
         .boxed()
     }
 
-    /// Keeps the queue of pods that have ended.
+    /// Updates the queue of terminated pods.
     fn queue(&mut self, object: &Object, is_gone: bool, agenda: &mut Agenda) {
         let key = &object.key;
         if is_gone {
@@ -181,7 +181,7 @@ impl PodCollector {
     }
 }
 
-/// Whether somebody has said that a node is off, and it is.
+/// Reports whether a node is declared out of service and not ready.
 fn is_out_of_service(node: &Value) -> bool {
     let says_so = taints::of_node(node).any(|taint| taint["key"] == taints::OUT_OF_SERVICE);
     says_so && ready(node) != "True"

@@ -1,5 +1,5 @@
-//! What drives an actor: it is told of every write and every order, and called when something of
-//! it is due.
+//! Event loop of an actor: delivers every write and every order, and calls the actor when an object
+//! is due.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -21,42 +21,42 @@ use tokio_util::sync::CancellationToken;
 use super::agenda::Agenda;
 use super::server::ActorServer;
 
-/// How many events an actor reads at once.
+/// Maximum number of events that an actor reads at once.
 const BATCH_MAX: usize = 500;
 
-/// Requests that are on their way, while the actor goes on; none if they failed.
+/// Requests in flight while the actor continues. `None` means failure.
 pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
 
-/// An actor: told of every write, called when something of it is due. Whatever takes time goes on
-/// beside it, one thing for an object at a time, so that it always hears and obeys.
+/// An actor: it observes every write and acts on due objects. Slow work runs concurrently, one task
+/// per object, so the actor always stays responsive.
 pub(super) trait Actor: Send {
-    /// What a test can tell it to do.
+    /// Orders of a test.
     type Order: Send;
 
-    /// What it has to know of work that is done.
+    /// Results of completed work.
     type Done: Send;
 
-    /// Notes what a write means.
+    /// Observes a write.
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda);
 
-    /// Begins what is due for an object. It is due again after a while if the work fails.
+    /// Starts the work for a due object. The object becomes due again later if the work fails.
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Self::Done>>;
 
-    /// The work for an object is done.
+    /// Handles the completed work for an object.
     fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
-    /// Takes an order.
+    /// Executes an order.
     fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
 
-    /// Forgets what writes have told it: the log no longer reaches back, so everything that there
-    /// is will be told again, but no deletion.
+    /// Forgets all observed writes. The log was truncated, so every existing object is delivered
+    /// again, but no deletions.
     fn begin_again(&mut self);
 
-    /// Everything has been told again.
-    fn told_again(&mut self, _agenda: &mut Agenda) {}
+    /// Called after all existing objects were delivered again.
+    fn replayed(&mut self, _agenda: &mut Agenda) {}
 }
 
-/// Gives orders to an actor.
+/// Sends orders to an actor.
 #[derive(Debug)]
 pub(super) struct Orders<O> {
     actor: &'static str,
@@ -64,7 +64,7 @@ pub(super) struct Orders<O> {
     stopping: CancellationToken,
 }
 
-/// An order, and whom to tell that it was taken.
+/// An order with a channel for its confirmation.
 #[derive(Debug)]
 struct Order<O> {
     order: O,
@@ -72,23 +72,23 @@ struct Order<O> {
 }
 
 impl<O> Orders<O> {
-    /// Gives an order, and returns once the actor has taken it or the server stops.
+    /// Sends an order and returns once the actor has executed it or the server stops.
     ///
     /// # Panics
     ///
-    /// If the actor has panicked: a test that goes on without it would wait in vain.
+    /// Panics if the actor has panicked: the test would wait in vain.
     pub(super) async fn give(&self, order: O) {
         let (taken, done) = oneshot::channel();
         let is_taken = self.sender.send(Order { order, taken }).is_ok() && done.await.is_ok();
         let actor = self.actor;
         assert!(
             is_taken || self.stopping.is_cancelled(),
-            "the {actor} takes no orders: it has panicked"
+            "the {actor} has panicked and takes no orders"
         );
     }
 }
 
-/// Starts an actor; the way to it.
+/// Spawns an actor. Returns its order channel.
 pub(super) fn spawn<A: Actor + 'static>(
     name: &'static str,
     actor: A,
@@ -104,7 +104,7 @@ pub(super) fn spawn<A: Actor + 'static>(
     let work = AssertUnwindSafe(run(actor, server.clone(), receiver)).catch_unwind();
     tasks.spawn(async move {
         if let Err(panic) = work.await {
-            tracing::error!(actor = name, "the actor has panicked and does nothing more");
+            tracing::error!(actor = name, "the actor has panicked");
             resume_unwind(panic);
         }
     });
@@ -126,17 +126,17 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// An actor that runs.
+/// A running actor.
 struct Running<A: Actor> {
     actor: A,
     server: ActorServer,
     agenda: Agenda,
-    /// Up to where it has read the log; none before it has read anything.
+    /// Position in the log up to which it has read; `None` before the first read.
     cursor: Option<u64>,
     tasks: FuturesUnordered<Task<A::Done>>,
-    /// The objects of the tasks.
+    /// Objects with a running task.
     busy: BTreeSet<Key>,
-    /// Those of them that are due again.
+    /// Busy objects that are due again.
     due_again: BTreeSet<Key>,
 }
 
@@ -195,11 +195,11 @@ async fn run<A: Actor>(
 impl<A: Actor> Running<A> {
     fn obey(&mut self, order: Order<A::Order>) {
         self.actor.obey(order.order, &mut self.agenda);
-        // Whoever gave it may have given up waiting.
+        // The sender may have stopped waiting.
         let _ = order.taken.send(());
     }
 
-    /// Begins what is due for an object, and ends what needs no waiting.
+    /// Starts the work for a due object. Work that needs no waiting completes here.
     fn begin(&mut self, key: Key) {
         if self.busy.contains(&key) {
             self.due_again.insert(key);
@@ -215,7 +215,7 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// The work for an object has ended.
+    /// Handles the end of the work for an object.
     fn end(&mut self, key: &Key, done: Option<A::Done>) {
         self.busy.remove(key);
         match done {
@@ -227,8 +227,8 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Tells the actor of the next writes, or of everything that there is if the log no longer
-    /// reaches back to what it has seen; whether there was anything.
+    /// Delivers the next writes to the actor, or all existing objects if the log was truncated.
+    /// Returns whether there were any.
     fn read(&mut self) -> bool {
         let server = &self.server;
         let news = self
@@ -246,13 +246,13 @@ impl<A: Actor> Running<A> {
         for object in objects {
             self.actor.observe(&added(object), &mut self.agenda);
         }
-        self.actor.told_again(&mut self.agenda);
+        self.actor.replayed(&mut self.agenda);
         self.cursor = Some(revision);
         true
     }
 }
 
-/// An object that was there before, as a write.
+/// Presents an existing object as an added one.
 fn added(object: Arc<Object>) -> LogEntry {
     LogEntry {
         revision: object.resource_version,

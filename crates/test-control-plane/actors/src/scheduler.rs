@@ -1,11 +1,11 @@
-//! The scheduler: pods go to the node that has room for them, what they ask for and the fewest
-//! pods; pods that fit nowhere say why.
+//! The scheduler: assigns each pod to the feasible node with the fewest pods. Unschedulable pods
+//! get the reason.
 
 mod cache;
 mod needs;
+mod pod_context;
 mod ports;
 mod spread;
-mod surroundings;
 mod term;
 mod verdict;
 mod volumes;
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use super::agenda::Agenda;
 use super::client::ActorClient;
-use super::delay::{Delay, Dice};
+use super::delay::{Delay, SeededRng};
 use super::events::{Happened, Recorder, pod_reference};
 use super::incarnations::{Incarnations, identity};
 use super::matcher::PodMatcher;
@@ -33,51 +33,50 @@ use super::runner::{Actor, Work};
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
 use needs::Needs;
+use pod_context::PodContext;
 use ports::HostPort;
-use surroundings::Surroundings;
 use verdict::{Reasons, Verdict};
 
-/// The annotation of pods that are held back until it is gone or says `false`.
+/// Annotation that holds a pod until it is removed or `false`.
 const HOLD: &str = "scheduler.test-control-plane/hold";
 
-/// Why pods that are held back fit nowhere, as they say.
+/// Reported reason for held pods.
 const HELD: &str = "Insufficient cpu";
 
-/// Who reports the scheduler's events.
+/// Reporting controller of the scheduler's events.
 const REPORTER: &str = "default-scheduler";
 
-/// How the scheduler behaves.
+/// Settings of the scheduler.
 ///
-/// Of what pods may ask for it honours requests of every resource, host ports, node selectors,
-/// required node affinity, taints, required affinity and anti-affinity between pods, spread
-/// constraints with `DoNotSchedule`, and where the volumes of claims are. It ignores whatever is
-/// only preferred (but for `PreferNoSchedule`), claims of dynamic resources, limits on volumes per
-/// node, and priorities: nothing is ever preempted.
+/// It honours resource requests, host ports, node selectors, required node affinity, taints,
+/// required affinity and anti-affinity between pods, spread constraints with `DoNotSchedule`, and
+/// the topology of the claims' volumes. It ignores preferences (except `PreferNoSchedule`), claims
+/// of dynamic resources, limits on volumes per node, and priorities: it never preempts pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulerConfig {
-    /// From the creation of a pod to its assignment.
+    /// Delay between the creation of a pod and its binding.
     pub bind_delay: Delay,
-    /// Pods that fit nowhere until they are released.
+    /// Pods that stay unschedulable until they are released.
     pub hold: Vec<PodMatcher>,
 }
 
-/// What a test tells the scheduler.
+/// An order of a test to the scheduler.
 #[derive(Debug)]
 pub(super) enum SchedulerOrder {
-    /// The pods of this name fit nowhere.
+    /// Holds the pods of this name.
     Hold { pod: Key },
-    /// The pods of this name are held back no longer.
+    /// Releases the pods of this name.
     Release { pod: Key },
 }
 
-/// What has been done for a pod.
+/// Completed work on a pod.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The pod with this uid was assigned to a node.
     Bound(Box<str>),
-    /// It was said where it will go, or why it can't.
-    Told,
+    /// The claims were annotated with a node, or the pod was marked unschedulable.
+    Explained,
 }
 
 /// The scheduler.
@@ -85,22 +84,22 @@ pub(super) enum Done {
 pub(super) struct Scheduler {
     client: ActorClient,
     config: SchedulerConfig,
-    /// How volumes are bound; none if pods don't wait for claims.
+    /// Settings of volume binding. `None` means that pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
-    dice: Dice,
+    rng: SeededRng,
     incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
-    /// When each pod that waits for it may be assigned, by uid.
+    /// Earliest binding time of each waiting pod, by uid.
     due: BTreeMap<Box<str>, Instant>,
-    /// The nodes chosen for pods whose volumes are being made there, by uid.
+    /// Nodes selected for pods whose volumes are being provisioned, by uid.
     chosen: BTreeMap<Box<str>, String>,
-    /// Whether the pods of a name are held back, whatever else says so.
+    /// Hold or release by name. It overrides configuration and annotations.
     held: BTreeMap<Key, bool>,
-    /// Pods that fit nowhere, and whether that is because they are held back.
+    /// Unschedulable pods, and whether a hold is the cause.
     unschedulable: BTreeMap<Key, bool>,
     waiting: Waiters,
-    /// None if events are not wanted.
+    /// `None` disables events.
     events: Option<Recorder>,
 }
 
@@ -116,7 +115,7 @@ impl Scheduler {
             client,
             config,
             volumes,
-            dice: Dice::new(seed),
+            rng: SeededRng::new(seed),
             incarnations: Incarnations::default(),
             fields: PodFields::new(),
             cache: Cache::default(),
@@ -139,17 +138,17 @@ impl Scheduler {
         }
     }
 
-    /// When a pod may be assigned.
+    /// Returns the earliest binding time of a pod.
     fn due(&mut self, object: &Object) -> Instant {
-        let (dice, delay) = (self.dice, self.config.bind_delay);
+        let (rng, delay) = (self.rng, self.config.bind_delay);
         let nth = self.incarnations.count(object, &self.client);
         *self.due.entry(object.uid.clone()).or_insert_with(|| {
             let whom = identity(&object.key, nth);
-            later(Instant::now(), dice.draw(delay, &whom, "bind", 0))
+            later(Instant::now(), rng.draw(delay, &whom, "bind", 0))
         })
     }
 
-    /// Where a pod goes.
+    /// Decides the node of a pod.
     fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
         let nodes = self.cache.nodes().count();
         if self.is_held(key, pod) {
@@ -167,7 +166,7 @@ impl Scheduler {
             },
         };
         let (needs, ports) = (Needs::of(pod), HostPort::of(pod));
-        let around = Surroundings::of(&self.cache, object, pod, &self.namespaces());
+        let around = PodContext::of(&self.cache, object, pod, &self.namespaces());
         let chosen = self.chosen.get(&object.uid);
         let mut reasons = Reasons::default();
         let mut best: Option<((usize, usize), &str)> = None;
@@ -205,7 +204,7 @@ impl Scheduler {
         self.client.list("namespaces", "")
     }
 
-    /// Assigns a pod to a node, where it takes room from now on.
+    /// Binds a pod to a node and reserves its resources there.
     fn bind(&mut self, object: &Object, pod: &Value, node: &str) -> Work<Done> {
         let namespaces = self.namespaces();
         self.cache.assign(object, pod, node, &namespaces);
@@ -243,7 +242,7 @@ impl Scheduler {
         .boxed()
     }
 
-    /// Tells the claims of a pod where it will run.
+    /// Annotates a pod's claims with the selected node.
     fn select(&self, node: String, claims: Vec<Key>) -> Work<Done> {
         let client = self.client.clone();
         async move {
@@ -254,12 +253,12 @@ impl Scheduler {
                     return None;
                 }
             }
-            Some(Done::Told)
+            Some(Done::Explained)
         }
         .boxed()
     }
 
-    /// Says in a pod's status why it fits nowhere.
+    /// Reports in a pod's status why it is unschedulable.
     fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
         if verdict::says(pod, message) {
             return None;
@@ -293,7 +292,7 @@ impl Scheduler {
                         .report(REPORTER, "Scheduling", &about, happened)
                         .await;
                 }
-                Some(Done::Told)
+                Some(Done::Explained)
             }
             .boxed(),
         )
@@ -305,14 +304,14 @@ impl Scheduler {
         self.unschedulable.remove(key);
     }
 
-    /// Looks again at the pods that fit nowhere.
+    /// Schedules another check of all unschedulable pods.
     fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
         for pod in std::mem::take(&mut self.unschedulable).into_keys() {
             agenda.now(&pod);
         }
     }
 
-    /// Looks again at the pods for which another one may have made room.
+    /// Schedules another check of the pods for which another pod's end may have made room.
     fn wake_crowded_out(&mut self, agenda: &mut Agenda) {
         self.unschedulable.retain(|pod, is_held| {
             if !*is_held {
@@ -377,7 +376,7 @@ impl Actor for Scheduler {
         if object.deleting || !wants_node(&pod) {
             return None;
         }
-        // What it was assigned to before didn't come about.
+        // The earlier assignment failed.
         self.cache.release(&object);
         let due = self.due(&object);
         if due > Instant::now() {
@@ -408,7 +407,7 @@ impl Actor for Scheduler {
     fn done(&mut self, key: &Key, done: Done, _: &mut Agenda) {
         match done {
             Done::Bound(uid) => self.forget(key, &uid),
-            Done::Told => {}
+            Done::Explained => {}
         }
     }
 

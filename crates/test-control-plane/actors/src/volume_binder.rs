@@ -1,5 +1,5 @@
-//! Volumes: claims are bound to volumes that there are, or volumes are made for them; volumes without
-//! their claim are released.
+//! Volumes: binds claims to existing or newly provisioned volumes, and releases volumes without a
+//! claim.
 
 mod binding;
 mod classes;
@@ -26,7 +26,7 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 
 use super::agenda::Agenda;
 use super::client::ActorClient;
-use super::delay::Dice;
+use super::delay::SeededRng;
 use super::incarnations::{Incarnations, identity};
 use super::runner::{Actor, Work};
 use binding::Binding;
@@ -36,20 +36,20 @@ use volume::{Reserved, annotation, reserved};
 pub(super) const CLAIMS: &str = "persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "persistentvolumes";
 
-/// How long to wait before another try to make a volume.
+/// Delay before provisioning is retried.
 const PROVISION_AGAIN: Duration = Duration::from_secs(15);
 
-/// Binds claims and releases them.
+/// Binds claims and releases volumes.
 #[derive(Debug)]
 pub(super) struct VolumeBinder {
     client: ActorClient,
     config: VolumeBinderConfig,
-    dice: Dice,
+    rng: SeededRng,
     incarnations: Incarnations,
     free: FreeVolumes,
-    /// Claims without a volume, by class.
+    /// Unbound claims by class.
     unbound: BTreeMap<String, BTreeSet<Key>>,
-    /// By the uid of a claim: when its volume will have been made, and how many tries have failed.
+    /// Completion time of provisioning and number of failures, by the claim's uid.
     making: BTreeMap<Box<str>, (Instant, u32)>,
 }
 
@@ -58,7 +58,7 @@ impl VolumeBinder {
         Self {
             client,
             config,
-            dice: Dice::new(seed),
+            rng: SeededRng::new(seed),
             incarnations: Incarnations::default(),
             free: FreeVolumes::default(),
             unbound: BTreeMap::new(),
@@ -66,7 +66,7 @@ impl VolumeBinder {
         }
     }
 
-    /// Binds a claim, or waits for what it lacks.
+    /// Binds a claim, or waits for its missing parts.
     fn bind(&mut self, object: Arc<Object>, agenda: &mut Agenda) -> Option<Work<()>> {
         let claim = object.value();
         let client = self.client.clone();
@@ -98,10 +98,10 @@ impl VolumeBinder {
             return None;
         }
         let (delay, failures) = self.config.fate(&object.key, &claim);
-        let (dice, key) = (self.dice, &object.key);
+        let (rng, key) = (self.rng, &object.key);
         let nth = self.incarnations.count(&object, &self.client);
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
-            let time = dice.draw(delay, &identity(key, nth), "provision", 0);
+            let time = rng.draw(delay, &identity(key, nth), "provision", 0);
             (later(Instant::now(), time), 0)
         });
         if *due > Instant::now() {
@@ -130,8 +130,8 @@ impl VolumeBinder {
         )
     }
 
-    /// The volume for a claim among those that there are: the one that is kept for it, else the
-    /// smallest that fits, unless the claim is still waiting for a pod.
+    /// Returns an existing volume for a claim: the one reserved for it, else the smallest suitable
+    /// one unless the claim still waits for a pod.
     fn find(&self, key: &Key, object: &Object, claim: &Value, waits: bool) -> Option<Key> {
         let volume = |key: &Key| {
             let volume = self.client.get(key).filter(|volume| !volume.deleting);
@@ -151,7 +151,7 @@ impl VolumeBinder {
         found.cloned()
     }
 
-    /// Looks after a volume.
+    /// Updates the phase of a volume.
     fn look_after(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
@@ -186,7 +186,7 @@ impl VolumeBinder {
         let value = volume.value();
         if entry.change == Change::Deleted {
             self.free.remove(&volume.key);
-            // The claim that had it may have lost it.
+            // The claim of this volume may be lost.
             if let Some(claim) = volume::claim_of(&value) {
                 agenda.now(&claim);
             }
@@ -259,15 +259,15 @@ impl Actor for VolumeBinder {
         self.unbound.clear();
     }
 
-    fn told_again(&mut self, agenda: &mut Agenda) {
-        // Volumes whose claim went away unnoticed.
+    fn replayed(&mut self, agenda: &mut Agenda) {
+        // Volumes whose claims were deleted unobserved.
         for volume in self.client.list(VOLUMES, "") {
             agenda.now(&volume.key);
         }
     }
 }
 
-/// Whether the claim is there that a volume is for.
+/// Reports whether the claim of a volume exists.
 pub(super) fn has_claim(client: &ActorClient, volume: &Value) -> bool {
     let uid = text_at(volume, "/spec/claimRef/uid");
     volume::claim_of(volume)

@@ -1,4 +1,4 @@
-//! What every answer must be.
+//! Checks that apply to every answer.
 
 use std::collections::HashSet;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 use crate::requests::Attempt;
 use crate::session::Answer;
 
-/// The server errors that the reference answers with too, by what their messages hold.
+/// Server errors that the reference also returns, by message text.
 const KNOWN_ERRORS: &[&str] = &[
-    // Versions that are no numbers, in updates and watches.
+    // Versions that aren't numbers, in updates and watches.
     "strconv.ParseUint: parsing",
     "resourceVersion should not be set on objects to be created",
-    // What server-side apply can't take for an object of the kind.
+    // Objects that server-side apply can't convert.
     "failed to convert new object",
     "failed to create typed patch object",
     "field not declared in schema",
     "does not contain declared merge key",
-    // Of bindings.
+    // Invalid bindings.
     "target.name: Required value",
     "target.kind: Unsupported value",
 ];
 
-/// The same, of options of deletions.
+/// Known server errors of delete options.
 const KNOWN_DELETE_ERRORS: &[&str] = &[
     "couldn't get version/kind; json parse error",
     "json: cannot unmarshal",
@@ -37,7 +37,7 @@ const KNOWN_DELETE_ERRORS: &[&str] = &[
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Describes the broken rule.
 pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
     let text = String::from_utf8_lossy(&answer.body);
     let wrong = |why: &str| {
@@ -57,7 +57,7 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
             wrong("a server error")
         };
     }
-    // A watch is a line for each event.
+    // A watch sends one line per event.
     let mut lines = serde_json::Deserializer::from_slice(&answer.body).into_iter::<Value>();
     let first = match lines.next() {
         Some(Ok(first)) => first,
@@ -105,7 +105,8 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a strict parser refuses an answer for what Go's takes: raw text is answered as it was sent.
+/// Recognizes parse errors of raw text that Go's parser accepts. The server returns such text as it
+/// was sent.
 fn only_go_reads(why: &str) -> bool {
     const REFUSALS: [&str; 5] = [
         "recursion limit exceeded",
@@ -117,7 +118,8 @@ fn only_go_reads(why: &str) -> bool {
     REFUSALS.iter().any(|refusal| why.contains(refusal))
 }
 
-/// The message of a status in YAML, without quotes and line breaks; other text as it is.
+/// Extracts the message of a status in YAML, without quotes and line breaks. Returns other text
+/// unchanged.
 fn yaml_message(text: &str) -> String {
     let status: Result<Value, _> = serde_saphyr::from_str(text);
     let message = status.ok().and_then(|status| {
@@ -133,11 +135,11 @@ fn is_unknown_error(attempt: &Attempt, answer: &Answer, message: &str) -> bool {
     answer.code >= 500 && answer.code != 504 && !is_known
 }
 
-/// Checks that writing what was read has changed nothing.
+/// Checks that writing back an unchanged object has no effect.
 ///
 /// # Errors
 ///
-/// What has changed.
+/// Shows both versions of the object.
 pub(crate) fn same_object(path: &str, read: &Answer, written: &Answer) -> Result<(), String> {
     let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
     if written.code == 200 && (read.body == written.body || has_twins(&read.body)) {
@@ -151,8 +153,8 @@ pub(crate) fn same_object(path: &str, read: &Answer, written: &Answer) -> Result
     ))
 }
 
-/// Whether two entries of an object's managers are of the same one, as a patch of a scale can make
-/// them; they become one at the next write.
+/// Reports whether an object has two `managedFields` entries of the same manager. A patch of a
+/// scale can create them; the next write merges them.
 fn has_twins(object: &[u8]) -> bool {
     let object: Value = serde_json::from_slice(object).unwrap_or_default();
     let entries = object

@@ -1,4 +1,4 @@
-//! What the random requests are made from: recorded ones.
+//! Recorded requests, the raw material of the random ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,9 +8,9 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) method: String,
-    /// The path with its query.
+    /// Path with query.
     pub(crate) path: String,
-    /// The content type; empty if there was none.
+    /// Content type, or empty.
     pub(crate) content_type: String,
     pub(crate) body: Value,
 }
@@ -19,12 +19,12 @@ pub(crate) struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Corpus {
     pub(crate) steps: Vec<Step>,
-    /// Bodies in protobuf, with apiVersion and kind.
+    /// Protobuf bodies with apiVersion and kind.
     pub(crate) messages: Vec<(String, String, Vec<u8>)>,
 }
 
 impl Corpus {
-    /// Reads the recordings; what isn't there is left out.
+    /// Reads the recordings. Skips missing files.
     pub(crate) fn read() -> Self {
         let mut corpus = Self::default();
         let cases: Value = serde_json::from_str(&vectors("apiserver.json")).unwrap_or_default();

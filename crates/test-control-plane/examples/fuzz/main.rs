@@ -1,20 +1,21 @@
-//! Sends the server what no client would: recorded requests with bodies, queries, paths and headers
-//! changed at random, through the whole of it in process. Ends with an error at the first panic,
-//! hang, undocumented server error or answer that is neither an object nor a Status.
+//! Fuzzes the whole server in process with recorded requests whose bodies, queries, paths and
+//! headers are changed at random. Fails at the first panic, hang, undocumented server error, or
+//! answer that is neither an object nor a Status.
 //!
-//! `FUZZ_SECONDS` says for how long (600). `FUZZ_SEED` is the seed of the first session, random
-//! unless given; each session is a server of its own, and its seed tells all that it sends.
-//! `FUZZ_SESSIONS=1` ends after that one, and `FUZZ_VERBOSE=1` shows each request before it is sent.
-//! `FUZZ_KEEP_GOING=1` goes on with the next session after a failure that leaves the process alive.
+//! `FUZZ_SECONDS` sets the duration (600). `FUZZ_SEED` sets the seed of the first session, random
+//! by default. Each session starts a new server, and its seed determines all of its requests.
+//! `FUZZ_SESSIONS=1` stops after the first session. `FUZZ_VERBOSE=1` prints each request before
+//! sending it. `FUZZ_KEEP_GOING=1` continues with the next session after a failure that doesn't
+//! kill the process.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "the program's answer"
+    reason = "the program's output"
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "it runs for a time, and tells how long a request took"
+    reason = "the fuzzer limits its run time and prints request durations"
 )]
 
 mod check;
@@ -34,10 +35,10 @@ use rand::rngs::OsRng;
 
 use crate::corpus::Corpus;
 
-/// How long a session may take. It takes a second or less.
+/// Maximum duration of a session. A session takes a second or less.
 const SESSION_MAX: Duration = Duration::from_secs(120);
 
-/// What the environment asks for.
+/// Settings from the environment.
 struct Settings {
     seed: u64,
     time: Duration,
@@ -62,7 +63,7 @@ impl Settings {
 
 fn main() -> ExitCode {
     let settings = Settings::from_environment();
-    // An exhausted stack takes the process with it, so that somebody else must say where that was.
+    // A stack overflow kills the process, so a parent process reports the session.
     if std::env::var_os("FUZZ_CHILD").is_some() {
         return run(&settings);
     }
@@ -70,14 +71,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err((seed, why)) => {
             eprintln!(
-                "{why}\nto see it again: FUZZ_SEED={seed} FUZZ_SESSIONS=1 FUZZ_VERBOSE=1 make fuzz"
+                "{why}\nto reproduce: FUZZ_SEED={seed} FUZZ_SESSIONS=1 FUZZ_VERBOSE=1 make fuzz"
             );
             ExitCode::FAILURE
         }
     }
 }
 
-/// Runs the sessions, and says which one begins.
+/// Runs the sessions. Prints each seed before its session starts.
 fn run(settings: &Settings) -> ExitCode {
     let corpus = Corpus::read();
     let started = Instant::now();
@@ -107,7 +108,7 @@ fn run(settings: &Settings) -> ExitCode {
     }
 }
 
-/// Runs the sessions in a process of their own. An error is a seed and what happened.
+/// Runs the sessions in a child process. An error is a seed with the failure.
 fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
     let seed = settings.seed;
     eprintln!("seed {seed}, {} s", settings.time.as_secs());
@@ -130,13 +131,13 @@ fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err((current, "a session does not end".to_owned()));
+                return Err((current, "session timed out".to_owned()));
             }
         }
     }
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err((current, format!("the fuzzer ended with {status}"))),
+        Ok(status) => Err((current, format!("the fuzzer exited with {status}"))),
         Err(err) => Err((current, format!("waiting for the fuzzer: {err}"))),
     }
 }

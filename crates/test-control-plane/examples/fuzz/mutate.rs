@@ -1,20 +1,20 @@
-//! Changes at random: of JSON values, of bytes, of texts.
+//! Random changes of JSON values, bytes and texts.
 
 use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};
 
-/// Stands in values for something that lies deeper than a value can hold it.
+/// Placeholder in values for nesting deeper than a value allows.
 const DEEP: &str = "\u{1}deep\u{1}";
 
-/// How deep that is.
+/// Depths of such nesting.
 const DEPTHS: [usize; 7] = [100, 127, 200, 5_000, 9_900, 10_000, 300_000];
 
-/// Stands in values for text that no value holds.
+/// Placeholder in values for text that isn't representable as a value.
 const RAW: &str = "\u{1}raw\u{1}";
 
-/// Such texts.
+/// Texts that aren't representable as values.
 const RAWS: &[&[u8]] = &[
     b"\"\xff\"",
     b"\"a\xe2\x82z\"",
@@ -32,7 +32,7 @@ const RAWS: &[&[u8]] = &[
     "\"\u{10ff41}\u{2028}<\"".as_bytes(),
 ];
 
-/// Texts that have broken something somewhere.
+/// Texts that have caused bugs elsewhere.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -113,7 +113,7 @@ const TEXTS: &[&str] = &[
     "system:serviceaccount:a:b",
 ];
 
-/// One of the texts, or a long one.
+/// Returns one of the texts, or a long one.
 pub(crate) fn text(random: &mut StdRng) -> String {
     match random.random_range(0..24) {
         0 => "a".repeat(random.random_range(50..300)),
@@ -149,7 +149,7 @@ fn number(random: &mut StdRng) -> Value {
     some.choose(random).cloned().unwrap_or_default()
 }
 
-/// A value of any type.
+/// Returns a value of any type.
 pub(crate) fn odd_value(random: &mut StdRng) -> Value {
     match random.random_range(0..16) {
         0 => Value::Null,
@@ -235,7 +235,7 @@ fn change_members(random: &mut StdRng, members: &mut Map<String, Value>) {
     }
 }
 
-/// A place in a value, at any depth.
+/// Picks a place in a value, at any depth.
 fn pick<'a>(random: &mut StdRng, value: &'a mut Value) -> &'a mut Value {
     let children = match value {
         Value::Object(members) => members.len(),
@@ -257,7 +257,7 @@ fn pick<'a>(random: &mut StdRng, value: &'a mut Value) -> &'a mut Value {
     )
 }
 
-/// The text of a value, with what no value holds in it.
+/// Serializes a value and replaces the placeholders.
 pub(crate) fn to_bytes(random: &mut StdRng, value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let markers = [json!(DEEP).to_string(), json!(RAW).to_string()];
@@ -282,7 +282,7 @@ pub(crate) fn to_bytes(random: &mut StdRng, value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Changes bytes somewhere.
+/// Changes random bytes.
 pub(crate) fn bytes(random: &mut StdRng, bytes: &mut Vec<u8>) {
     for _ in 0..random.random_range(1..4) {
         if bytes.is_empty() {

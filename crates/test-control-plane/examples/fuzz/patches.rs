@@ -1,4 +1,4 @@
-//! Patches of all types, for objects that are there.
+//! Patches of all types for existing objects.
 
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -12,7 +12,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// A patch of an object: its content type and its body.
+/// Creates a patch for an object: its content type and its body.
 pub(crate) fn patch(random: &mut StdRng, object: &Value) -> (&'static str, Value) {
     match random.random_range(0..5) {
         0 => (MERGE, part(random, object)),
@@ -45,7 +45,7 @@ pub(crate) fn patch(random: &mut StdRng, object: &Value) -> (&'static str, Value
     }
 }
 
-/// Some members of an object, some of them changed.
+/// Returns some members of an object, some of them changed.
 fn part(random: &mut StdRng, object: &Value) -> Value {
     let mut part = match object {
         Value::Object(members) => {
@@ -81,7 +81,7 @@ fn part_of(random: &mut StdRng, value: &Value) -> Value {
     }
 }
 
-/// Puts directives into a strategic patch.
+/// Adds directives to a strategic merge patch.
 fn direct(random: &mut StdRng, patch: &mut Value) {
     match patch {
         Value::Object(members) => {
@@ -126,7 +126,7 @@ fn word(random: &mut StdRng) -> &'static str {
     words.choose(random).copied().unwrap_or_default()
 }
 
-/// The elements of a list in another order, or something else.
+/// Shuffles the elements of a list, or returns an odd value.
 fn order(random: &mut StdRng, list: Option<&Value>) -> Value {
     match list.and_then(Value::as_array) {
         Some(list) if random.random_ratio(4, 5) => list.iter().rev().cloned().collect(),

@@ -12,17 +12,17 @@ use crate::corpus::Corpus;
 use crate::mutate;
 use crate::patches;
 
-/// A request that is about to be sent.
+/// A request to send.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempt {
     pub(crate) method: String,
-    /// The path with its query.
+    /// Path with query.
     pub(crate) target: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// An object that the session has made.
+/// An object that the session created.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) path: String,
@@ -142,7 +142,7 @@ const YAML: &[&str] = &[
     "%YAML 9.9\n---\n{}",
 ];
 
-/// The next request.
+/// Creates the next request.
 pub(crate) fn attempt(random: &mut StdRng, corpus: &Corpus, known: &[Known]) -> Attempt {
     let mut attempt = match random.random_range(0..20) {
         0..9 => recorded(random, corpus),

@@ -1,4 +1,4 @@
-//! One server and the requests that it gets, all told by one seed.
+//! One server and its requests, determined by one seed.
 
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -17,36 +17,36 @@ use crate::check;
 use crate::corpus::Corpus;
 use crate::requests::{self, Attempt, Known};
 
-/// How many requests a session sends.
+/// Number of requests in a session.
 const REQUESTS: usize = 200;
 
-/// How long an answer may take. Times that the server waits do not count, as time is paused.
+/// Maximum time for an answer. Waits inside the server don't count, because time is paused.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Between two requests, in paused time.
+/// Pause between two requests, in paused time.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// After the last request, in paused time.
+/// Wait after the last request, in paused time.
 const SETTLES: Duration = Duration::from_secs(3600);
 
-/// How much of an answer is read.
+/// Maximum number of bytes read from an answer.
 const ANSWER_BYTES_MAX: usize = 1 << 26;
 
-/// How much of a body a report shows.
+/// Maximum number of body bytes in a report.
 const SHOWN_MAX: usize = 4_000;
 
-/// An answer that has been read.
+/// A fully read answer.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-/// Runs one session; returns how many requests it sent.
+/// Runs one session. Returns the number of requests sent.
 ///
 /// # Errors
 ///
-/// What went wrong, with the request.
+/// Describes the failure and the request.
 pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -75,7 +75,7 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
             if verbose {
                 eprintln!("took {:?}\n", started.elapsed());
             }
-            // Lets the actors do what there is to do.
+            // Lets the actors react.
             tokio::time::sleep(PAUSE).await;
             let Some(answer) = answer else { continue };
             check::answer(&attempt, &answer).map_err(report)?;
@@ -83,14 +83,14 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
             if random.random_ratio(1, 4)
                 && let Some(last) = known.last()
             {
-                // The data of revisions is compared as text, in which reading escapes some letters.
+                // The data of revisions is compared as text, and reading escapes some characters.
                 if last.path.contains("/controllerrevisions/") {
                     continue;
                 }
                 put_back(plane.server(), &last.path).await.map_err(report)?;
             }
         }
-        // Long enough for everything that the actors have planned.
+        // Lets the actors finish all scheduled work.
         tokio::time::sleep(SETTLES).await;
         let stopped = AssertUnwindSafe(plane.stop()).catch_unwind().await;
         stopped.map_err(|_| format!("seed {seed}: an actor panicked"))?;
@@ -98,7 +98,7 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
     })
 }
 
-#[expect(clippy::print_stderr, reason = "the program's answer")]
+#[expect(clippy::print_stderr, reason = "the program's output")]
 fn print(attempt: &Attempt) {
     eprintln!("{}\n", shown(attempt));
 }
@@ -116,7 +116,8 @@ fn shown(attempt: &Attempt) -> String {
     text
 }
 
-/// Sends a request; none if HTTP itself doesn't allow it, or the server breaks off.
+/// Sends a request. Returns `None` for a request that HTTP forbids, or if the server drops the
+/// connection.
 async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, String> {
     let mut request = Request::builder()
         .method(attempt.method.as_str())
@@ -130,7 +131,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     let started = Instant::now();
     let answered = async {
         let Ok(reply) = server.serve(request).await else {
-            // Where the reference panics, the client sees no answer.
+            // Where the reference panics, the client gets no answer.
             return Ok(None);
         };
         let (parts, mut body) = reply.into_parts();
@@ -157,7 +158,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     Ok(answer)
 }
 
-/// Keeps the object in an answer, to change it later on.
+/// Stores the object of an answer for later changes.
 fn remember(attempt: &Attempt, answer: &Answer, known: &mut Vec<Known>) {
     let Ok(object) = serde_json::from_slice::<Value>(&answer.body) else {
         return;
@@ -178,7 +179,7 @@ fn remember(attempt: &Attempt, answer: &Answer, known: &mut Vec<Known>) {
     known.push(Known { path, object });
 }
 
-/// An object that is read and put back stays what it is.
+/// Checks that writing back an unchanged object has no effect.
 async fn put_back(server: &ApiServer, path: &str) -> Result<(), String> {
     let get = Attempt {
         method: "GET".to_owned(),

@@ -1,4 +1,4 @@
-//! Actors as clients of a real API server, with an embedded one in its place that has none itself.
+//! Actors as clients of a real API server. An embedded server without actors stands in for it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::existing::config;
 
-/// How long anything may take in real time before a test gives up.
+/// Maximum real time for any step of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Value {
@@ -33,7 +33,7 @@ async fn find(client: &Client, path: &str) -> Option<Value> {
     }
 }
 
-/// Asks again and again until the object is as it should be.
+/// Polls until the object matches.
 pub(crate) async fn until(client: &Client, path: &str, fits: impl Fn(Option<&Value>) -> bool) {
     let waiting = async {
         while !fits(find(client, path).await.as_ref()) {
@@ -59,7 +59,7 @@ pub(crate) fn is_ready(pod: Option<&Value>) -> bool {
     conditions.is_some_and(|conditions| conditions.iter().any(ready))
 }
 
-/// A control plane without actors, in the place of a bare API server.
+/// A control plane without actors, like a bare API server.
 async fn bare() -> TestControlPlane {
     TestControlPlane::builder()
         .listen("127.0.0.1:0".parse().unwrap())
@@ -77,14 +77,14 @@ async fn connect(plane: &TestControlPlane) -> TestCluster {
 }
 
 #[tokio::test]
-async fn pods_are_run_and_owners_are_obeyed_where_the_test_is_at_home() {
+async fn actors_run_pods_and_collect_garbage_in_test_namespaces() {
     let plane = bare().await;
     let cluster = connect(&plane).await;
     let client = cluster.client();
     let home = cluster.create_namespace("home").await.unwrap();
     let pods = format!("/api/v1/namespaces/{home}/pods");
 
-    // What others do in the cluster is none of the actors' business.
+    // The actors ignore other namespaces.
     let elsewhere = "/api/v1/namespaces/default/pods";
     send(&client, Method::POST, elsewhere, &pod("other")).await;
 
@@ -129,7 +129,7 @@ async fn pods_are_run_and_owners_are_obeyed_where_the_test_is_at_home() {
 }
 
 #[tokio::test]
-async fn a_cluster_with_nodes_of_its_own_keeps_its_pods_to_itself() {
+async fn actors_stay_off_in_a_cluster_with_nodes() {
     let plane = bare().await;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real"}});
     send(&plane.client(), Method::POST, "/api/v1/nodes", &node).await;
@@ -143,12 +143,12 @@ async fn a_cluster_with_nodes_of_its_own_keeps_its_pods_to_itself() {
 }
 
 #[tokio::test]
-async fn watches_that_break_are_taken_up_again() {
+async fn actors_resume_broken_watches() {
     let plane = bare().await;
     let cluster = connect(&plane).await;
     let client = cluster.client();
     let home = cluster.create_namespace("home").await.unwrap();
-    // All connections break, and the window of the watches is lost.
+    // Breaks all connections and drops the watch window.
     plane.server().restart(Restart::default());
     let claim = json!({
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-//! Which backend the environment chooses, and what it says of settings that can't be used.
+//! The backend selected by the environment, and errors about unusable settings.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ fn choose(variables: &[(&str, &str)]) -> Result<Backend, ClusterError> {
 }
 
 #[test]
-fn without_variables_it_is_the_embedded_one() {
+fn empty_environment_selects_the_embedded_backend() {
     for variables in [
         &[][..],
         &[("USE_EXISTING_CLUSTER", "false")],
@@ -29,7 +29,7 @@ fn without_variables_it_is_the_embedded_one() {
 }
 
 #[test]
-fn binaries_are_taken_from_their_folder_with_the_bounds_of_the_environment() {
+fn assets_folder_selects_binaries_and_timeouts() {
     let programs = StandIns::new(RUNS, RUNS);
     let folder = programs.folder().to_str().unwrap();
     let assets = programs.assets().unwrap();
@@ -49,7 +49,7 @@ fn binaries_are_taken_from_their_folder_with_the_bounds_of_the_environment() {
 }
 
 #[test]
-fn an_existing_cluster_goes_before_binaries() {
+fn existing_cluster_takes_precedence_over_binaries() {
     let backend = choose(&[
         ("USE_EXISTING_CLUSTER", "True"),
         ("KUBEBUILDER_ASSETS", "/nonexistent"),
@@ -58,7 +58,7 @@ fn an_existing_cluster_goes_before_binaries() {
 }
 
 #[test]
-fn variables_that_mean_nothing_are_errors() {
+fn invalid_variables_are_errors() {
     let programs = StandIns::new(RUNS, RUNS);
     let folder = programs.folder().to_str().unwrap();
     let error = choose(&[("USE_EXISTING_CLUSTER", "yes")]).unwrap_err();
@@ -77,7 +77,7 @@ fn variables_that_mean_nothing_are_errors() {
     );
 }
 
-/// The message about a folder after a change to it.
+/// Returns the error about a folder after a change to it.
 fn message(change: impl FnOnce(&std::path::Path)) -> String {
     let programs = StandIns::new(RUNS, RUNS);
     change(programs.folder());
@@ -91,7 +91,7 @@ fn message(change: impl FnOnce(&std::path::Path)) -> String {
 }
 
 #[test]
-fn binaries_that_cannot_be_used_are_errors() {
+fn unusable_binaries_are_errors() {
     assert_eq!(
         choose(&[("KUBEBUILDER_ASSETS", "/nonexistent")])
             .unwrap_err()

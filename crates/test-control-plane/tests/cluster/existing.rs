@@ -1,4 +1,4 @@
-//! An existing cluster, with an embedded control plane in its place.
+//! An existing cluster, represented by an embedded control plane.
 
 use http::Request;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
@@ -14,7 +14,7 @@ pub(crate) async fn config(kubeconfig: &Value) -> Config {
     config.unwrap()
 }
 
-/// The code that reading the namespaces is answered with.
+/// Returns the status code of listing namespaces.
 pub(crate) async fn code(client: &kube::Client) -> u16 {
     let request = Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
     match client.request_text(request).await {
@@ -24,9 +24,9 @@ pub(crate) async fn code(client: &kube::Client) -> u16 {
     }
 }
 
-// A client that is dropped needs the server to go on meanwhile.
+// Dropping the client needs a running server.
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_used_and_left_as_it_is() {
+async fn existing_cluster_is_used_and_left_unchanged() {
     let plane = TestControlPlane::builder()
         .listen("127.0.0.1:0".parse().unwrap())
         .start()
@@ -38,7 +38,7 @@ async fn it_is_used_and_left_as_it_is() {
     let written = config(&cluster.kubeconfig().unwrap()).await;
     assert_eq!(code(&kube::Client::try_from(written).unwrap()).await, 200);
 
-    // Other users may do what their roles allow, and the server knows who they are.
+    // Other users get the rights of their roles, and the server knows their names.
     let user = Identity::user("jane")
         .uid("7")
         .group("developers")
@@ -52,7 +52,7 @@ async fn it_is_used_and_left_as_it_is() {
     assert!(seen.is_in("developers"));
     assert_eq!(seen.extra["scopes"], ["few"]);
 
-    // What was made for the test goes with it.
+    // Objects that the test created are deleted with it.
     let made = cluster.create_namespace("mine").await.unwrap();
     assert!(made.starts_with("mine-"), "{made}");
     let dropped = TestCluster::builder().connect(admin).await.unwrap();
@@ -72,7 +72,7 @@ async fn it_is_used_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_answer_or_lets_nobody_in_is_an_error() {
+async fn unreachable_or_forbidden_cluster_is_an_error() {
     let plane = TestControlPlane::builder()
         .listen("127.0.0.1:0".parse().unwrap())
         .start()

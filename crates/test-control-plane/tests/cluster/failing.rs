@@ -1,4 +1,4 @@
-//! Binaries that don't come up: one clear error, the logs kept, nothing left running.
+//! Binaries that fail to start: a clear error, kept logs, and no process left running.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use kube_test_control_plane::cluster::{Backend, ClusterError, TestCluster};
 
 use crate::stand_ins::{RUNS, StandIns, take_log};
 
-/// Long enough for a script to start on a busy machine, where it matters that it ended.
+/// Long enough for a script to start on a busy machine, for tests that need its exit.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How starting these fails.
+/// Returns the error from starting these scripts.
 async fn failure(programs: &StandIns, timeout: Duration) -> ClusterError {
     let assets = programs.assets().unwrap().start_timeout(timeout);
     let started = TestCluster::builder()
@@ -21,7 +21,7 @@ async fn failure(programs: &StandIns, timeout: Duration) -> ClusterError {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_early_is_named_with_its_last_words() {
+async fn early_exit_reports_the_program_and_its_last_output() {
     let dies = "echo starting\necho 'error: no such flag' >&2\necho\nexit 3";
     for (program, programs) in [
         ("kube-apiserver", StandIns::new(dies, RUNS)),
@@ -45,7 +45,7 @@ async fn a_program_that_ends_early_is_named_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_gets_ready_is_given_up() {
+async fn server_that_never_becomes_ready_times_out() {
     let programs = StandIns::new(&format!("echo waiting\n{RUNS}"), RUNS);
     let error = failure(&programs, Duration::from_secs(2)).await;
     let ClusterError::NotReady { log, last, .. } = &error else {
@@ -63,7 +63,7 @@ async fn a_server_that_never_gets_ready_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_run_is_named() {
+async fn unrunnable_program_is_named() {
     let programs = StandIns::new(RUNS, RUNS);
     std::fs::write(programs.folder().join("kube-apiserver"), "#!/nonexistent\n").unwrap();
     let error = failure(&programs, LONG).await;
@@ -76,7 +76,7 @@ async fn a_program_that_cannot_be_run_is_named() {
 }
 
 #[tokio::test]
-async fn a_port_that_somebody_else_took_is_tried_again_with_another() {
+async fn taken_port_is_replaced_and_retried() {
     let dies = "echo 'bind: address already in use'\nexit 1";
     let programs = StandIns::new(dies, RUNS);
     let error = failure(&programs, LONG).await;
@@ -88,8 +88,8 @@ async fn a_port_that_somebody_else_took_is_tried_again_with_another() {
 }
 
 #[tokio::test]
-async fn the_programs_get_the_flags_that_let_them_find_each_other() {
-    // The first that ends takes the other one with it, which may not have begun yet.
+async fn programs_get_matching_flags() {
+    // The first script to exit stops the other one, which may not have started yet.
     let ends = "until [ -s \"${0%/*}/etcd.flags\" ]; do sleep 0.01; done\n\
                 for f in \"$@\"; do echo \"$f\"; done\nexit 1";
     let programs = StandIns::new(ends, RUNS);
@@ -97,7 +97,7 @@ async fn the_programs_get_the_flags_that_let_them_find_each_other() {
     let ClusterError::Exited { log, last, .. } = &error else {
         panic!("{error}");
     };
-    // Flags of the test come last, so that they win.
+    // Flags of the test come last, so they override.
     assert_eq!(last, "--v=7");
     assert_eq!(
         programs.flag("kube-apiserver", "etcd-servers").unwrap(),

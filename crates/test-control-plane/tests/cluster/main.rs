@@ -1,5 +1,5 @@
-//! One API over every backend: which one the environment chooses, and real binaries from start to
-//! end, with programs in their place.
+//! One API for every backend: backend selection, and the life of real binaries, simulated by other
+//! programs.
 
 #![cfg(all(unix, feature = "client"))]
 #![expect(

@@ -1,4 +1,4 @@
-//! Binaries that come up, with this crate's own program in the place of kube-apiserver.
+//! Working binaries: this crate's program stands in for kube-apiserver.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::actors::{is_ready, pod, send, until};
 use crate::existing::{code, config};
 use crate::stand_ins::{RUNS, StandIns, take_log};
 
-/// Hands on those flags of kube-apiserver that the program has too.
+/// Passes on the kube-apiserver flags that the program has too.
 fn kube_apiserver() -> String {
     let program = env!("CARGO_BIN_EXE_kube-test-control-plane");
     format!(
@@ -40,7 +40,7 @@ async fn start(programs: &StandIns, stop_timeout: Duration) -> TestCluster {
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Where the logs are.
+/// Returns the folder with the logs.
 fn logs(cluster: &TestCluster) -> std::path::PathBuf {
     let TestCluster::Real(real) = cluster else {
         panic!("it is not real");
@@ -49,7 +49,7 @@ fn logs(cluster: &TestCluster) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_control_plane_of_binaries_does_what_the_embedded_one_does() {
+async fn binaries_match_the_embedded_control_plane() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let client = cluster.client();
@@ -61,7 +61,7 @@ async fn a_control_plane_of_binaries_does_what_the_embedded_one_does() {
     let port = programs.flag("kube-apiserver", "secure-port").unwrap();
     assert_eq!(cluster.url(), Some(format!("https://127.0.0.1:{port}")));
 
-    // All namespaces are the test's own here.
+    // The test owns all namespaces here.
     let pods = "/api/v1/namespaces/default/pods";
     send(&client, Method::POST, pods, &pod("web")).await;
     until(&client, &format!("{pods}/web"), is_ready).await;
@@ -92,7 +92,7 @@ async fn a_control_plane_of_binaries_does_what_the_embedded_one_does() {
 }
 
 #[tokio::test]
-async fn binaries_end_with_whoever_holds_them() {
+async fn dropping_the_cluster_stops_the_binaries() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let logs = logs(&cluster);
@@ -103,7 +103,7 @@ async fn binaries_end_with_whoever_holds_them() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_end_is_killed_and_told_of() {
+async fn program_that_ignores_sigterm_is_killed_and_reported() {
     let deaf = "trap '' TERM\necho deaf\nwhile :; do sleep 0.05; done";
     let programs = StandIns::new(&kube_apiserver(), deaf);
     let cluster = start(&programs, Duration::from_millis(500)).await;
@@ -118,7 +118,7 @@ async fn a_program_that_does_not_end_is_killed_and_told_of() {
 }
 
 #[tokio::test]
-async fn a_test_that_fails_keeps_the_logs() {
+async fn failed_test_keeps_the_logs() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let log = logs(&cluster).join("kube-apiserver.log");

@@ -1,4 +1,4 @@
-//! Scripts in the place of kube-apiserver and etcd.
+//! Scripts that stand in for kube-apiserver and etcd.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use kube_test_control_plane::cluster::{Assets, ClusterError};
 use tempfile::TempDir;
 
-/// Runs until it is told to end.
+/// Runs until a signal arrives.
 pub(crate) const RUNS: &str = "exec sleep 600";
 
-/// A folder with scripts. Each first writes its process id and its flags beside itself.
+/// A folder with scripts. Each script first writes its process id and its flags next to itself.
 pub(crate) struct StandIns {
     folder: TempDir,
 }
@@ -36,22 +36,22 @@ impl StandIns {
         Assets::in_folder(self.folder())
     }
 
-    /// The process ids of all runs of a program.
+    /// Returns the process ids of all runs of a program.
     pub(crate) fn pids(&self, program: &str) -> Vec<u32> {
         let notes = std::fs::read_to_string(self.notes(program, "pids")).unwrap_or_default();
         notes.lines().map(|line| line.parse().unwrap()).collect()
     }
 
-    /// The value of a flag that a program was last run with.
+    /// Returns the value of a flag in a program's last run.
     pub(crate) fn flag(&self, program: &str, flag: &str) -> Option<String> {
         let notes = std::fs::read_to_string(self.notes(program, "flags")).unwrap();
         let start = format!("--{flag}=");
         let value = |line: &str| line.strip_prefix(&start).map(str::to_owned);
-        // As with the programs themselves, the last one counts.
+        // The last value applies, as with the real programs.
         notes.lines().rev().find_map(value)
     }
 
-    /// Whether no process that was ever started here is left.
+    /// Reports whether all processes started here have exited.
     pub(crate) fn are_gone(&self) -> bool {
         let mut pids = self.pids("kube-apiserver");
         pids.extend(self.pids("etcd"));
@@ -66,7 +66,7 @@ impl StandIns {
     }
 }
 
-/// Reads a log that was kept, and removes its folder.
+/// Reads a kept log and removes its folder.
 pub(crate) fn take_log(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap();
     std::fs::remove_dir_all(log.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the flags do.
+//! Effects of the flags.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::running::{Running, client, get};
 
 #[test]
-fn it_is_ready_then_stops_when_told() {
+fn program_becomes_ready_and_stops_on_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
     for signal in [Signal::TERM, Signal::INT] {
@@ -25,7 +25,7 @@ fn it_is_ready_then_stops_when_told() {
 }
 
 #[tokio::test]
-async fn a_token_has_the_rights_of_its_roles() {
+async fn token_grants_the_rights_of_its_roles() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let tokens = folder.path().join("tokens");
@@ -86,7 +86,7 @@ async fn a_token_has_the_rights_of_its_roles() {
 }
 
 #[tokio::test]
-async fn certificates_from_outside_are_shown_and_believed() {
+async fn configured_certificates_are_served_and_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -117,7 +117,7 @@ async fn certificates_from_outside_are_shown_and_believed() {
         kubeconfig.to_str().unwrap(),
     ]);
 
-    // The administrator knows the server by the certificate that it was given.
+    // The administrator trusts the configured certificate.
     let admin = client(&kubeconfig, |_| ()).await;
     assert_eq!(
         get(&admin, "/api/v1/namespaces").await.unwrap()["kind"],
@@ -153,7 +153,7 @@ async fn certificates_from_outside_are_shown_and_believed() {
 }
 
 #[tokio::test]
-async fn requests_are_logged_and_fail_as_planned() {
+async fn requests_are_logged_and_fail_by_plan() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let plan = r#"{"requests": [

@@ -1,5 +1,4 @@
-//! The program: its readiness line, its end, what its flags do, and what it says when it can't
-//! start.
+//! The program: its readiness line, its exit, its flags, and its errors at start.
 
 #![cfg(feature = "cli")]
 #![expect(

@@ -1,4 +1,4 @@
-//! What prevents the start is said in one line, and nothing is left behind.
+//! A failed start prints a one-line error and leaves no files behind.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::running::{Running, program};
 
-/// Starts the program in vain; what it says after `error: `.
+/// Runs the program and returns its error message without the prefix `error: `.
 fn refusal(args: &[&str]) -> String {
     let output = program().args(args).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -19,7 +19,7 @@ fn refusal(args: &[&str]) -> String {
         .to_owned()
 }
 
-/// Whether a folder holds these files and no others.
+/// Reports whether a folder contains exactly these files.
 fn holds(folder: &Path, names: &[&str]) -> bool {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut found: Vec<String> = entries
@@ -30,7 +30,7 @@ fn holds(folder: &Path, names: &[&str]) -> bool {
 }
 
 #[test]
-fn flags_that_mean_nothing() {
+fn invalid_flags_are_rejected() {
     let starts = |args: &[&str], start: &str| {
         let said = refusal(args);
         assert!(said.starts_with(start), "{args:?}: {said}");
@@ -61,7 +61,7 @@ fn flags_that_mean_nothing() {
 }
 
 #[test]
-fn a_port_that_is_taken() {
+fn taken_port_is_rejected() {
     let running = Running::start(&["--actors", ""]);
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -84,7 +84,7 @@ fn a_port_that_is_taken() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_are_rejected() {
     for flag in ["token-auth-file", "fault-plan-file", "client-ca-file"] {
         let said = refusal(&[&format!("--{flag}"), "/nonexistent/file"]);
         let start = format!("--{flag}: reading /nonexistent/file: No such file");
@@ -103,7 +103,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn files_that_make_no_sense() {
+fn malformed_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     let path = file.to_str().unwrap();
@@ -141,7 +141,7 @@ fn files_that_make_no_sense() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used() {
+fn unusable_certificates_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -182,7 +182,7 @@ fn certificates_that_cannot_be_used() {
 }
 
 #[test]
-fn places_that_cannot_be_written_to() {
+fn unwritable_paths_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit.log");
     let audit = audit.to_str().unwrap();
@@ -198,7 +198,7 @@ fn places_that_cannot_be_written_to() {
     );
     assert!(holds(folder.path(), &[]));
 
-    // A log that was there before stays as it was.
+    // An existing log stays unchanged.
     std::fs::write(audit, "before\n").unwrap();
     refusal(&[
         "--audit-log-path",
@@ -222,7 +222,7 @@ fn places_that_cannot_be_written_to() {
     );
     assert!(holds(folder.path(), &[]));
 
-    // A kubeconfig can't take the place of a folder, and its first draft doesn't stay.
+    // A kubeconfig can't replace a folder, and its temporary file is removed.
     std::fs::create_dir(&kubeconfig).unwrap();
     let said = refusal(&["--kubeconfig-out", kubeconfig.to_str().unwrap()]);
     assert!(said.starts_with("writing the kubeconfig "), "{said}");
@@ -230,7 +230,7 @@ fn places_that_cannot_be_written_to() {
 }
 
 #[test]
-fn an_output_that_nobody_reads() {
+fn closed_standard_output_fails_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let full = std::fs::OpenOptions::new()
@@ -245,7 +245,7 @@ fn an_output_that_nobody_reads() {
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.starts_with("error: saying on the standard output"),
+        stderr.starts_with("error: writing the readiness line"),
         "{stderr}"
     );
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -253,7 +253,7 @@ fn an_output_that_nobody_reads() {
 }
 
 #[test]
-fn help_and_version_are_no_refusals() {
+fn help_and_version_succeed() {
     for flag in ["--help", "--version"] {
         let output = program().arg(flag).output().unwrap();
         assert!(output.status.success(), "{flag}");

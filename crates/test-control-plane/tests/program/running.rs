@@ -12,7 +12,7 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_kube-test-control-plane"))
 }
 
-/// A running program, which ends with the test.
+/// A running program that stops with the test.
 pub(crate) struct Running {
     child: Child,
     pub(crate) url: String,
@@ -34,7 +34,7 @@ impl Running {
         self.url.rsplit(':').next().unwrap()
     }
 
-    /// Ends it by a signal, in an orderly way.
+    /// Stops the program by a signal and checks its exit.
     pub(crate) fn end(mut self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
@@ -44,13 +44,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The program may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A client with what stands in a kubeconfig, after a change to it.
+/// Creates a client from a modified kubeconfig.
 pub(crate) async fn client(kubeconfig: &Path, change: impl FnOnce(&mut Value)) -> Client {
     let text = std::fs::read_to_string(kubeconfig).unwrap();
     let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();

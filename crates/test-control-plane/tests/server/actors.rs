@@ -1,4 +1,4 @@
-//! What kubelet, scheduler, volume binder, garbage collector and namespace controller do.
+//! Kubelet, scheduler, volume binder, garbage collector and namespace controller together.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn slow() -> KubeletConfig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_is_bound_then_runs_then_is_ready_then_stops() {
+async fn pod_is_bound_runs_becomes_ready_and_stops() {
     let plane = Plane::new(TestControlPlane::builder().kubelet(slow()).start().await);
     let started = tokio::time::Instant::now();
     plane
@@ -45,7 +45,7 @@ async fn a_pod_is_bound_then_runs_then_is_ready_then_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_decide_on_the_outcome_of_a_pod() {
+async fn annotations_determine_the_outcome_of_a_pod() {
     let plane = Plane::new(
         TestControlPlane::builder()
             .kubelet(KubeletConfig::default())
@@ -73,7 +73,7 @@ async fn annotations_decide_on_the_outcome_of_a_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_waits_until_its_claims_are_bound() {
+async fn pod_waits_for_its_claims() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let plane = Plane::new(builder.volume_binder().start().await);
     let mut pod = crate::support::pod("p");
@@ -94,7 +94,7 @@ async fn a_pod_waits_until_its_claims_are_bound() {
     );
     assert_eq!(plane.get(&volume).await["status"]["phase"], "Bound");
 
-    // A claim in use stays until its pod is gone; its volume goes with it.
+    // A claim in use stays until its pod is deleted. Its volume is deleted with it.
     plane.call(Method::DELETE, &claim_path, &json!({})).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(plane.code(&claim_path).await, 200);

@@ -1,4 +1,4 @@
-//! What disruption budgets allow.
+//! Disruption budgets.
 
 use crate::support::{Plane, eventually, is_ready, pod};
 use kube_test_control_plane::TestControlPlane;
@@ -9,7 +9,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/b";
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_allows_as_many_evictions_as_its_pods_can_bear() {
+async fn budget_limits_evictions() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
         .configure_actors(|actors| actors.disruption_controller = true);

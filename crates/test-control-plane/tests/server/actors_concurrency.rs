@@ -1,4 +1,4 @@
-//! Actors whose requests are slow, held up or answered wrongly.
+//! Actors whose requests are slow, blocked or answered wrongly.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn is_running(plane: &Plane, name: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_requests_for_one_pod_keep_no_other_waiting() {
+async fn slow_requests_for_one_pod_delay_no_other_pod() {
     let plane = plane().await;
     let delay = FaultAction::Delay(Duration::from_secs(10).into());
     let faults = plane.0.server().faults();
@@ -56,7 +56,7 @@ async fn slow_requests_for_one_pod_keep_no_other_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_held_up_holds_up_no_order_and_no_other_pod() {
+async fn blocked_pod_delays_neither_orders_nor_other_pods() {
     let plane = plane().await;
     let gate = plane
         .0
@@ -68,7 +68,7 @@ async fn a_pod_that_is_held_up_holds_up_no_order_and_no_other_pod() {
     }
     eventually(|| is_running(&plane, "web-1")).await;
     assert_eq!(gate.waiting().len(), 1);
-    // Its node runs it, and can't say so.
+    // The node runs the pod but can't report it.
     assert_eq!(running(&plane).await, ["web-0", "web-1"]);
     assert!(!is_running(&plane, "web-0").await);
     plane.0.pods().set_ready("default", "web-0", false).await;
@@ -76,13 +76,13 @@ async fn a_pod_that_is_held_up_holds_up_no_order_and_no_other_pod() {
     eventually(|| async { !is_ready(&plane.get(&path("web-1")).await) }).await;
     gate.open();
     eventually(|| is_running(&plane, "web-0")).await;
-    // What happened meanwhile is reported afterwards.
+    // The node reports the missed changes afterwards.
     eventually(|| async { !is_ready(&plane.get(&path("web-0")).await) }).await;
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_binding_on_its_way_takes_room() {
+async fn pending_binding_reserves_room() {
     let nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
@@ -98,14 +98,14 @@ async fn a_binding_on_its_way_takes_room() {
     assert_eq!(b["status"]["conditions"][0]["reason"], "Unschedulable");
     gate.open();
     eventually(|| is_running(&plane, "a")).await;
-    // A binding that fails gives the room back.
+    // Deleting the pod frees the room.
     plane.call(Method::DELETE, &path("a"), &json!({})).await;
     eventually(|| is_running(&plane, "b")).await;
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_gone_only_if_the_store_says_so() {
+async fn object_counts_as_deleted_only_by_the_store() {
     let plane = plane().await;
     let missing = || FaultAction::respond(ApiError::new(404, "NotFound", "made up"));
     let faults = plane.0.server().faults();

@@ -9,8 +9,8 @@ use kube_test_control_plane::actors::{
 };
 use serde_json::json;
 
-/// Every version of every object of a plane in which pods are crashing, flapping, evicted and
-/// deleted, at random.
+/// Every version of every object in a control plane with random crashes, flapping, evictions and
+/// deletions.
 async fn history(seed: u64) -> Vec<String> {
     let range = |from, to| Delay::between(Duration::from_millis(from), Duration::from_millis(to));
     let behaviour = PodBehaviour {
@@ -75,14 +75,14 @@ async fn history(seed: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_seed_gives_the_same_history() {
+async fn same_seed_gives_the_same_history() {
     let first = history(7).await;
     assert!(first.len() > 100, "{}", first.len());
     assert_eq!(first, history(7).await);
     assert_ne!(first, history(8).await);
 }
 
-/// How long each of some pods took to become ready, if something else is created before them.
+/// Returns each pod's time to readiness when other pods are created first.
 async fn times(others: usize) -> Vec<Duration> {
     let range = Delay::between(Duration::ZERO, Duration::from_secs(3600));
     let behaviour = PodBehaviour {
@@ -120,6 +120,6 @@ async fn times(others: usize) -> Vec<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_of_others_shift_no_delay() {
+async fn other_clients_change_no_delay() {
     assert_eq!(times(0).await, times(3).await);
 }

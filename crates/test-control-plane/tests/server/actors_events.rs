@@ -1,4 +1,4 @@
-//! The events that kubelet and scheduler write when they are asked to.
+//! Optional events of kubelet and scheduler.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ async fn plane(behaviour: PodBehaviour) -> Plane {
     Plane::new(builder.start().await)
 }
 
-/// The events in the order in which they were written.
+/// Returns the events in the order of their creation.
 async fn events(plane: &Plane) -> Vec<Value> {
     let list = plane.get(EVENTS).await;
     let mut events = list["items"].as_array().unwrap().clone();
     let version = |event: &Value| -> u64 {
-        // A name ends with the moment of its event, and never changes.
+        // An event's name ends with its creation time and never changes.
         let name = event["metadata"]["name"].as_str().unwrap();
         u64::from_str_radix(name.rsplit('.').next().unwrap(), 16).unwrap()
     };
@@ -34,7 +34,7 @@ async fn events(plane: &Plane) -> Vec<Value> {
     events
 }
 
-/// Type, reason, message, part and count of each event.
+/// Returns type, reason, message, field path and count of each event.
 async fn lines(plane: &Plane) -> Vec<String> {
     let text = |event: &Value, pointer: &str| {
         let text = event.pointer(pointer).and_then(Value::as_str);
@@ -50,7 +50,7 @@ async fn lines(plane: &Plane) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pods_life_is_told() {
+async fn pod_lifecycle_is_recorded() {
     let plane = plane(PodBehaviour::default()).await;
     let created = plane.create(PODS, &pod("p")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
@@ -98,7 +98,7 @@ async fn a_pods_life_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_happens_again_is_counted() {
+async fn repeated_event_raises_the_count() {
     let plane = plane(PodBehaviour {
         crash: Some(Crash::default()),
         ..PodBehaviour::default()
@@ -117,7 +117,7 @@ async fn what_happens_again_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn images_that_come_late_are_told_of() {
+async fn image_pull_failures_are_recorded() {
     let plane = plane(PodBehaviour {
         image_pull_failure: Some(ImagePullFailure {
             times: Some(1),
@@ -151,7 +151,7 @@ async fn images_that_come_late_are_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_fits_nowhere_says_so_once() {
+async fn unschedulable_pod_is_recorded_once() {
     let scheduler: SchedulerConfig =
         serde_json::from_value(json!({"hold": [{"name": "p"}]})).unwrap();
     let builder = TestControlPlane::builder().scheduler(scheduler);
@@ -166,7 +166,7 @@ async fn a_pod_that_fits_nowhere_says_so_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_unless_it_is_wanted() {
+async fn events_are_off_by_default() {
     let plane = TestControlPlane::builder().all_actors().start().await;
     let plane = Plane::new(plane);
     plane.create(PODS, &pod("p")).await;

@@ -1,4 +1,4 @@
-//! Numbers that no actor can count to, and what happens when one panics all the same.
+//! Numbers beyond every actor's range, and the panic of an actor.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const NODES: &str = "/api/v1/nodes";
 
-/// Changes a pod, creates it, and waits until all actors have had their say; they still work.
+/// Creates a modified pod, waits for all actors to handle it, and checks that they still work.
 async fn outlives(change: impl Fn(&mut Value), delete: Option<Value>) {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
@@ -40,7 +40,7 @@ fn annotated(name: &'static str, value: &'static str) -> impl Fn(&mut Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_may_be_longer_than_the_clock_can_tell() {
+async fn actors_survive_delays_beyond_the_clock() {
     for name in ["start-delay", "ready-delay", "init-delay", "stop-delay"] {
         for value in ["4000000000000000h", "1s..4000000000000000h"] {
             let set = annotated(name, value);
@@ -59,7 +59,7 @@ async fn delays_may_be_longer_than_the_clock_can_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn grace_periods_may_be_longer_than_the_clock_can_tell() {
+async fn actors_survive_grace_periods_beyond_the_clock() {
     let options = json!({"gracePeriodSeconds": i64::MAX});
     for stop in ["obeys", "ignores-sigterm", "hangs"] {
         outlives(annotated("stop", stop), Some(options.clone())).await;
@@ -73,7 +73,7 @@ async fn grace_periods_may_be_longer_than_the_clock_can_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tolerations_may_last_longer_than_the_clock_can_tell() {
+async fn actors_survive_tolerations_beyond_the_clock() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
     wild["spec"]["tolerations"] = json!([{
@@ -92,7 +92,7 @@ async fn tolerations_may_last_longer_than_the_clock_can_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_larger_than_a_number_fit_nowhere() {
+async fn oversized_requests_are_unschedulable() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
     let huge = json!({"requests": {"memory": "5Ei", "cpu": "9Ei"}});
@@ -108,7 +108,7 @@ async fn requests_larger_than_a_number_fit_nowhere() {
         condition["message"].as_str().unwrap_or("").to_owned()
     };
     eventually(|| async { message().await.contains("3 Insufficient cpu") }).await;
-    // On a node whose room is unknown it is counted as it is.
+    // On a node without known capacity the request counts as it is.
     let mut bound = wild.clone();
     bound["metadata"]["name"] = json!("bound");
     bound["spec"]["nodeName"] = json!("node-0");
@@ -120,7 +120,7 @@ async fn requests_larger_than_a_number_fit_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_may_be_asked_to_last_longer_than_the_clock_can_tell() {
+async fn watch_timeouts_beyond_the_clock_are_accepted() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let request = http::Request::builder()
         .uri(format!("{NODES}?watch=1&timeoutSeconds={}", i64::MAX))
@@ -132,12 +132,9 @@ async fn watches_may_be_asked_to_last_longer_than_the_clock_can_tell() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_actor_that_panics_fails_the_test() {
+async fn panicking_actor_fails_the_test() {
     let kubelet = KubeletConfig::default().rule(|pod| {
-        assert!(
-            pod["metadata"]["name"] != "deadly",
-            "the rule can't bear it"
-        );
+        assert!(pod["metadata"]["name"] != "deadly", "the rule panics");
         None::<PodBehaviour>
     });
     let plane = Plane::new(TestControlPlane::builder().kubelet(kubelet).start().await);

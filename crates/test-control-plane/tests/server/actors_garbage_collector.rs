@@ -1,4 +1,4 @@
-//! What the garbage collector does.
+//! The garbage collector.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn collecting() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn background_deletion_takes_dependents_afterwards() {
+async fn background_deletion_deletes_dependents_afterwards() {
     let plane = collecting().await;
     let (owner, dependent) = with_owner(&plane, "Background", true).await;
     assert_eq!(plane.code(&owner).await, 404);
@@ -67,7 +67,7 @@ async fn background_deletion_takes_dependents_afterwards() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreground_deletion_waits_for_dependents_that_block() {
+async fn foreground_deletion_waits_for_blocking_dependents() {
     for blocks in [true, false] {
         let plane = collecting().await;
         let (owner, dependent) = with_owner(&plane, "Foreground", blocks).await;
@@ -82,7 +82,7 @@ async fn foreground_deletion_waits_for_dependents_that_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphaned_dependents_stay_without_the_reference() {
+async fn orphaned_dependents_lose_the_reference() {
     let plane = collecting().await;
     let (owner, dependent) = with_owner(&plane, "Orphan", true).await;
     eventually(|| async { plane.code(&owner).await == 404 }).await;
@@ -93,7 +93,7 @@ async fn orphaned_dependents_stay_without_the_reference() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_lives_while_one_of_its_owners_does() {
+async fn object_lives_while_one_owner_exists() {
     let plane = collecting().await;
     let mut references = Vec::new();
     for name in ["a", "b"] {
@@ -122,7 +122,7 @@ async fn an_object_lives_while_one_of_its_owners_does() {
         .await;
     eventually(|| async { plane.code(&path).await == 404 }).await;
 
-    // An owner that never existed counts as absent, too.
+    // An owner that never existed counts as absent too.
     let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "no"});
     let body = json!({"metadata": {"name": "d", "ownerReferences": [reference]}});
     plane.create(MAPS, &body).await;
@@ -148,14 +148,14 @@ async fn map(plane: &Plane, name: &str, owners: &[&Value]) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_in_another_namespace_counts_as_absent() {
+async fn owner_in_another_namespace_counts_as_absent() {
     let plane = collecting().await;
     let owner = map(&plane, "owner", &[]).await;
     let body = json!({"metadata": {"name": "d", "ownerReferences": [reference(&owner)]}});
     let elsewhere = "/api/v1/namespaces/kube-public/configmaps";
     plane.create(elsewhere, &body).await;
     eventually(|| async { plane.code(&format!("{elsewhere}/d")).await == 404 }).await;
-    // What has no namespace can't be traced to an owner that has one, so it stays.
+    // A cluster-scoped object can't have a namespaced owner, so the collector ignores it.
     plane.create("/api/v1/nodes", &body).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(plane.code("/api/v1/nodes/d").await, 200);
@@ -163,7 +163,7 @@ async fn an_owner_in_another_namespace_counts_as_absent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reused_name_is_another_owner() {
+async fn reused_name_is_another_owner() {
     let plane = collecting().await;
     let mut owner = map(&plane, "real", &[]).await;
     owner["metadata"]["uid"] = json!("22222222-1111-1111-1111-111111111111");
@@ -174,7 +174,7 @@ async fn a_reused_name_is_another_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreground_deletion_reaches_dependents_of_dependents() {
+async fn foreground_deletion_reaches_indirect_dependents() {
     let plane = collecting().await;
     let a = map(&plane, "a", &[]).await;
     let b = map(&plane, "b", &[&a]).await;
@@ -203,7 +203,7 @@ async fn foreground_deletion_reaches_dependents_of_dependents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_own_each_other_can_be_deleted_in_the_foreground() {
+async fn mutual_owners_can_be_deleted_in_the_foreground() {
     let plane = collecting().await;
     let a = map(&plane, "a", &[]).await;
     let b = map(&plane, "b", &[&a]).await;
@@ -222,7 +222,7 @@ async fn objects_that_own_each_other_can_be_deleted_in_the_foreground() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_owner_is_dropped_by_a_dependent_that_has_another() {
+async fn dependent_with_another_owner_drops_a_waiting_one() {
     let plane = collecting().await;
     let (a, b) = (map(&plane, "a", &[]).await, map(&plane, "b", &[]).await);
     map(&plane, "d", &[&a, &b]).await;
@@ -240,7 +240,7 @@ async fn a_waiting_owner_is_dropped_by_a_dependent_that_has_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletions_name_the_version_that_was_judged() {
+async fn deletion_names_the_checked_version() {
     let plane = collecting().await;
     let owner = map(&plane, "owner", &[]).await;
     let dependent = map(&plane, "d", &[&owner]).await;
@@ -267,7 +267,7 @@ async fn deletions_name_the_version_that_was_judged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn collection_can_take_its_time() {
+async fn collection_can_be_delayed() {
     let config = GarbageCollectorConfig {
         delay: Duration::from_secs(20),
     };
@@ -286,7 +286,7 @@ async fn collection_can_take_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compacted_log_loses_no_dependent() {
+async fn compacted_log_loses_no_dependent() {
     let plane = collecting().await;
     let owner = map(&plane, "owner", &[]).await;
     for i in 0..10 {
@@ -296,7 +296,7 @@ async fn a_compacted_log_loses_no_dependent() {
     plane
         .call(Method::DELETE, &format!("{MAPS}/owner"), &json!({}))
         .await;
-    // The collector has seen none of these writes yet, and never will.
+    // The collector hasn't read these writes, and compaction removes them.
     store.compact(store.revision());
     eventually(|| async { store.list("configmaps", "default").1.is_empty() }).await;
     plane.stop().await;

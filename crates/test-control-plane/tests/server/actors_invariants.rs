@@ -1,4 +1,4 @@
-//! What must never happen, and what a test does to leases.
+//! Invariant violations and stolen leases.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -17,18 +17,18 @@ async fn node(plane: &Plane) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_pods_of_one_name_that_run_at_a_time_are_noticed() {
+async fn duplicate_running_pods_are_recorded() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     plane.create(PODS, &pod("web-0")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let pods = plane.0.pods();
-    // Deleted properly, there is never more than one.
+    // An ordinary deletion never leads to two running pods.
     pods.delete("default", "web-0", None).await.unwrap();
     eventually(|| async { plane.code(POD).await == 404 }).await;
     plane.create(PODS, &pod("web-0")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     plane.0.invariants().expect_none();
-    // Deleted by force while its node is cut off, it runs on.
+    // A pod force-deleted on a lost node keeps running.
     let lost = node(&plane).await;
     plane.0.nodes().lose(&lost).await;
     plane.0.nodes().cordon(&lost).await.unwrap();
@@ -39,13 +39,13 @@ async fn two_pods_of_one_name_that_run_at_a_time_are_noticed() {
     assert_eq!(violations.len(), 1);
     let message = &violations[0].message;
     assert!(
-        message.starts_with("two pods default/web-0 run at a time"),
+        message.starts_with("two pods default/web-0 run at the same time"),
         "{message}"
     );
     assert!(message.contains(&lost), "{message}");
     let expected = AssertUnwindSafe(async { plane.0.invariants().expect_none() });
     assert!(expected.catch_unwind().await.is_err());
-    // The node stops it once it is back.
+    // The node stops the pod after it reconnects.
     plane.0.nodes().heal(&lost).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(pods.running().await.len(), 1);
@@ -54,7 +54,7 @@ async fn two_pods_of_one_name_that_run_at_a_time_are_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_can_be_stolen() {
+async fn stolen_lease_changes_its_holder() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     let spec = json!({

@@ -1,4 +1,4 @@
-//! What the namespace controller does.
+//! The namespace controller.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn slow() -> KubeletConfig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_namespace_is_emptied_first() {
+async fn deleted_namespace_is_emptied_first() {
     let builder = TestControlPlane::builder()
         .kubelet(slow())
         .namespace_controller();
@@ -85,7 +85,7 @@ fn conditions(namespace: &Value) -> Vec<(String, String, String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_go_first_and_the_conditions_tell_what_is_left() {
+async fn pods_are_deleted_first_and_conditions_list_the_rest() {
     let builder = TestControlPlane::builder().kubelet(slow());
     let plane = Plane::new(builder.namespace_controller().start().await);
     let held = json!({"metadata": {"name": "c", "finalizers": ["example.com/hold"]}});
@@ -152,7 +152,7 @@ async fn pods_go_first_and_the_conditions_tell_what_is_left() {
         )
     );
 
-    // Nothing more is written while nothing changes.
+    // An unchanged namespace causes no more writes.
     let store = plane.0.server().store();
     let revision = store.revision();
     tokio::time::sleep(Duration::from_secs(120)).await;
@@ -164,7 +164,7 @@ async fn pods_go_first_and_the_conditions_tell_what_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_can_wait_and_foreign_finalizers_keep_a_namespace() {
+async fn foreign_finalizers_keep_a_namespace() {
     let config = NamespaceControllerConfig {
         delay: Duration::from_secs(5),
     };
@@ -193,7 +193,7 @@ async fn deletion_can_wait_and_foreign_finalizers_keep_a_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_kind_in_a_namespace_goes() {
+async fn namespace_deletion_covers_every_kind() {
     let builder = TestControlPlane::builder();
     let plane = Plane::new(builder.namespace_controller().start().await);
     let set = json!({

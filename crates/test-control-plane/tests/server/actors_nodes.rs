@@ -1,4 +1,4 @@
-//! Nodes that are lost, tainted, cordoned or deleted, and what becomes of their pods.
+//! Lost, tainted, cordoned and deleted nodes, and their pods.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const POD: &str = "/api/v1/namespaces/default/pods/p";
 
-/// A plane with one node and a ready pod on it.
+/// A control plane with one node and a ready pod on it.
 async fn cluster() -> Plane {
     let builder = TestControlPlane::builder().configure_actors(|actors| {
         actors.nodes = NodesConfig::numbered(1);
@@ -45,7 +45,7 @@ fn taints(node: &Value) -> Vec<String> {
     taints.into_iter().flatten().map(shown).collect()
 }
 
-/// A cluster whose node is lost, and that has noticed; since when.
+/// A control plane whose node was declared lost, and the time of the loss.
 async fn lost() -> (Plane, Instant) {
     let plane = cluster().await;
     plane.0.nodes().lose("node-0").await;
@@ -55,7 +55,7 @@ async fn lost() -> (Plane, Instant) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_node_is_given_up_and_its_pods_are_unready() {
+async fn silent_node_becomes_unknown_and_its_pods_unready() {
     let (plane, since) = lost().await;
     assert_eq!(since.elapsed().as_secs(), 50);
     let found = node(&plane).await;
@@ -86,7 +86,7 @@ async fn a_silent_node_is_given_up_and_its_pods_are_unready() {
     assert_eq!(pod["status"]["phase"], "Running");
     assert_eq!(plane.0.pods().running().await.len(), 1);
 
-    // A node that comes back in time keeps its pods.
+    // A node that reconnects in time keeps its pods.
     tokio::time::sleep(Duration::from_secs(100)).await;
     plane.0.nodes().heal("node-0").await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
@@ -96,7 +96,7 @@ async fn a_silent_node_is_given_up_and_its_pods_are_unready() {
     plane.stop().await;
 }
 
-/// A lost node from which the pod has been evicted.
+/// A control plane whose lost node has an evicted pod.
 async fn evicted() -> Plane {
     let (plane, since) = lost().await;
     eventually(|| async { plane.is_deleting(POD).await }).await;
@@ -116,7 +116,7 @@ async fn evicted() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_lost_node_stay_until_it_returns() {
+async fn evicted_pods_stay_until_the_lost_node_returns() {
     let plane = evicted().await;
     plane.0.nodes().heal("node-0").await;
     eventually(|| async { plane.code(POD).await == 404 }).await;
@@ -125,7 +125,7 @@ async fn pods_of_a_lost_node_stay_until_it_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_lost_node_stay_until_it_is_deleted() {
+async fn evicted_pods_stay_until_the_lost_node_is_deleted() {
     let plane = evicted().await;
     plane.0.nodes().delete("node-0").await.unwrap();
     let start = Instant::now();
@@ -144,11 +144,11 @@ async fn pods_of_a_lost_node_stay_until_it_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_a_lost_node_stay_until_it_is_out_of_service() {
+async fn evicted_pods_stay_until_the_node_is_out_of_service() {
     let plane = evicted().await;
     plane.0.nodes().set_out_of_service("node-0").await.unwrap();
     eventually(|| async { plane.code(POD).await == 404 }).await;
-    // The machine may still run it, which is why somebody has to say that it is off.
+    // The machine may still run the pod, so an administrator must declare the node shut down.
     assert_eq!(plane.0.pods().running().await.len(), 1);
     plane.0.nodes().heal("node-0").await;
     assert!(plane.0.pods().running().await.is_empty());
@@ -156,7 +156,7 @@ async fn pods_of_a_lost_node_stay_until_it_is_out_of_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_pods_of_one_name_run_only_after_a_forced_deletion() {
+async fn forced_deletion_lets_two_pods_of_one_name_run() {
     let (plane, _) = lost().await;
     let pods = plane.0.pods();
     pods.delete("default", "p", Some(0)).await.unwrap();
@@ -173,7 +173,7 @@ async fn two_pods_of_one_name_run_only_after_a_forced_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_taint_drives_away_who_does_not_tolerate_it() {
+async fn taint_evicts_pods_without_a_toleration() {
     let plane = cluster().await;
     let mut tolerant = crate::support::pod("tolerant");
     tolerant["spec"]["tolerations"] = json!([{"key": "gone", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}]);
@@ -197,7 +197,7 @@ async fn a_taint_drives_away_who_does_not_tolerate_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_pods_without_a_node_are_not_left_behind() {
+async fn deleted_pods_without_a_node_are_removed() {
     let builder = TestControlPlane::builder();
     let builder = builder.configure_actors(|actors| {
         actors.pod_collector.get_or_insert_default();
@@ -215,7 +215,7 @@ async fn deleted_pods_without_a_node_are_not_left_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_too_many_ended_pods_the_evicted_and_the_oldest_go() {
+async fn surplus_ended_pods_are_deleted_evicted_and_oldest_first() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let builder = builder.configure_actors(|actors| {
         actors.pod_collector = Some(PodCollectorConfig {
@@ -244,7 +244,7 @@ async fn of_too_many_ended_pods_the_evicted_and_the_oldest_go() {
     plane.stop().await;
 }
 #[tokio::test(start_paused = true)]
-async fn a_cordoned_node_is_tainted_and_takes_no_pods() {
+async fn cordoned_node_is_tainted_and_gets_no_pods() {
     let plane = cluster().await;
     plane.0.nodes().cordon("node-0").await.unwrap();
     eventually(|| async {

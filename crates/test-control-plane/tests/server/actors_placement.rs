@@ -1,4 +1,4 @@
-//! Where pods can go because of what nodes have and of the pods that are there.
+//! Placement of pods by node resources and existing pods.
 
 use crate::support::{Plane, eventually, pod};
 use http::Method;
@@ -16,7 +16,7 @@ async fn plane(nodes: NodesConfig) -> Plane {
     Plane::new(builder.start().await)
 }
 
-/// Creates a pod; its node, or why it has none.
+/// Creates a pod. Returns its node, or the reason why it is unschedulable.
 async fn place(plane: &Plane, name: &str, spec: Value) -> String {
     place_in(plane, "default", name, spec).await
 }
@@ -54,7 +54,7 @@ fn refused(outcome: &str, reason: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_have_what_they_are_configured_to_have() {
+async fn nodes_have_their_configured_resources() {
     let gpu = NodeConfig {
         labels: [("disk".to_owned(), "ssd".to_owned())].into(),
         taints: vec![NodeTaint {
@@ -74,7 +74,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
     assert_eq!(place(&plane, "c", json!({})).await, "plain");
     let ssd = json!({"nodeSelector": {"disk": "ssd"}});
     assert_eq!(place(&plane, "d", ssd).await, "gpu");
-    // Every node has an address of its own, those that come later too.
+    // Every node has a distinct address, including nodes added later.
     plane.0.nodes().delete("plain").await.unwrap();
     for name in ["x", "y"] {
         plane.0.nodes().add(name, 10).await.unwrap();
@@ -92,7 +92,7 @@ async fn nodes_have_what_they_are_configured_to_have() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_port_of_a_node_is_taken_once() {
+async fn host_port_is_taken_once_per_node() {
     let plane = plane(NodesConfig::numbered(2)).await;
     let port = |protocol: &str| {
         container(&json!({"ports": [
@@ -114,7 +114,7 @@ async fn a_port_of_a_node_is_taken_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_spread_as_evenly_as_they_ask() {
+async fn pods_follow_spread_constraints() {
     let nodes = NodesConfig::numbered(3).zones(&["a", "b"]);
     let plane = plane(nodes.allocatable("pods", "2")).await;
     let spread = || {
@@ -125,7 +125,7 @@ async fn pods_are_spread_as_evenly_as_they_ask() {
             "labelSelector": {"matchLabels": {"app": "x"}},
         }]})
     };
-    // Zone b has node-1 alone, with room for two.
+    // Zone b has only node-1, with room for two pods.
     for (name, node) in [
         ("p-0", "node-0"),
         ("p-1", "node-1"),
@@ -152,7 +152,7 @@ async fn pods_are_spread_as_evenly_as_they_ask() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_stay_near_to_those_they_want() {
+async fn pods_follow_affinity() {
     let plane = plane(NodesConfig::numbered(4).zones(&["a", "b"])).await;
     let near = |app: &str| {
         json!({"affinity": {"podAffinity": {
@@ -164,14 +164,14 @@ async fn pods_stay_near_to_those_they_want() {
     };
     let why = place(&plane, "lost", near("nobody")).await;
     refused(&why, "4 node(s) didn't match pod affinity rules");
-    // The first of those that want each other may go anywhere.
+    // The first pod of a group with mutual affinity may go anywhere.
     assert_eq!(place(&plane, "first", near("x")).await, "node-0");
     assert_eq!(place(&plane, "second", near("x")).await, "node-2");
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn terms_name_namespaces_by_their_labels() {
+async fn affinity_terms_select_namespaces_by_label() {
     let plane = plane(NodesConfig::numbered(1)).await;
     for (name, team) in [("one", "a"), ("two", "b")] {
         let namespace = json!({"metadata": {"name": name, "labels": {"team": team}}});

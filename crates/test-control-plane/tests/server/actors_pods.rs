@@ -1,4 +1,4 @@
-//! How pods behave on their nodes.
+//! Pods on their nodes.
 
 mod changing;
 mod ending;
@@ -31,7 +31,7 @@ async fn plane(behaviour: PodBehaviour) -> Plane {
     plane_with(KubeletConfig::new(behaviour)).await
 }
 
-/// A plane with one pod that behaves so, on its node since now.
+/// A control plane with one pod of this behaviour, and the time at which it was bound.
 async fn started(behaviour: PodBehaviour) -> (Plane, Instant) {
     let plane = plane(behaviour).await;
     plane.create(PODS, &crate::support::pod("p")).await;
@@ -39,7 +39,7 @@ async fn started(behaviour: PodBehaviour) -> (Plane, Instant) {
     (plane, now)
 }
 
-/// The seconds after which something holds.
+/// Returns the seconds until a condition holds.
 async fn after<F: Future<Output = bool>>(start: Instant, holds: impl Fn() -> F) -> u64 {
     eventually(holds).await;
     start.elapsed().as_secs()

@@ -1,4 +1,4 @@
-//! Where pods go, and what they say if they fit nowhere.
+//! The scheduler: placement and reasons of unschedulable pods.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn node_of(plane: &Plane, name: &str) -> String {
         .to_owned()
 }
 
-/// Waits until a pod says that it fits nowhere, and why.
+/// Waits until a pod is unschedulable and returns the message.
 async fn message(plane: &Plane, path: &str) -> String {
     eventually(|| async { plane.get(path).await["status"]["conditions"].is_array() }).await;
     let condition = scheduled(&plane.get(path).await);
@@ -70,7 +70,7 @@ async fn pods_spread_over_the_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_node_takes_no_more_until_a_pod_goes() {
+async fn full_node_gets_pods_only_after_one_leaves() {
     let plane = plane(1, |actors| {
         actors.nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     })
@@ -93,7 +93,7 @@ async fn a_full_node_takes_no_more_until_a_pod_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_reason_is_named_and_counted() {
+async fn every_reason_is_listed_and_counted() {
     let plane = plane(4, |_| {}).await;
     let nodes = plane.0.nodes();
     nodes.cordon("node-0").await.unwrap();
@@ -116,7 +116,7 @@ async fn every_reason_is_named_and_counted() {
          unschedulable. no new claims to deallocate, preemption: 0/4 nodes are available: 1 No \
          preemption victims found for incoming pod, 3 Preemption is not helpful for scheduling."
     );
-    // Nothing is written while nothing changes.
+    // An unchanged pod causes no writes.
     let revision = plane.0.server().store().revision();
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(plane.0.server().store().revision(), revision);
@@ -124,7 +124,7 @@ async fn every_reason_is_named_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taints_are_tolerated_and_the_soft_ones_avoided() {
+async fn taints_exclude_pods_and_soft_ones_are_avoided() {
     let plane = plane(2, |_| {}).await;
     let nodes = plane.0.nodes();
     nodes
@@ -145,7 +145,7 @@ async fn taints_are_tolerated_and_the_soft_ones_avoided() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_keep_each_other_away() {
+async fn anti_affinity_separates_pods() {
     let plane = plane(2, |_| {}).await;
     let away = |name: &str| {
         let mut pod = crate::support::pod(name);
@@ -165,7 +165,7 @@ async fn pods_keep_each_other_away() {
         why.starts_with("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."),
         "{why}"
     );
-    // Others that would go there are kept away.
+    // Existing pods' anti-affinity also keeps other pods away.
     plane.create(PODS, &crate::support::pod("q")).await;
     let why = message(&plane, &format!("{PODS}/q")).await;
     let reason = "2 node(s) didn't satisfy existing pods anti-affinity rules";
@@ -176,7 +176,7 @@ async fn pods_keep_each_other_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_held_back_until_they_are_released() {
+async fn held_pods_wait_for_their_release() {
     let plane = plane(1, |actors| {
         actors.scheduler = Some(SchedulerConfig {
             hold: vec![PodMatcher {
@@ -218,7 +218,7 @@ async fn pods_are_held_back_until_they_are_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gated_pods_wait_and_assignment_can_take_time() {
+async fn gated_pods_wait_and_binding_can_be_delayed() {
     let plane = plane(1, |actors| {
         actors.scheduler = Some(SchedulerConfig {
             bind_delay: Duration::from_secs(7).into(),

@@ -1,4 +1,4 @@
-//! How claims get their volumes, and what becomes of both.
+//! Binding, provisioning and reclaiming of volumes.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn by_hand() -> VolumeBinderConfig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_is_made_for_a_claim_and_both_name_each_other() {
+async fn claim_gets_a_volume_and_both_name_each_other() {
     let config = VolumeBinderConfig {
         provision_delay: Duration::from_secs(6).into(),
         ..VolumeBinderConfig::default()
@@ -113,7 +113,7 @@ async fn a_volume_is_made_for_a_claim_and_both_name_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn making_a_volume_may_fail_at_first() {
+async fn failed_provisioning_is_retried() {
     let config = VolumeBinderConfig {
         claims: vec![ClaimRule {
             name: Some(Pattern::new("data")),
@@ -140,7 +140,7 @@ async fn making_a_volume_may_fail_at_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_smallest_volume_that_fits_is_taken() {
+async fn smallest_suitable_volume_is_bound() {
     let plane = plane(by_hand()).await;
     plane.create(VOLUMES, &volume("small", "512Mi")).await;
     plane.create(VOLUMES, &volume("large", "10Gi")).await;
@@ -158,7 +158,7 @@ async fn the_smallest_volume_that_fits_is_taken() {
     assert_eq!(bound["spec"]["volumeName"], "medium");
     assert_eq!(bound["status"]["capacity"], json!({"storage": "2Gi"}));
 
-    // One that is made later is found, too.
+    // A volume created later is bound too.
     let mut huge = claim("huge");
     huge["spec"]["resources"]["requests"]["storage"] = json!("100Gi");
     plane.create(CLAIMS, &huge).await;
@@ -171,7 +171,7 @@ async fn the_smallest_volume_that_fits_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_can_be_kept_for_a_claim_and_a_claim_can_name_its_volume() {
+async fn reserved_volumes_and_named_volumes_are_honoured() {
     let plane = plane(by_hand()).await;
     let mut kept = volume("kept", "10Gi");
     kept["spec"]["claimRef"] = json!({"namespace": "default", "name": "data"});
@@ -191,7 +191,7 @@ async fn a_volume_can_be_kept_for_a_claim_and_a_claim_can_name_its_volume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_may_wait_for_the_first_pod_and_then_ties_it_to_its_node() {
+async fn volume_waits_for_the_first_pod_and_is_tied_to_its_node() {
     let config = VolumeBinderConfig {
         default_class: VolumeClass {
             binding: BindingMode::WaitForFirstConsumer,
@@ -202,7 +202,7 @@ async fn a_volume_may_wait_for_the_first_pod_and_then_ties_it_to_its_node() {
         ..VolumeBinderConfig::default()
     };
     let plane = plane(config).await;
-    // Another pod is on the first node, so that the second one is chosen.
+    // Another pod occupies the first node, so the scheduler chooses the second.
     plane.create(PODS, &pod("other")).await;
     plane.create(CLAIMS, &claim("data")).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -242,7 +242,7 @@ async fn a_volume_may_wait_for_the_first_pod_and_then_ties_it_to_its_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn local_volumes_by_hand_choose_the_node() {
+async fn manual_local_volumes_determine_the_node() {
     let mut config = by_hand();
     config.default_class.binding = BindingMode::WaitForFirstConsumer;
     let plane = plane(config).await;
@@ -261,7 +261,7 @@ async fn local_volumes_by_hand_choose_the_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_decides_what_becomes_of_a_volume() {
+async fn reclaim_policy_decides_the_fate_of_a_volume() {
     for (reclaim, stays) in [
         (ReclaimPolicy::Retain, true),
         (ReclaimPolicy::Delete, false),
@@ -282,7 +282,7 @@ async fn a_policy_decides_what_becomes_of_a_volume() {
         eventually(|| async { plane.code(CLAIM).await == 404 }).await;
         if stays {
             eventually(|| async { phase(&plane, &volume).await == "Released" }).await;
-            // A released volume is for nobody.
+            // No claim gets a released volume.
             plane.create(CLAIMS, &claim("data")).await;
             eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
             assert_ne!(plane.get(CLAIM).await["spec"]["volumeName"], name);
@@ -295,7 +295,7 @@ async fn a_policy_decides_what_becomes_of_a_volume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_and_volumes_in_use_stay() {
+async fn claims_and_volumes_in_use_are_protected() {
     let plane = plane(VolumeBinderConfig::default()).await;
     plane.create(CLAIMS, &claim("data")).await;
     plane.create(PODS, &user("p")).await;
@@ -306,7 +306,7 @@ async fn claims_and_volumes_in_use_stay() {
     plane.call(Method::DELETE, CLAIM, &json!({})).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(plane.is_deleting(&volume).await && plane.is_deleting(CLAIM).await);
-    // A pod that is created now finds a claim that is being deleted.
+    // A pod created now uses a terminating claim.
     plane.create(PODS, &user("late")).await;
     let late = format!("{PODS}/late");
     eventually(|| async { plane.get(&late).await["status"]["conditions"].is_array() }).await;
@@ -324,7 +324,7 @@ async fn claims_and_volumes_in_use_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_classes_say_how_volumes_are_bound_and_which_is_the_default() {
+async fn stored_classes_set_binding_mode_and_default() {
     const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
     let plane = plane(VolumeBinderConfig::default()).await;
     let unnamed = plane.create(CLAIMS, &claim("before")).await;
@@ -349,7 +349,7 @@ async fn stored_classes_say_how_volumes_are_bound_and_which_is_the_default() {
     assert_eq!(phase(&plane, CLAIM).await, "Pending");
     plane.create(PODS, &user("p")).await;
     eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
-    // Claims that want none say so.
+    // An empty class name requests no class.
     let mut none = claim("none");
     none["spec"]["storageClassName"] = json!("");
     let none = plane.create(CLAIMS, &none).await;
@@ -372,7 +372,7 @@ async fn stored_classes_say_how_volumes_are_bound_and_which_is_the_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_are_protected_and_let_go_without_the_volume_binder_too() {
+async fn protection_works_without_the_volume_binder() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
         .garbage_collector();
@@ -389,7 +389,7 @@ async fn claims_are_protected_and_let_go_without_the_volume_binder_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_loses_its_volume_says_so() {
+async fn claim_without_its_volume_becomes_lost() {
     let plane = plane(VolumeBinderConfig::default()).await;
     plane.create(CLAIMS, &claim("data")).await;
     eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
@@ -403,7 +403,7 @@ async fn a_claim_that_loses_its_volume_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_that_want_no_class_get_no_volume_made() {
+async fn claims_without_a_class_get_no_new_volume() {
     let plane = plane(VolumeBinderConfig::default()).await;
     let mut body = claim("data");
     body["spec"]["storageClassName"] = json!("");
@@ -414,7 +414,7 @@ async fn claims_that_want_no_class_get_no_volume_made() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_volume_binder_pods_do_not_wait_for_claims() {
+async fn pods_ignore_claims_without_the_volume_binder() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let plane = Plane::new(builder.start().await);
     plane.create(PODS, &user("p")).await;

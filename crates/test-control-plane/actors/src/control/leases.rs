@@ -1,4 +1,4 @@
-//! What a test does to leases.
+//! Test operations on leases.
 
 use kube_apimachinery::time::format_micros;
 use kube_test_control_plane_api::object::{Key, object_mut};
@@ -8,25 +8,25 @@ use super::{ActionError, change};
 use crate::client::ActorClient;
 use crate::server::ActorServer;
 
-/// Acts on the leases by which leaders are elected.
+/// Operations on leader election leases.
 #[derive(Debug)]
 pub struct Leases {
     client: ActorClient,
 }
 
 impl Leases {
-    /// Acts on the leases of a server.
+    /// Creates a handle to the leases of a server.
     pub fn new(server: &ActorServer) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client }
     }
 
-    /// Takes a lease from its holder, as another candidate would that believes it to be over: the
-    /// holder learns of it when it next renews the lease.
+    /// Takes a lease from its holder, like a candidate that considers it expired. The holder
+    /// notices at its next renewal.
     ///
     /// # Errors
     ///
-    /// There is no such lease.
+    /// The lease doesn't exist.
     pub async fn steal(
         &self,
         namespace: &str,
@@ -49,12 +49,12 @@ impl Leases {
             spec.insert("renewTime".to_owned(), json!(now));
         };
         let action = format!("stealing lease {namespace}/{name}");
-        // An update of a lease that isn't there would create it.
+        // An update would create a missing lease.
         if self.client.get(&key).is_none() {
             return Err(ActionError {
                 action,
                 code: 404,
-                message: "there is no such lease".to_owned(),
+                message: "the lease doesn't exist".to_owned(),
             });
         }
         change(&self.client, action, &key, set).await

@@ -1,4 +1,4 @@
-//! What annotations on a pod say of its behaviour.
+//! Pod annotations that override behaviour.
 
 use kube_test_control_plane_api::object::MetadataRef;
 use serde::de::DeserializeOwned;
@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::behaviour::PodBehaviour;
 
-/// How the annotations start.
+/// Prefix of the annotations.
 const PREFIX: &str = "kubelet.test-control-plane/";
 
-/// The behaviour with everything that annotations set. What can't be read is left out; why is said.
+/// Applies the pod's annotations to a behaviour. Skips invalid ones and returns complaints about
+/// them.
 pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehaviour, Vec<String>) {
     let metadata = MetadataRef(pod.get("metadata"));
     if metadata.0.and_then(|m| m.get("annotations")).is_none() {
@@ -38,12 +39,12 @@ pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehavi
 /// The annotations of a pod.
 struct Note<'a> {
     metadata: MetadataRef<'a>,
-    /// What is wrong with them.
+    /// Descriptions of the invalid annotations.
     complaints: Vec<String>,
 }
 
 impl Note<'_> {
-    /// Sets what the annotation says, in YAML.
+    /// Sets a value from an annotation in YAML.
     fn set<T: DeserializeOwned>(&mut self, name: &str, value: &mut T) {
         let Some(text) = self.metadata.annotation(&format!("{PREFIX}{name}")) else {
             return;
@@ -53,7 +54,7 @@ impl Note<'_> {
             Err(err) => {
                 let err = err.to_string();
                 let why = err.lines().next().unwrap_or_default();
-                let complaint = format!("annotation {PREFIX}{name} can't be read: {why}");
+                let complaint = format!("annotation {PREFIX}{name} is invalid: {why}");
                 self.complaints.push(complaint);
             }
         }

@@ -1,4 +1,4 @@
-//! How pods behave, as data: for all, by rules, by a closure of the test.
+//! Pod behaviour as data: a default, rules, and a closure of the test.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,70 +11,71 @@ use super::annotations;
 use crate::delay::Delay;
 use crate::matcher::{Pattern, PodMatcher};
 
-/// What becomes of a pod that runs.
+/// Outcome of a running pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It becomes ready.
+    /// The pod becomes ready.
     #[default]
     Ready,
-    /// It runs and never becomes ready.
+    /// The pod runs but never becomes ready.
     NeverReady,
-    /// It stays pending: its containers are being created for ever.
+    /// The pod stays Pending: its containers are never created.
     NeverStarts,
-    /// It runs, then ends in the phase Failed.
+    /// The pod runs, then ends in the phase Failed.
     Fails,
-    /// It runs, then ends in the phase Succeeded.
+    /// The pod runs, then ends in the phase Succeeded.
     Succeeds,
 }
 
-/// Why a pod ends in the phase Failed or Succeeded.
+/// Cause of the phase Failed or Succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// Its containers exited.
+    /// The containers exited.
     #[default]
     Exited,
     /// The node ran short of memory.
     Evicted,
     /// The node shuts down.
     NodeShutdown,
-    /// A critical pod needed the room.
+    /// A critical pod needed the resources.
     Preempted,
-    /// It ran for longer than its `activeDeadlineSeconds`.
+    /// The pod exceeded its `activeDeadlineSeconds`.
     DeadlineExceeded,
-    /// Another pod has a port of the node that it needs: it never ran.
+    /// Another pod holds a host port that this pod needs. The pod never ran.
     NodePorts,
 }
 
-/// What a pod's containers do when they are told to stop.
+/// Reaction of a pod's containers to SIGTERM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// They stop after the stop delay, and are killed if that is longer than the grace period.
+    /// The containers stop after the stop delay. The kubelet kills them at the end of the grace
+    /// period.
     #[default]
     Obeys,
-    /// They go on until they are killed at the end of the grace period.
+    /// The containers run until the kubelet kills them at the end of the grace period.
     IgnoresSigterm,
-    /// They can't be killed: the pod stays Terminating.
+    /// The containers survive SIGKILL, so the pod stays Terminating.
     Hangs,
 }
 
-/// How a container crashes, again and again.
+/// A repeated container crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
     /// From the start of the container to its crash.
     pub after: Delay,
-    /// How often; none is for ever.
+    /// Number of crashes; `None` is unlimited.
     pub times: Option<u32>,
-    /// The exit code; 137 for `OOMKilled` and 128 + n for a signal unless set.
+    /// Exit code; by default 137 for `OOMKilled` and 128 + n for a signal.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the container.
     pub signal: Option<i32>,
-    /// The reason that is reported, such as `OOMKilled`.
+    /// Reported reason, such as `OOMKilled`.
     pub reason: String,
-    /// Which container, an init container maybe; none is the first of the main ones.
+    /// Name of the container, possibly an init container. `None` selects the first main container.
     pub container: Option<String>,
 }
 
@@ -91,71 +92,72 @@ impl Default for Crash {
     }
 }
 
-/// How an image can't be pulled.
+/// A failure to pull an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImagePullFailure {
-    /// How many tries fail; none is all of them.
+    /// Number of failed attempts; `None` is all.
     pub times: Option<u32>,
-    /// Which images; none is those that the pod was created with, so that another image helps.
+    /// Affected images. `None` selects the images that the pod was created with, so another image
+    /// fixes the pod.
     pub image: Option<Pattern>,
-    /// What the registry says; none is that it doesn't know the image.
+    /// Error message of the registry. `None` reports an unknown image.
     pub message: Option<String>,
 }
 
-/// How readiness comes and goes.
+/// Alternating readiness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
-    /// How long the pod is ready.
+    /// Duration of each ready period.
     pub ready_for: Delay,
-    /// How long it is not.
+    /// Duration of each unready period.
     pub unready_for: Delay,
-    /// How often it loses its readiness; none is for ever.
+    /// Number of times that the pod loses its readiness; `None` is unlimited.
     pub times: Option<u32>,
 }
 
-/// A step of a pod's readiness, and how long it lasts. The last step of a script lasts for good.
+/// One step of a readiness script with its duration. The last step lasts indefinitely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessStep {
     /// The pod is ready.
     Ready(Delay),
-    /// It is not.
+    /// The pod is unready.
     Unready(Delay),
 }
 
-/// How a pod behaves, stage by stage.
+/// Behaviour of a pod through its lifecycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodBehaviour {
-    /// From being bound to a node to the start of its containers.
+    /// From the binding to a node to the start of the containers.
     pub start_delay: Delay,
-    /// How long each init container runs.
+    /// Run time of each init container.
     pub init_delay: Delay,
-    /// From running to ready, or to the end.
+    /// From running to ready, or to the end of the pod.
     pub ready_delay: Delay,
-    /// What becomes of it.
+    /// Outcome of the pod.
     pub outcome: Outcome,
-    /// Why it ends, if it does.
+    /// Cause of the pod's end, if it ends.
     pub cause: Cause,
-    /// Whether its images can't be pulled.
+    /// Failure to pull the pod's images.
     pub image_pull_failure: Option<ImagePullFailure>,
-    /// Whether a container crashes.
+    /// Crash of a container.
     pub crash: Option<Crash>,
-    /// Whether readiness comes and goes.
+    /// Alternating readiness.
     pub flap: Option<Flap>,
-    /// How readiness comes and goes step by step, from when the pod would be ready on; wins over
-    /// `flap`. Crashes don't stop it, but a container that was restarted takes part only when it
-    /// would be ready again.
+    /// Readiness script, starting when the pod would become ready. It overrides `flap`. It
+    /// continues through crashes, but a restarted container rejoins only when it would be ready
+    /// again.
     pub readiness: Vec<ReadinessStep>,
-    /// How long the hook before stopping takes.
+    /// Duration of the preStop hook.
     pub pre_stop_delay: Delay,
-    /// From being told to stop to having stopped.
+    /// From SIGTERM to the end of the containers.
     pub stop_delay: Delay,
-    /// What its containers do when they are told to stop.
+    /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
-    /// The exit code of containers that stop when they are told to.
+    /// Exit code of containers that stop on SIGTERM.
     pub stop_exit_code: i32,
 }
 
@@ -163,25 +165,25 @@ pub struct PodBehaviour {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodRule {
-    /// Which pods.
+    /// Matching pods.
     pub pods: PodMatcher,
-    /// How they behave.
+    /// Their behaviour.
     pub behaviour: PodBehaviour,
-    /// If the first rule that matches has a weight, one is drawn for the pod among all rules that
-    /// match and have one, as often as their weights say.
+    /// Relative probability. If the first matching rule has a weight, a weighted draw among all
+    /// matching rules with a weight decides for the pod.
     pub weight: u32,
 }
 
-/// A rule that was added to a control plane that runs.
+/// Handle of a rule added at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRuleId(pub(crate) u64);
 
-/// How long the kubelet waits before it tries again what failed: twice as long each time.
+/// Exponential back-off of the kubelet: each delay doubles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first time.
+    /// First delay.
     pub initial: Duration,
-    /// At most.
+    /// Maximum delay.
     pub max: Duration,
 }
 
@@ -195,29 +197,27 @@ impl Default for BackOff {
 }
 
 impl BackOff {
-    /// How long to wait after the `nth` failure, counted from 1.
+    /// Returns the delay after the `nth` failure, counted from 1.
     pub(super) fn after(self, nth: u32) -> Duration {
         let factor = 2_u32.saturating_pow(nth.saturating_sub(1));
         self.initial.saturating_mul(factor).min(self.max)
     }
 }
 
-/// Decides on the behaviour of a pod, given as JSON; none leaves it to the rules.
+/// Chooses the behaviour of a pod, given as JSON. `None` leaves the choice to the rules.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// How the kubelets treat pods. Annotations on a pod win over rules that were added at run time,
-/// those over the closure, the closure over the rules here, the first rule that matches over later
-/// ones and over the default.
+/// Settings of the kubelets. Precedence: annotations on a pod, then rules added at run time, then
+/// the closure, then the rules here (the first match), then the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
-    /// How pods behave that nothing else is said of.
+    /// Default behaviour.
     pub default: PodBehaviour,
     /// Rules for some pods.
     pub rules: Vec<PodRule>,
-    /// A rule of the test.
+    /// Closure of the test.
     pub rule: Option<Arc<BehaviourRule>>,
-    /// How long it waits between two starts of a container that crashes, and between two tries to
-    /// pull an image.
+    /// Back-off between restarts of a crashing container, and between attempts to pull an image.
     pub back_off: BackOff,
 }
 
@@ -233,7 +233,7 @@ impl fmt::Debug for KubeletConfig {
 }
 
 impl KubeletConfig {
-    /// Every pod behaves so.
+    /// Gives every pod this behaviour.
     pub fn new(default: PodBehaviour) -> Self {
         Self {
             default,
@@ -241,8 +241,8 @@ impl KubeletConfig {
         }
     }
 
-    /// Asks this rule first: when a pod is written, and when
-    /// [`Pods::refresh`](crate::Pods::refresh) says so.
+    /// Sets a closure that has precedence over the rules. It runs on each write of a pod and on
+    /// [`Pods::refresh`](crate::Pods::refresh).
     #[must_use]
     pub fn rule(
         mut self,
@@ -252,7 +252,7 @@ impl KubeletConfig {
         self
     }
 
-    /// Pods that match behave so, unless an earlier rule is for them.
+    /// Adds a rule for the matching pods. Earlier rules have precedence.
     #[must_use]
     pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
         self.rules.push(PodRule {
@@ -263,9 +263,8 @@ impl KubeletConfig {
         self
     }
 
-    /// The behaviour of a pod, which is the `nth` of its name, and what is wrong with its
-    /// annotations. The rules that were `added` since win over all others, and `drawn` decides
-    /// between rules with weights.
+    /// Returns the behaviour of the `nth` pod of this name, with complaints about its annotations.
+    /// The `added` rules override all others. `drawn` decides between weighted rules.
     pub(super) fn behaviour<'a>(
         &'a self,
         pod: &Value,
@@ -283,7 +282,7 @@ impl KubeletConfig {
     }
 }
 
-/// The behaviour for a pod, which is the `nth` of its name.
+/// Returns the behaviour of the `nth` pod of this name.
 fn choose<'a>(
     rules: impl Iterator<Item = &'a PodRule>,
     pod: &Value,

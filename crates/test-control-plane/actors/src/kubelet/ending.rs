@@ -1,4 +1,4 @@
-//! How pods end: by themselves, because of their node, or because they are deleted.
+//! Ends of pods: their own exit, a node condition or deletion.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::behaviour::{Cause, Outcome, Stop};
 use super::container::{Container, Role, State, Termination};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// How a pod has ended.
+/// Final phase of a pod with its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) failed: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Ending {
 }
 
 impl Cause {
-    /// Reason and message of the pod's status; none if there is nothing to say.
+    /// Returns reason and message for the pod's status, if any.
     pub(super) fn explanation(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Exited => None,
@@ -43,7 +43,7 @@ impl Cause {
         }
     }
 
-    /// Whether the node took the pod's place away.
+    /// Reports whether the cause sets the condition `DisruptionTarget`.
     pub(super) fn is_disruption(self) -> bool {
         matches!(self, Self::Evicted | Self::NodeShutdown | Self::Preempted)
     }
@@ -58,7 +58,7 @@ impl Cause {
 }
 
 impl Ending {
-    /// The pod was turned away because another one has a port of the node that it needs.
+    /// Rejects the pod because another pod holds a host port that it needs.
     pub(super) fn without_ports() -> Self {
         let (failed, cause) = (true, Cause::NodePorts);
         Self { failed, cause }
@@ -66,7 +66,7 @@ impl Ending {
 }
 
 impl PodRun {
-    /// Ends the pod as its behaviour says.
+    /// Ends the pod according to its behaviour.
     pub(super) fn end(&mut self, now: Now<'_>) {
         let failed = self.behaviour.outcome == Outcome::Fails;
         let cause = self.behaviour.cause;
@@ -88,11 +88,11 @@ impl PodRun {
         self.stage = Stage::Ended;
         self.ending = Some(ending);
         if let Some((reason, message)) = ending.cause.explanation() {
-            self.tell(true, reason, message.to_owned(), None);
+            self.record(true, reason, message.to_owned(), None);
         }
     }
 
-    /// Begins to stop the containers of a pod that is deleted, or hurries.
+    /// Starts to stop the containers of a deleted pod, or shortens the grace period.
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
         let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
@@ -113,13 +113,13 @@ impl PodRun {
         for i in 0..self.containers.len() {
             if self.containers[i].is_running() {
                 let message = format!("Stopping container {}", self.containers[i].name);
-                self.tell(false, "Killing", message, Some(i));
+                self.record(false, "Killing", message, Some(i));
             }
         }
         self.plan_stop(now);
     }
 
-    /// Plans when the containers of a pod that stops have stopped.
+    /// Schedules the end of a stopping pod's containers.
     pub(super) fn plan_stop(&mut self, now: Now<'_>) {
         self.timers.remove(&Timer::Stop);
         let (since, kill) = self.stopping.unwrap_or((now.at, now.at));
@@ -159,7 +159,7 @@ impl PodRun {
         }
     }
 
-    /// The containers of a deleted pod have stopped.
+    /// Ends the containers of a deleted pod.
     pub(super) fn stop(&mut self, now: Now<'_>) {
         let code = if self.is_killed {
             137
@@ -180,7 +180,7 @@ impl PodRun {
         self.stage = Stage::Stopped;
     }
 
-    /// The phase of the pod.
+    /// Returns the phase of the pod.
     ///
     /// Upstream: `getPhase`.
     pub(super) fn phase(&self) -> &'static str {

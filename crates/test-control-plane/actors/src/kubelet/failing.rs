@@ -8,14 +8,14 @@ use super::behaviour::Crash;
 use super::container::{Container, Role, State, Termination, full_name};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// How long the kubelet takes to notice that a container has ended or an image can't be had.
+/// Time until the kubelet notices an ended container or a failed image pull.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// A container that ran for so long starts its next back-off from the beginning.
+/// Run time after which a container's back-off starts over.
 const LONG_RUN: Duration = Duration::from_secs(600);
 
 impl PodRun {
-    /// The crash that is meant for a container, if it is to crash once more.
+    /// Returns the crash configured for a container while crashes remain.
     fn crash_of(&self, i: usize) -> Option<&Crash> {
         let crash = self.behaviour.crash.as_ref()?;
         let container = &self.containers[i];
@@ -27,7 +27,7 @@ impl PodRun {
         Some(crash).filter(|_| is_meant && again)
     }
 
-    /// Plans the crash of a container that runs, or forgets about it.
+    /// Schedules the crash of a running container, or cancels it.
     pub(super) fn plan_crash(&mut self, i: usize, now: Now<'_>) {
         let Some(after) = self.crash_of(i).map(|crash| crash.after) else {
             self.timers.remove(&Timer::Crash(i));
@@ -46,7 +46,7 @@ impl PodRun {
         self.crash_as(i, &crash, now);
     }
 
-    /// Crashes a container out of turn.
+    /// Crashes a container immediately.
     pub(super) fn crash_now(&mut self, crash: &Crash, now: Now<'_>) {
         let is_meant = |container: &Container| match &crash.container {
             Some(name) => *name == container.name,
@@ -59,7 +59,7 @@ impl PodRun {
         }
     }
 
-    /// Ends a container as the crash says.
+    /// Ends a container with the crash's exit code and reason.
     fn crash_as(&mut self, i: usize, crash: &Crash, now: Now<'_>) {
         let code = crash.exit_code.unwrap_or_else(|| match crash.signal {
             Some(signal) => signal.saturating_add(128),
@@ -71,14 +71,14 @@ impl PodRun {
         self.restart_later(i, now);
     }
 
-    /// Ends a container by itself.
+    /// Ends a container with an exit code.
     pub(super) fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
         let reason = if code == 0 { "Completed" } else { "Error" };
         self.terminate(i, code, None, reason, now);
         self.restart_later(i, now);
     }
 
-    /// Makes a running container one that has ended.
+    /// Moves a running container to the state terminated.
     pub(super) fn terminate(
         &mut self,
         i: usize,
@@ -109,7 +109,7 @@ impl PodRun {
         container.exits += 1;
     }
 
-    /// What follows the end of a container.
+    /// Schedules a container's restart, or ends its pod.
     pub(super) fn restart_later(&mut self, i: usize, now: Now<'_>) {
         let container = &self.containers[i];
         let succeeded = container.succeeded();
@@ -128,7 +128,7 @@ impl PodRun {
         }
     }
 
-    /// Whether no container will run any more.
+    /// Reports whether all containers have finished for good.
     fn is_finished(&self) -> bool {
         let failed_init = self.restart_policy == "Never"
             && self.containers.iter().any(|container| {
@@ -143,13 +143,13 @@ impl PodRun {
         failed_init || all_ended
     }
 
-    /// Starts a container again whose end has been noticed, or puts it off.
+    /// Restarts a terminated container, or starts its back-off.
     pub(super) fn restart(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         if let State::Terminated(end) = &container.state {
             let end = end.clone();
             container.last = Some(end);
-            // The first restart comes at once.
+            // The first restart has no back-off.
             if container.exits > 1 {
                 let wait = now.back_off.after(container.exits - 1);
                 self.back_off(i, wait, now);
@@ -172,13 +172,13 @@ impl PodRun {
             reason: "CrashLoopBackOff",
             message: Some(message),
         };
-        self.tell(true, "BackOff", event, Some(i));
-        // Counted from the end of the container.
+        self.record(true, "BackOff", event, Some(i));
+        // The back-off counts from the end of the container.
         let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Restart(i), due);
     }
 
-    /// Whether the image of a container can't be pulled; then it waits.
+    /// Fails the pull of a container's image if configured. Returns whether it failed.
     pub(super) fn pull_fails(&mut self, i: usize, now: Now<'_>) -> bool {
         let Some(failure) = &self.behaviour.image_pull_failure else {
             return false;
@@ -199,15 +199,15 @@ impl PodRun {
                  failed to resolve reference {full:?}: {full}: not found"
             )
         });
-        self.tell(
+        self.record(
             false,
             "Pulling",
             format!("Pulling image {image:?}"),
             Some(i),
         );
         let failed = format!("Failed to pull image {image:?}: {message}");
-        self.tell(true, "Failed", failed, Some(i));
-        self.tell(true, "Failed", "Error: ErrImagePull".to_owned(), Some(i));
+        self.record(true, "Failed", failed, Some(i));
+        self.record(true, "Failed", "Error: ErrImagePull".to_owned(), Some(i));
         let container = &mut self.containers[i];
         container.failed_pulls += 1;
         container.state = State::Waiting {
@@ -218,7 +218,7 @@ impl PodRun {
         true
     }
 
-    /// Says that an image is not tried for a while, or tries it again.
+    /// Starts the back-off after a failed pull, or pulls again after the back-off.
     pub(super) fn pull_again(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         let State::Waiting { reason, message } = &container.state else {
@@ -237,15 +237,15 @@ impl PodRun {
             reason: "ImagePullBackOff",
             message: Some(message),
         };
-        self.tell(false, "BackOff", back_off, Some(i));
+        self.record(false, "BackOff", back_off, Some(i));
         let error = "Error: ImagePullBackOff".to_owned();
-        self.tell(true, "Failed", error, Some(i));
+        self.record(true, "Failed", error, Some(i));
         let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Pull(i), due);
     }
 }
 
-/// Whether a container that ran from `since` to `until` ran for long.
+/// Reports whether a container's run was long enough to reset its back-off.
 fn ran_long(since: &str, until: &str) -> bool {
     let parse = |time: &str| time.parse::<jiff::Timestamp>().ok();
     let (Some(since), Some(until)) = (parse(since), parse(until)) else {
@@ -254,7 +254,7 @@ fn ran_long(since: &str, until: &str) -> bool {
     until.duration_since(since).unsigned_abs() >= LONG_RUN
 }
 
-/// A duration of whole seconds as Go prints it.
+/// Formats a duration of whole seconds like Go.
 fn go_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

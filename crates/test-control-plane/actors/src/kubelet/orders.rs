@@ -1,4 +1,4 @@
-//! What a test can tell the kubelets to do.
+//! Orders of a test to the kubelets.
 
 use std::cmp::Reverse;
 
@@ -12,35 +12,35 @@ use super::{Kubelet, now};
 use crate::agenda::Agenda;
 use crate::nodes::node_key;
 
-/// What a test tells the kubelets to do.
+/// An order of a test to the kubelets.
 #[derive(Debug)]
 pub(crate) enum KubeletOrder {
-    /// The pods of this name behave so; none goes back to what the configuration says.
+    /// Sets the behaviour of the pods with this name. `None` restores the configured behaviour.
     Behave {
         pod: Key,
         behaviour: Option<Box<PodBehaviour>>,
     },
-    /// Asks all rules again.
+    /// Evaluates all rules again.
     Refresh,
-    /// There is one more rule, which wins over those before it.
+    /// Adds a rule that precedes all others.
     AddRule { id: PodRuleId, rule: Box<PodRule> },
-    /// A rule that was added is none any more.
+    /// Removes an added rule.
     RemoveRule { id: PodRuleId },
-    /// A container crashes now.
+    /// Crashes a container now.
     Crash { pod: Key, crash: Crash },
-    /// The containers that run are ready, or not.
+    /// Marks the running containers ready or unready.
     SetReady { pod: Key, ready: bool },
-    /// The pod ends.
+    /// Ends the pod.
     End { pod: Key, ending: Ending },
-    /// A node is cut off.
+    /// Disconnects a node.
     Lose { node: Box<str> },
-    /// A node is back.
+    /// Reconnects a node.
     Heal { node: Box<str> },
-    /// Tells which pods run.
+    /// Lists the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),
 }
 
-/// A pod whose containers run on some node, whether or not the API server still knows of it.
+/// A pod with running containers, even if the API server no longer has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunningPod {
     /// Its namespace.
@@ -49,7 +49,7 @@ pub struct RunningPod {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// The node that runs it.
+    /// Its node.
     pub node: String,
 }
 
@@ -70,7 +70,7 @@ impl Kubelet {
                 return;
             }
             KubeletOrder::Running(answer) => {
-                // Whoever asked may have given up waiting.
+                // The caller may have stopped waiting.
                 let _ = answer.send(self.running());
                 return;
             }
@@ -104,7 +104,7 @@ impl Kubelet {
             KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
         };
         let time = self.client.server.now_text();
-        let now = now(self.dice, &self.config, &time);
+        let now = now(self.rng, &self.config, &time);
         let uid = self.current.get(&pod);
         if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
             match order {
@@ -116,7 +116,7 @@ impl Kubelet {
         }
     }
 
-    /// Asks how each pod is to behave.
+    /// Evaluates the behaviour of each pod again.
     fn ask_again(&mut self, agenda: &mut Agenda) {
         let pods: Vec<Key> = self.current.keys().cloned().collect();
         for pod in pods {

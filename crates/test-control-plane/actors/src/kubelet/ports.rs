@@ -1,4 +1,4 @@
-//! Ports of a node that pods ask for: each is one pod's at a time.
+//! Host ports of pods. Each port of a node belongs to one pod at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::run::{PodRun, Stage};
 /// Protocol and number.
 pub(super) type HostPort = (String, u64);
 
-/// The ports of its node that a pod needs, whatever the address.
+/// Returns the host ports that a pod needs, ignoring addresses.
 pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let ports = containers
@@ -24,7 +24,7 @@ pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     ports.flatten().filter_map(of_host).collect()
 }
 
-/// Whether a pod on the same node has a port that this one needs.
+/// Reports whether another pod on the node holds a port that this pod needs.
 pub(super) fn are_taken(runs: &BTreeMap<Box<str>, PodRun>, uid: &str) -> bool {
     let Some(wanted) = runs.get(uid).filter(|run| !run.host_ports.is_empty()) else {
         return false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ports_of_the_node_are_those_that_are_mapped_to_it() {
+    fn only_mapped_ports_are_host_ports() {
         let pod = json!({"spec": {"containers": [
             {"ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]},
             {"ports": [{"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]},

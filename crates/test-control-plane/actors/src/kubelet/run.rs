@@ -1,4 +1,4 @@
-//! A pod as its node runs it: containers, and what is to happen to them when.
+//! A pod as its node runs it: containers and timers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
 use super::ports::{self, HostPort};
-use crate::delay::{Delay, Dice};
+use crate::delay::{Delay, SeededRng};
 use crate::events::Happened;
 use crate::incarnations::identity;
 
-/// What happens at a certain time. The number is that of a container.
+/// An upcoming event of a pod. The number is a container's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
-    /// The sandbox is there and containers may start.
+    /// The sandbox exists and containers may start.
     Start,
-    /// An image is tried again, or it is said that this will take a while.
+    /// The pull of an image is retried, or its back-off starts.
     Pull(usize),
-    /// An init container has done its work.
+    /// An init container completes.
     Finish(usize),
     /// A container crashes.
     Crash(usize),
@@ -31,48 +31,48 @@ pub(super) enum Timer {
     Restart(usize),
     /// A container is ready.
     Ready(usize),
-    /// Readiness comes or goes.
+    /// The readiness changes.
     Readiness,
     /// The pod ends.
     End,
-    /// The pod has run for as long as it may.
+    /// The pod exceeds its active deadline.
     Deadline,
-    /// The containers have stopped because the pod is deleted.
+    /// The containers of the deleted pod end.
     Stop,
 }
 
-/// Where a pod is in its life.
+/// Lifecycle stage of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its containers are being created.
     Creating,
-    /// It runs, or tries to.
+    /// It runs or retries.
     Running,
     /// It has ended in the phase Failed or Succeeded.
     Ended,
-    /// It is deleted and its containers stop.
+    /// It is being deleted and its containers are stopping.
     Stopping,
-    /// It is deleted and its containers have stopped.
+    /// It is being deleted and its containers have stopped.
     Stopped,
 }
 
-/// When and under which rules things happen.
+/// The current time and the settings that apply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'a> {
     pub(super) at: Instant,
-    /// The same moment as timestamps show it.
+    /// The same moment in timestamp form.
     pub(super) time: &'a str,
-    pub(super) dice: Dice,
+    pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
 }
 
-/// Something that an event may tell of.
+/// An occurrence to record as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// The part of the pod that it is about.
+    /// Path of the affected field in the pod.
     pub(super) field_path: Option<String>,
 }
 
@@ -91,48 +91,48 @@ impl Happening {
 #[derive(Debug)]
 pub(super) struct PodRun {
     pub(super) key: Key,
-    /// What its draws are named by.
+    /// Name of its random draws.
     draws: String,
     pub(super) uid: Box<str>,
     pub(super) node: Box<str>,
     pub(super) behaviour: PodBehaviour,
     pub(super) restart_policy: String,
     pub(super) host_ip: String,
-    /// None until there is a sandbox.
+    /// `None` before the sandbox exists.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
-    /// The same as tokio has it.
+    /// The same moment in tokio's time.
     pub(super) began: Instant,
     pub(super) stage: Stage,
-    /// The ports of its node that it needs.
+    /// The host ports that it needs.
     pub(super) host_ports: BTreeSet<HostPort>,
-    /// Init containers first.
+    /// Containers, init containers first.
     pub(super) containers: Vec<Container>,
-    /// Those that were added while it ran.
+    /// Ephemeral containers.
     pub(super) ephemeral: Vec<Container>,
     pub(super) ending: Option<Ending>,
-    /// Since when it stops, and when its grace period is over.
+    /// Start of the stop, and end of the grace period.
     pub(super) stopping: Option<(Instant, Instant)>,
-    /// Whether its containers are killed at the end of the grace period.
+    /// The containers are killed at the end of the grace period.
     pub(super) is_killed: bool,
     pub(super) timers: BTreeMap<Timer, Instant>,
-    /// When timers were set whose delay may change.
+    /// Start times of timers whose delay may change.
     pub(super) since: BTreeMap<Timer, Instant>,
-    /// How far the script of its readiness is.
+    /// Current step of the readiness script.
     pub(super) step: u32,
-    /// What is wrong with its annotations.
+    /// Complaints about its annotations.
     complaints: Vec<String>,
-    /// Since when each condition has its value.
+    /// Value of each condition, with the time of its last transition.
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
-    /// The status as it was last written.
+    /// The last written status.
     pub(super) reported: Option<Value>,
-    /// The status that is being written.
+    /// The status in the pending write.
     pub(super) sent: Option<Value>,
     pub(super) happened: Vec<Happening>,
 }
 
 impl PodRun {
-    /// A pod that has just been bound to its node.
+    /// Creates a pod newly bound to its node.
     pub(super) fn new(
         (key, uid, nth): (Key, Box<str>, u32),
         pod: &Value,
@@ -175,17 +175,17 @@ impl PodRun {
         run
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next timer.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.values().min().copied()
     }
 
-    /// Whether the containers are to start by now.
+    /// Reports whether the containers are due to start.
     pub(super) fn is_starting(&self, at: Instant) -> bool {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
     }
 
-    /// Lets everything happen that is due.
+    /// Runs all due timers.
     pub(super) fn go_on(&mut self, pod_ip: Option<String>, now: Now<'_>) {
         let mut pod_ip = pod_ip;
         while let Some(timer) = self.take_due(now.at) {
@@ -199,7 +199,7 @@ impl PodRun {
         }
     }
 
-    /// The first of the timers that are due.
+    /// Removes and returns the earliest due timer.
     fn take_due(&mut self, at: Instant) -> Option<Timer> {
         let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
         let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
@@ -222,7 +222,7 @@ impl PodRun {
         }
     }
 
-    /// Starts what can be started: the next init container, or all the main ones.
+    /// Starts the next init container, or all main containers.
     pub(super) fn start_next(&mut self, now: Now<'_>) {
         for i in 0..self.containers.len() {
             let container = &self.containers[i];
@@ -247,7 +247,7 @@ impl PodRun {
         if self.pull_fails(i, now) {
             return;
         }
-        self.tell_started(i);
+        self.record_started(i);
         let container = &mut self.containers[i];
         container.runs += 1;
         container.state = State::Running {
@@ -266,7 +266,7 @@ impl PodRun {
         self.plan_crash(i, now);
     }
 
-    /// Plans what becomes of a main container that runs.
+    /// Schedules the outcome of a running main container.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
         let time = self.draw(delay, "ready", run, now);
@@ -277,7 +277,7 @@ impl PodRun {
                     self.plan(Timer::End, time, now);
                 }
             }
-            Outcome::NeverReady => self.tell_unready(i),
+            Outcome::NeverReady => self.record_unready(i),
             Outcome::NeverStarts => {}
         }
     }
@@ -294,22 +294,22 @@ impl PodRun {
     }
 
     pub(super) fn draw(&self, delay: Delay, what: &str, nth: u32, now: Now<'_>) -> Duration {
-        now.dice.draw(delay, &self.draws, what, nth)
+        now.rng.draw(delay, &self.draws, what, nth)
     }
 
-    /// Says what is wrong with the pod's annotations, unless it has been said.
+    /// Records new complaints about the pod's annotations.
     pub(super) fn complain(&mut self, complaints: Vec<String>) {
         for complaint in &complaints {
             if !self.complaints.contains(complaint) {
                 let (namespace, pod) = (&*self.key.namespace, &*self.key.name);
                 tracing::warn!(namespace, pod, "{complaint}");
-                self.tell(true, "InvalidAnnotation", complaint.clone(), None);
+                self.record(true, "InvalidAnnotation", complaint.clone(), None);
             }
         }
         self.complaints = complaints;
     }
 
-    pub(super) fn tell(
+    pub(super) fn record(
         &mut self,
         warning: bool,
         reason: &'static str,
@@ -333,13 +333,13 @@ impl PodRun {
         });
     }
 
-    /// Tells that a container is not ready although it runs.
-    pub(super) fn tell_unready(&mut self, i: usize) {
+    /// Records an event for a running container that is not ready.
+    pub(super) fn record_unready(&mut self, i: usize) {
         let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
-        self.tell(true, "Unhealthy", message.to_owned(), Some(i));
+        self.record(true, "Unhealthy", message.to_owned(), Some(i));
     }
 
-    fn tell_started(&mut self, i: usize) {
+    fn record_started(&mut self, i: usize) {
         let container = &self.containers[i];
         let image = container.image.clone();
         let pulled = if container.failed_pulls == 0 {
@@ -348,7 +348,7 @@ impl PodRun {
                  pod"
             )
         } else {
-            self.tell(
+            self.record(
                 false,
                 "Pulling",
                 format!("Pulling image {image:?}"),
@@ -359,9 +359,9 @@ impl PodRun {
                  8388608 bytes."
             )
         };
-        self.tell(false, "Pulled", pulled, Some(i));
-        self.tell(false, "Created", "Container created".to_owned(), Some(i));
-        self.tell(false, "Started", "Container started".to_owned(), Some(i));
+        self.record(false, "Pulled", pulled, Some(i));
+        self.record(false, "Created", "Container created".to_owned(), Some(i));
+        self.record(false, "Started", "Container started".to_owned(), Some(i));
     }
 }
 

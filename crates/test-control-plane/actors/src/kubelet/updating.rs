@@ -1,5 +1,4 @@
-//! What changes of a pod's spec in place do to its containers: other images, other resources,
-//! ephemeral containers, a deadline.
+//! In-place changes of a pod's spec: images, resources, ephemeral containers, deadline.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::ending::Ending;
 use super::run::{Now, PodRun, Stage, Timer};
 
 impl PodRun {
-    /// Takes a change of the spec into account; whether that changed anything here.
+    /// Applies a change of the spec. Returns whether the kubelet's state changed.
     pub(super) fn update(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if !matches!(self.stage, Stage::Creating | Stage::Running) {
             return false;
@@ -30,7 +29,7 @@ impl PodRun {
         changed
     }
 
-    /// Starts a container again that has another image now; whether it has.
+    /// Restarts a container whose image changed. Returns whether it did.
     fn change_image(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let image = spec.get("image").and_then(Value::as_str);
         let container = &self.containers[i];
@@ -42,7 +41,7 @@ impl PodRun {
         let will_start = is_new || is_tried || self.timers.contains_key(&Timer::Restart(i));
         let restarts = container.is_running() && container.role != Role::Init;
         if !will_start && !restarts {
-            // It has done its work, or does it just now.
+            // The container has completed or is just completing.
             return false;
         }
         let container = &mut self.containers[i];
@@ -54,24 +53,24 @@ impl PodRun {
         if is_tried {
             self.pull_now(i, now);
         } else {
-            self.begin_anew(i, now);
+            self.restart_now(i, now);
         }
         true
     }
 
-    /// Ends a container whose definition has changed, and starts it at once.
-    fn begin_anew(&mut self, i: usize, now: Now<'_>) {
+    /// Ends a container with a changed definition and starts it immediately.
+    fn restart_now(&mut self, i: usize, now: Now<'_>) {
         if self.containers[i].is_running() {
             let name = &self.containers[i].name;
             let message = format!("Container {name} definition changed, will be restarted");
-            self.tell(false, "Killing", message, Some(i));
+            self.record(false, "Killing", message, Some(i));
             self.terminate(i, 0, None, "Completed", now);
         }
         self.containers[i].exits = 0;
         self.timers.insert(Timer::Restart(i), now.at);
     }
 
-    /// Tries an image at once, whether or not the old one was being backed off from.
+    /// Pulls an image immediately, ignoring the back-off of the old one.
     pub(super) fn pull_now(&mut self, i: usize, now: Now<'_>) {
         self.containers[i].state = State::Waiting {
             reason: "ImagePullBackOff",
@@ -80,7 +79,7 @@ impl PodRun {
         self.timers.insert(Timer::Pull(i), now.at);
     }
 
-    /// Gives a container other resources; whether it asks for others.
+    /// Applies changed resources to a container. Returns whether they changed.
     fn resize(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let resources = spec.get("resources").cloned().unwrap_or_default();
         let container = &mut self.containers[i];
@@ -97,12 +96,12 @@ impl PodRun {
             policy["restartPolicy"] == "RestartContainer" && is_other
         });
         if restarts && self.containers[i].is_running() {
-            self.begin_anew(i, now);
+            self.restart_now(i, now);
         }
         true
     }
 
-    /// Starts the ephemeral containers that are new; whether there are any.
+    /// Starts new ephemeral containers. Returns whether there are any.
     pub(super) fn attach(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if self.stage != Stage::Running {
             return false;
@@ -124,7 +123,7 @@ impl PodRun {
         found
     }
 
-    /// Plans the end of a pod that may run for a limited time.
+    /// Schedules the end of a pod with an active deadline.
     pub(super) fn plan_deadline(&mut self, pod: &Value) {
         let seconds = pod.pointer("/spec/activeDeadlineSeconds");
         match seconds.and_then(Value::as_u64) {
@@ -136,7 +135,7 @@ impl PodRun {
         };
     }
 
-    /// The pod has run for as long as it may.
+    /// Ends the pod because its active deadline is over.
     pub(super) fn exceed_deadline(&mut self, now: Now<'_>) {
         let cause = Cause::DeadlineExceeded;
         let failed = true;

@@ -1,4 +1,4 @@
-//! The objects of the mirror, and what became of them in the order in which it was heard.
+//! Mirrored objects and their events in the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, Compacted, LogEntry};
 
-/// How many events are kept for actors that are slow to read them.
+/// Number of events kept for slow actors.
 const WINDOW: usize = 20_000;
 
 #[derive(Debug, Default)]
 struct State {
-    /// The number of events so far.
+    /// Number of events so far.
     position: u64,
     objects: BTreeMap<Key, Arc<Object>>,
     events: VecDeque<LogEntry>,
 }
 
-/// Objects and events. Positions are its own: versions of a real server grow across all its kinds,
-/// but the watches of two kinds don't tell of them in one order.
+/// Objects and events. The log has its own positions: a real server's versions grow across all
+/// kinds, but watches of two kinds deliver events in no common order.
 #[derive(Debug)]
 pub(crate) struct Log {
     state: Mutex<State>,
@@ -79,25 +79,25 @@ impl Log {
         self.position.subscribe()
     }
 
-    /// Takes a version of an object that exists; one that is older than what is known is no news.
+    /// Stores a version of an existing object. Ignores versions older than the known one.
     pub(super) fn put(&self, object: Object) {
         let mut state = self.state();
         state.put(object);
         self.position.send_replace(state.position);
     }
 
-    /// Takes the last version of an object.
+    /// Removes an object, given its last version.
     pub(super) fn remove(&self, object: Object) {
         let mut state = self.state();
         let known = state.objects.get(&object.key);
-        // Another object of this name may be there already.
+        // A newer object of this name may exist.
         if known.is_some_and(|known| known.uid == object.uid) {
             state.remove(Arc::new(object));
         }
         self.position.send_replace(state.position);
     }
 
-    /// Takes all objects of a kind: whatever else was known of it is gone.
+    /// Replaces all objects of a kind. Objects missing from the new list count as deleted.
     pub(super) fn replace(&self, storage: &'static str, objects: Vec<Object>) {
         let mut state = self.state();
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();

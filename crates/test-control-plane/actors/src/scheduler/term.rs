@@ -10,30 +10,30 @@ use serde_json::Value;
 use kube_test_control_plane_api::members::{list, list_at, text};
 use kube_test_control_plane_api::object::Object;
 
-/// The namespaces that there are, with their labels.
+/// The existing namespaces with their labels.
 pub(super) type Namespaces = [Arc<Object>];
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// A required term of a pod: which pods, and how near.
+/// A required affinity term of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     selector: Selector,
-    /// None is every namespace.
+    /// `None` covers every namespace.
     namespaces: Option<BTreeSet<String>>,
-    /// The label of nodes that tells what is near.
+    /// The topology key.
     pub(super) topology: String,
-    /// What tells it from others.
+    /// Text that equal terms share.
     pub(super) identity: String,
 }
 
 impl Term {
-    /// The pods that a pod keeps away from, and that it keeps away.
+    /// Returns the required anti-affinity terms of a pod.
     pub(super) fn anti_affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
         Self::of(pod, "podAntiAffinity", namespace, all)
     }
 
-    /// The pods that a pod wants to be near to.
+    /// Returns the required affinity terms of a pod.
     pub(super) fn affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
         Self::of(pod, "podAffinity", namespace, all)
     }
@@ -67,14 +67,14 @@ impl Term {
         })
     }
 
-    /// Whether the term is about a pod.
+    /// Reports whether the term selects a pod.
     pub(super) fn is_about(&self, namespace: &str, labels: &Labels) -> bool {
         let names = self.namespaces.as_ref();
         names.is_none_or(|names| names.contains(namespace)) && self.selector.matches(labels)
     }
 }
 
-/// A selector as JSON has it.
+/// Parses a selector from JSON.
 pub(super) fn selector(value: &Value) -> Option<Selector> {
     let selector: LabelSelector = serde_json::from_value(value.clone()).ok()?;
     Selector::from_label_selector(Some(&selector)).ok()

@@ -1,4 +1,4 @@
-//! What the claims of a pod mean for where it can go.
+//! Constraints of a pod's claims on its node.
 
 use kube_test_control_plane_api::object::Key;
 use serde_json::Value;
@@ -10,20 +10,20 @@ use crate::client::ActorClient;
 use crate::pods::{claim_key, claims_of};
 use crate::volume_binder::{BindingMode, SELECTED_NODE, VolumeBinderConfig, fits};
 
-/// The claims of a pod, as far as they restrict where it can go.
+/// Claims of a pod that restrict its node.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// The volumes that are bound already.
+    /// Volumes of the bound claims.
     bound: Vec<Value>,
-    /// For each claim that only an existing volume can satisfy, those that do.
+    /// Suitable volumes for each claim that only an existing volume can satisfy.
     candidates: Vec<Vec<Value>>,
-    /// Claims that have yet to be told of the node.
+    /// Claims to annotate with the node.
     pub(super) select: Vec<Key>,
-    /// Claims that have yet to be bound.
+    /// Claims still to be bound.
     pub(super) wait: Vec<Key>,
 }
 
-/// A claim because of which a pod can go nowhere.
+/// A claim that makes its pod unschedulable.
 #[derive(Debug)]
 pub(super) struct Refusal {
     claim: Key,
@@ -36,7 +36,7 @@ impl Refusal {
     }
 }
 
-/// Looks at the claims of a pod.
+/// Reads the claims of a pod.
 pub(super) fn look(
     client: &ActorClient,
     config: &VolumeBinderConfig,
@@ -84,11 +84,11 @@ pub(super) fn look(
             return Err(refuse(&key, reason.to_owned()));
         }
         let annotations = claim.pointer("/metadata/annotations");
-        let is_told = annotations.is_some_and(|notes| notes.get(SELECTED_NODE).is_some());
-        if !is_told {
+        let is_selected = annotations.is_some_and(|notes| notes.get(SELECTED_NODE).is_some());
+        if !is_selected {
             claims.select.push(key.clone());
         }
-        if !class.provisions && !is_told {
+        if !class.provisions && !is_selected {
             let volumes = client.list("persistentvolumes", "");
             let volumes = volumes.iter().filter(|v| !v.deleting).map(|v| v.value());
             let free = |volume: &Value| {
@@ -103,7 +103,7 @@ pub(super) fn look(
 }
 
 impl Claims {
-    /// Why the claims don't allow a node.
+    /// Returns the reason against a node, if any.
     pub(super) fn refuse(&self, name: &str, node: &Node) -> Option<String> {
         let allows = |volume: &Value| {
             let terms = volume.pointer("/spec/nodeAffinity/required");

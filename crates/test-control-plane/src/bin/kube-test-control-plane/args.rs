@@ -1,4 +1,4 @@
-//! The flags, named as those of kube-apiserver where the same thing exists there.
+//! Command-line flags, named like kube-apiserver's where both have the feature.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
 use kube_test_control_plane::{FeatureGates, ServerConfig, UnknownFields};
 
-/// The actors by name, in the order in which they are listed.
+/// Names of all actors, in listing order.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
                                  disruption-controller,volume-binder,garbage-collector,\
                                  namespace-controller";

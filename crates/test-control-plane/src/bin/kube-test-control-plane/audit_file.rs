@@ -1,4 +1,4 @@
-//! The file that the audit log goes to.
+//! The audit log file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Write, stdout};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Where the audit log goes. A file that is made here is removed again unless it is
+/// Destination of the audit log. Removes a file that it created unless the file is
 /// [kept](Self::keep).
 pub(crate) struct AuditFile {
     made: Option<PathBuf>,
 }
 
 impl AuditFile {
-    /// Opens a file to write behind what is there; `-` is the standard output.
+    /// Opens a file for appending; `-` is standard output.
     pub(crate) fn open(path: &Path) -> anyhow::Result<(Self, Box<dyn Write + Send>)> {
         if path == Path::new("-") {
             return Ok((Self { made: None }, Box::new(stdout())));
@@ -26,7 +26,7 @@ impl AuditFile {
         Ok((Self { made }, Box::new(file)))
     }
 
-    /// The program has started: the file stays.
+    /// Keeps the file, because the program has started.
     pub(crate) fn keep(mut self) {
         self.made = None;
     }
@@ -35,7 +35,7 @@ impl AuditFile {
 impl Drop for AuditFile {
     fn drop(&mut self) {
         if let Some(path) = &self.made {
-            // Why the program doesn't start is told already.
+            // The program already reports the error that prevents its start.
             let _ = std::fs::remove_file(path);
         }
     }

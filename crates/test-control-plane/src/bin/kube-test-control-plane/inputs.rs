@@ -1,4 +1,4 @@
-//! What the files and lists of the flags say.
+//! Contents of the files and lists that the flags name.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use kube_test_control_plane::faults::FaultPlan;
 
 use crate::args::{ACTORS, Args};
 
-/// Everything that is read before anything is done.
+/// All inputs, read before the program does anything else.
 pub(crate) struct Inputs {
     pub(crate) tokens: Tokens,
     pub(crate) actors: ActorsConfig,

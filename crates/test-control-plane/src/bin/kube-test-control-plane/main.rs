@@ -1,4 +1,4 @@
-//! The program: a control plane on a loopback port, until it is told to stop.
+//! The program: serves a control plane on a loopback port until a signal stops it.
 
 mod args;
 mod audit_file;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(err) if !err.use_stderr() => {
-            // Help and version; whoever asked may not listen to the end.
+            // Help and version; the reader may close the pipe early.
             let _ = err.print();
             return ExitCode::SUCCESS;
         }
@@ -43,16 +43,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with the flags, without the advice that follows it.
+/// Returns the error without the usage hint.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the one line that says why the program failed"
-)]
+#[expect(clippy::print_stderr, reason = "the program's error message")]
 fn fail(reason: &str) -> ExitCode {
     let line: Vec<&str> = reason.lines().map(str::trim).collect();
     eprintln!("error: {}", line.join(" "));

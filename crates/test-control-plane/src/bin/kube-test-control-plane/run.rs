@@ -1,4 +1,4 @@
-//! Starts the control plane, says that it is ready, and waits for the end.
+//! Starts the control plane, reports readiness, and waits for a signal.
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::args::Args;
 use crate::audit_file::AuditFile;
 use crate::inputs::Inputs;
 
-/// Runs until a signal ends it. Nothing is left behind if it can't start.
+/// Runs until a signal arrives. A failed start leaves no files behind.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
@@ -33,10 +33,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the program is where the clock comes from"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the program provides the clock")]
     let now = jiff::Timestamp::try_from(SystemTime::now()).context("reading the clock")?;
     let config = ServerConfig {
         seed: OsRng.try_next_u64().context("drawing a seed")?,
@@ -65,7 +62,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
     Ok(plane)
 }
 
-/// Writes what clients wait for, and says that it is there.
+/// Writes the files that clients need, and reports readiness.
 fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
     let mut audit_file = None;
     if let Some(path) = &args.audit_log_path {
@@ -82,10 +79,10 @@ fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
     let url = plane.url().unwrap_or_default();
     if let Err(err) = writeln!(stdout(), "ready {url}") {
         if let Some(path) = &args.kubeconfig_out {
-            // The failure to tell is the first one.
+            // The first error is the one to report.
             let _ = std::fs::remove_file(path);
         }
-        return Err(err).context("saying on the standard output that it is ready");
+        return Err(err).context("writing the readiness line to the standard output");
     }
     if let Some(file) = audit_file {
         file.keep();

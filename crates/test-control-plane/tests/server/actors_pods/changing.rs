@@ -1,4 +1,4 @@
-//! What changes of pods and of their behaviour do to pods that are under way.
+//! Changes of running pods and of their behaviour.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ async fn ready(plane: &Plane) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_that_run_may_be_changed_and_count_from_their_start() {
+async fn changed_delays_count_from_their_start() {
     let hour = Duration::from_secs(3600).into();
     for (name, behaviour) in [
         (
@@ -80,13 +80,13 @@ async fn init_delays_may_be_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_can_be_pulled_after_all_is_pulled_at_once() {
+async fn fixed_image_is_pulled_immediately() {
     let (plane, start) = started(PodBehaviour {
         image_pull_failure: Some(ImagePullFailure::default()),
         ..PodBehaviour::default()
     })
     .await;
-    // By then it is backed off from for five minutes at a time.
+    // By now the back-off is five minutes.
     sleep(Duration::from_secs(1000)).await;
     assert_eq!(waiting(&plane.get(POD).await), "ImagePullBackOff");
     annotate(&plane, "image-pull-failure", "{times: 0}").await;
@@ -95,7 +95,7 @@ async fn an_image_that_can_be_pulled_after_all_is_pulled_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_hung_while_it_stopped_has_the_rest_of_its_grace_period() {
+async fn unhung_pod_keeps_the_rest_of_its_grace_period() {
     let (plane, start) = started(PodBehaviour {
         stop: Stop::Hangs,
         stop_delay: seconds(8),
@@ -119,7 +119,7 @@ async fn a_pod_that_hung_while_it_stopped_has_the_rest_of_its_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_runs_may_be_made_shorter_or_longer() {
+async fn running_stop_may_be_shortened_or_extended() {
     for (delay, gone_after) in [("6s", 6), ("20s", 20), ("1s", 4), ("100s", 30)] {
         let (plane, _) = started(PodBehaviour {
             stop_delay: seconds(10),
@@ -138,7 +138,7 @@ async fn a_stop_that_runs_may_be_made_shorter_or_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closure_that_changes_its_mind_is_asked_again() {
+async fn changed_closure_is_evaluated_on_refresh() {
     let broken = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&broken);
     let config = KubeletConfig::default().rule(move |_| {
@@ -159,7 +159,7 @@ async fn a_closure_that_changes_its_mind_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_are_added_and_removed_while_pods_run() {
+async fn rules_can_change_while_pods_run() {
     let plane = plane_with(KubeletConfig::default()).await;
     for (name, revision) in [("web-0", "web-1"), ("web-1", "web-2")] {
         let mut body = pod(name);
@@ -243,7 +243,7 @@ async fn readiness_follows_a_script() {
     assert_eq!(times, [1, 6, 8, 18]);
     sleep(Duration::from_secs(3600)).await;
     assert!(!ready(&plane).await);
-    // Another script begins from its start.
+    // A changed script starts from its first step.
     annotate(&plane, "readiness", "[{ready: 3s}, {unready: 0s}]").await;
     eventually(|| ready(&plane)).await;
     eventually(unready).await;
@@ -251,7 +251,7 @@ async fn readiness_follows_a_script() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_image_starts_no_container_that_has_done_its_work() {
+async fn new_image_restarts_no_completed_container() {
     let plane = plane_with(KubeletConfig::default()).await;
     let mut body = pod("p");
     body["spec"]["initContainers"] = json!([{"name": "i", "image": "img:1"}]);
@@ -294,7 +294,7 @@ async fn another_image_starts_no_container_that_has_done_its_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_image_doesnt_keep_a_pod_from_stopping() {
+async fn new_image_doesnt_keep_a_pod_from_stopping() {
     let (plane, _) = started(PodBehaviour {
         stop_delay: seconds(10),
         ..PodBehaviour::default()
@@ -319,7 +319,7 @@ async fn another_image_doesnt_keep_a_pod_from_stopping() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_tells_which_spec_it_is_of() {
+async fn status_reports_the_observed_generation() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| ready(&plane)).await;
     assert_eq!(plane.get(POD).await["status"]["observedGeneration"], 1);
@@ -349,7 +349,7 @@ async fn the_status_tells_which_spec_it_is_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_may_run_for_a_limited_time() {
+async fn active_deadline_ends_a_pod() {
     let plane = plane_with(KubeletConfig::default()).await;
     let mut body = pod("p");
     body["spec"]["activeDeadlineSeconds"] = json!(3600);
@@ -367,7 +367,7 @@ async fn a_pod_may_run_for_a_limited_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_registered_again_remembers_its_pods() {
+async fn node_registered_again_adopts_its_pods() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| ready(&plane)).await;
     let crash = kube_test_control_plane::actors::Crash::default();
@@ -380,7 +380,7 @@ async fn a_node_that_is_registered_again_remembers_its_pods() {
     plane.0.nodes().delete(&node).await.unwrap();
     plane.0.nodes().add(&node, 10).await.unwrap();
     sleep(Duration::from_secs(10)).await;
-    // The next write shows what it knows.
+    // The next write shows the adopted state.
     plane.0.pods().set_ready("default", "p", false).await;
     eventually(|| async { !ready(&plane).await }).await;
     let after = plane.get(POD).await;
@@ -398,7 +398,7 @@ async fn a_node_that_is_registered_again_remembers_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_of_the_hosts_network_have_its_address() {
+async fn host_network_pods_share_the_node_address() {
     let plane = plane_with(KubeletConfig::default()).await;
     let mut body = pod("p");
     body["spec"]["hostNetwork"] = json!(true);

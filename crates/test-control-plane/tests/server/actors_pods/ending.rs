@@ -1,4 +1,4 @@
-//! How pods end, by themselves and when they are deleted.
+//! Ends of pods, by themselves and through deletion.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{POD, after, condition, container, seconds, started, status_column};
 use crate::support::{call_patch, eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn pods_end_for_a_reason() {
+async fn pods_end_with_the_configured_cause() {
     for (cause, failed, reason, code) in [
         (Cause::Exited, true, Value::Null, 1),
         (Cause::Evicted, true, json!("Evicted"), 137),
@@ -51,7 +51,7 @@ async fn pods_end_for_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_container_does_when_told_to_stop() {
+async fn containers_react_to_sigterm_as_configured() {
     for (behaviour, lasts, code) in [
         (PodBehaviour::default(), 0, 0),
         (
@@ -100,7 +100,7 @@ async fn what_a_container_does_when_told_to_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_may_fail_to_stop_a_pod() {
+async fn pod_may_hang_in_termination() {
     let (plane, _) = started(PodBehaviour {
         stop: Stop::Hangs,
         ..PodBehaviour::default()
@@ -121,7 +121,7 @@ async fn a_node_may_fail_to_stop_a_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shorter_grace_period_hurries_a_pod() {
+async fn shorter_grace_period_hastens_the_end() {
     let (plane, start) = started(PodBehaviour {
         stop: Stop::IgnoresSigterm,
         ..PodBehaviour::default()
@@ -157,7 +157,7 @@ async fn a_shorter_grace_period_hurries_a_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_deleted_at_once_and_held_stops_in_its_own_time() {
+async fn finalizer_held_pod_uses_its_own_grace_period() {
     let (plane, _) = started(PodBehaviour {
         stop_delay: seconds(8),
         stop_exit_code: 3,

@@ -1,4 +1,4 @@
-//! How containers fail and are started again.
+//! Failures and restarts of containers.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_crashes_is_restarted_ever_later() {
+async fn crashing_container_restarts_with_growing_back_off() {
     let (plane, start) = started(PodBehaviour {
         crash: Some(Crash {
             after: seconds(5),
@@ -28,7 +28,7 @@ async fn a_container_that_crashes_is_restarted_ever_later() {
     };
     eventually(|| async { status_column(&plane).await == "0/1 Error 0" }).await;
     assert_eq!(start.elapsed().as_secs(), 5);
-    // The first restart comes at once, then the back-off counts from the end.
+    // The first restart is immediate; then the back-off counts from the end of each run.
     let mut times = vec![after(start, restarts(1)).await];
     eventually(|| async { waiting(&plane.get(POD).await) == "CrashLoopBackOff" }).await;
     let pod = plane.get(POD).await;
@@ -53,7 +53,7 @@ async fn a_container_that_crashes_is_restarted_ever_later() {
     for wanted in 2..9 {
         times.push(after(start, restarts(wanted)).await);
     }
-    // 6, then each 5 seconds of running and a back-off of 10, 20, 40 … 300 seconds later.
+    // 6, then 5 seconds of run time plus a back-off of 10, 20, 40 … 300 seconds each.
     assert_eq!(times, [6, 21, 46, 91, 176, 341, 646, 951]);
     assert_eq!(
         condition(&plane.get(POD).await, "Initialized")["status"],
@@ -63,7 +63,7 @@ async fn a_container_that_crashes_is_restarted_ever_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_may_crash_so_many_times_and_then_be_fine() {
+async fn container_recovers_after_the_configured_crashes() {
     let (plane, _) = started(PodBehaviour {
         crash: Some(Crash {
             times: Some(3),
@@ -87,7 +87,7 @@ async fn a_container_may_crash_so_many_times_and_then_be_fine() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_that_can_not_be_pulled_is_tried_again() {
+async fn failed_image_pull_is_retried() {
     let (plane, start) = started(PodBehaviour {
         image_pull_failure: Some(ImagePullFailure {
             times: Some(3),
@@ -110,14 +110,14 @@ async fn an_image_that_can_not_be_pulled_is_tried_again() {
         format!("Back-off pulling image \"img:1\": ErrImagePull: {message}")
     );
     assert_eq!(pod["status"]["phase"], "Pending");
-    // Tries at 0, 10, 30 and 70 seconds; the last one works.
+    // Attempts at 0, 10, 30 and 70 seconds; the last one succeeds.
     let ready = after(start, || async { is_ready(&plane.get(POD).await) }).await;
     assert_eq!(ready, 70);
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_image_ends_the_trouble_at_once() {
+async fn another_image_ends_the_back_off() {
     for pattern in [None, Some(Pattern::new("*:1"))] {
         let (plane, start) = started(PodBehaviour {
             image_pull_failure: Some(ImagePullFailure {
@@ -132,7 +132,7 @@ async fn another_image_ends_the_trouble_at_once() {
         plane.call(Method::PATCH, POD, &image).await;
         let ready = after(start, || async { is_ready(&plane.get(POD).await) }).await;
         assert_eq!(ready, 100);
-        // A container that runs is restarted with another image.
+        // A changed image restarts a running container.
         let image = json!({"spec": {"containers": [{"name": "c", "image": "img:3"}]}});
         plane.call(Method::PATCH, POD, &image).await;
         eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
@@ -144,7 +144,7 @@ async fn another_image_ends_the_trouble_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_policy_decides_what_follows_an_exit() {
+async fn restart_policy_decides_after_an_exit() {
     for (policy, crash, phase) in [
         ("Never", json!({"after": "1s"}), "Failed"),
         ("Never", json!({"after": "1s", "exitCode": 0}), "Succeeded"),
@@ -175,7 +175,7 @@ async fn a_restart_policy_decides_what_follows_an_exit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_whose_port_is_taken_on_its_node_is_turned_away() {
+async fn pod_with_a_taken_host_port_is_rejected() {
     let plane = plane(PodBehaviour::default()).await;
     let with_port = |name: &str, node: &str, protocol: &str| {
         let mut pod = crate::support::pod(name);

@@ -1,4 +1,4 @@
-//! How pods start and become ready.
+//! Start and readiness of pods.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{POD, PODS, after, condition, container, plane, seconds, started, wai
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn a_status_has_the_form_of_a_kubelets() {
+async fn status_has_the_form_of_a_kubelet() {
     let (plane, _) = started(PodBehaviour {
         start_delay: seconds(2),
         ready_delay: seconds(3),
@@ -90,7 +90,7 @@ async fn a_status_has_the_form_of_a_kubelets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_comes_and_goes() {
+async fn readiness_flaps() {
     let (plane, start) = started(PodBehaviour {
         flap: Some(Flap {
             ready_for: seconds(10),
@@ -118,7 +118,7 @@ async fn readiness_comes_and_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn init_containers_run_one_after_the_other() {
+async fn init_containers_run_in_order() {
     let plane = plane(PodBehaviour {
         init_delay: seconds(4),
         crash: Some(Crash {
@@ -165,7 +165,7 @@ async fn init_containers_run_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_never_starts_can_be_told_to() {
+async fn never_starting_pod_can_be_started_later() {
     let (plane, _) = started(PodBehaviour {
         outcome: Outcome::NeverStarts,
         ..PodBehaviour::default()
@@ -183,7 +183,7 @@ async fn a_pod_that_never_starts_can_be_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_gates_close_and_open_a_pod() {
+async fn readiness_gates_control_readiness() {
     let plane = plane(PodBehaviour::default()).await;
     let mut pod = crate::support::pod("p");
     pod["spec"]["readinessGates"] = json!([{"conditionType": "example.com/gate"}]);
@@ -214,7 +214,7 @@ async fn readiness_gates_close_and_open_a_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_may_set_a_condition_itself() {
+async fn test_may_set_a_condition() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let unready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});

@@ -1,4 +1,4 @@
-//! Where a pod can go because of the pods that are there.
+//! Affinity between a pod and existing pods.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,26 @@ use super::cache::{Cache, Node};
 use super::spread::{Constraint, Spread};
 use super::term::{Namespaces, Term};
 
-/// A label of nodes with its value.
+/// Key and value of a topology label.
 type Place = (String, String);
 
-/// What the pods that are there mean for one that is to be placed.
+/// Affinity rules of a pod, evaluated against existing pods.
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct PodContext {
     spreads: Vec<Spread>,
-    /// The labels of nodes that its affinity is about.
+    /// Topology keys of its affinity.
     near: Vec<String>,
-    /// Where pods are that it wants to be near to; none if it may be the first.
+    /// Topology values with the pods of its affinity. `None` lets the first pod of a group go
+    /// anywhere.
     wanted: Option<BTreeSet<Place>>,
-    /// Where pods are that it keeps away from.
+    /// Topology values that its anti-affinity excludes.
     avoided: BTreeSet<Place>,
-    /// Where pods are that keep it away.
+    /// Topology values that existing pods' anti-affinity excludes.
     forbidden: BTreeSet<Place>,
 }
 
-impl Surroundings {
-    /// Looks around.
+impl PodContext {
+    /// Evaluates a pod's rules.
     pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
         let namespace = &*object.key.namespace;
         let affinity = Term::affinity(pod, namespace, all);
@@ -69,7 +70,7 @@ impl Surroundings {
         }
     }
 
-    /// Why a pod can't go to a node.
+    /// Returns the reason against a node, if any.
     pub(super) fn refuse(&self, node: &Node) -> Option<&'static str> {
         let is_there = |(key, value): &Place| node.label(key) == Some(value);
         let is_near = |topology: &String| match (node.label(topology), &self.wanted) {
