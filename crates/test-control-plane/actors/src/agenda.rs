@@ -1,4 +1,4 @@
-//! What an actor has to do, and when.
+//! An actor's schedule: the objects to process and their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::clock::later;
 
-/// How long an actor waits before it tries again what failed.
+/// Delay before an actor retries a failed object.
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
 
-/// Objects with the time at which to look at each; an object is on it once.
+/// Objects with the time to process each of them. An object is scheduled at most once.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     by_time: BTreeSet<(Instant, Key)>,
@@ -19,22 +19,22 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// Looks at the object at once.
+    /// Schedules the object for now.
     pub(super) fn now(&mut self, key: &Key) {
         self.at(key, Instant::now());
     }
 
-    /// Looks at the object again after a failure.
+    /// Schedules a retry of the object after a failure.
     pub(super) fn retry(&mut self, key: &Key) {
         self.after(key, RETRY);
     }
 
-    /// Looks at the object after a while.
+    /// Schedules the object after a delay.
     pub(super) fn after(&mut self, key: &Key, delay: Duration) {
         self.at(key, later(Instant::now(), delay));
     }
 
-    /// Looks at the object at a time, or earlier if that is planned already.
+    /// Schedules the object for a time, or keeps an earlier one.
     pub(super) fn at(&mut self, key: &Key, time: Instant) {
         if let Some(planned) = self.by_key.get(key) {
             if *planned <= time {
@@ -46,12 +46,12 @@ impl Agenda {
         self.by_key.insert(key.clone(), time);
     }
 
-    /// The time of the next object.
+    /// Returns the time of the next object.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.by_time.first().map(|(time, _)| *time)
     }
 
-    /// Takes an object off whose time has come.
+    /// Removes and returns an object that is due.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Key> {
         let (time, key) = self.by_time.first()?;
         if *time > now {

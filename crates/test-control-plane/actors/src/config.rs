@@ -9,34 +9,34 @@ use crate::pod_collector::PodCollectorConfig;
 use crate::scheduler::SchedulerConfig;
 use crate::volume_binder::VolumeBinderConfig;
 
-/// Which actors run.
+/// The enabled actors and their settings.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
-    /// The nodes, which are registered if pods are run or scheduled.
+    /// The nodes to register if pods are run or scheduled.
     pub nodes: NodesConfig,
-    /// Whether kubelet and scheduler write events, as a cluster's do. Without them the only writes
-    /// are those that change pods.
+    /// Kubelet and scheduler write events, as in a real cluster. Without events, the actors write
+    /// only pod changes.
     pub events: bool,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
     pub scheduler: Option<SchedulerConfig>,
-    /// Gives up silent nodes, and drives pods away from tainted ones.
+    /// Taints silent nodes, and evicts pods from tainted nodes.
     pub node_controller: Option<NodeControllerConfig>,
-    /// Deletes pods that nobody else will.
+    /// Deletes orphaned, unscheduled terminating and old finished pods.
     pub pod_collector: Option<PodCollectorConfig>,
-    /// Counts how many pods disruption budgets allow to evict.
+    /// Counts the evictions that each disruption budget allows.
     pub disruption_controller: bool,
-    /// Binds claims and makes volumes for them.
+    /// Binds claims and provisions volumes for them.
     pub volume_binder: Option<VolumeBinderConfig>,
-    /// Deletes what has lost its owners.
+    /// Deletes objects without a living owner.
     pub garbage_collector: Option<GarbageCollectorConfig>,
-    /// Empties namespaces that are deleted.
+    /// Empties terminating namespaces.
     pub namespace_controller: Option<NamespaceControllerConfig>,
 }
 
 impl ActorsConfig {
-    /// Whether none runs.
+    /// Reports whether no actor is enabled.
     pub fn is_empty(&self) -> bool {
         let Self {
             nodes: _,
@@ -60,7 +60,7 @@ impl ActorsConfig {
             && namespace_controller.is_none()
     }
 
-    /// Every actor, with its defaults; without events.
+    /// Enables every actor with its defaults, but no events.
     pub fn all() -> Self {
         Self {
             nodes: NodesConfig::default(),

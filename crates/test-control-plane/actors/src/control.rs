@@ -1,4 +1,4 @@
-//! What a test does to the pods and nodes of a running control plane.
+//! A test's controls over pods and nodes of a running control plane.
 
 mod leases;
 mod nodes;
@@ -22,18 +22,18 @@ use super::server::ActorServer;
 pub use leases::Leases;
 pub use nodes::Nodes;
 
-/// How often a change of an object is tried while others change it.
+/// Attempts to change an object that others change at the same time.
 const TRIES: u32 = 5;
 
-/// The ways to the actors that run.
+/// Handles to the running actors.
 #[derive(Debug, Default)]
 pub struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
-    /// What has happened that must not.
+    /// Invariant violations seen so far.
     pub invariants: Invariants,
-    /// How many rules have been added.
+    /// Number of rules added.
     rules: AtomicU64,
 }
 
@@ -61,18 +61,18 @@ impl Handles {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {code} {message}")]
 pub struct ActionError {
-    /// What was being done, to which object.
+    /// The attempted action with its object.
     pub action: String,
     /// The HTTP status code.
     pub code: u16,
-    /// What the server said.
+    /// The server's message.
     pub message: String,
 }
 
-/// Acts on the pods of a control plane.
+/// A test's controls over the pods of a control plane.
 ///
-/// What only their node can do needs the kubelet, what only the scheduler can do needs that, and
-/// does nothing without them. The rest are requests like those of any client.
+/// Some methods need the kubelet or the scheduler, and do nothing without it. The others send
+/// requests like any client.
 #[derive(Debug)]
 pub struct Pods<'a> {
     client: ActorClient,
@@ -80,14 +80,14 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    /// Acts on the pods of a server.
+    /// Controls the pods of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Makes the pods of this name behave so from now on, whatever configuration and annotations
-    /// say.
+    /// Overrides the behaviour of the pods with this name. The override wins over configuration and
+    /// annotations.
     pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
@@ -96,7 +96,7 @@ impl<'a> Pods<'a> {
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Makes the pods of this name behave as configuration and annotations say again.
+    /// Removes the override for the pods with this name.
     pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
@@ -105,14 +105,14 @@ impl<'a> Pods<'a> {
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Asks the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules again how
-    /// each pod is to behave. They are asked whenever a pod is written; this is for a closure that
-    /// has changed its mind since.
+    /// Evaluates the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules
+    /// again for each pod. They are also evaluated on every write to a pod; call this after a
+    /// change of the closure's own state.
     pub async fn refresh(&self) {
         self.handles.tell_kubelet(KubeletOrder::Refresh).await;
     }
 
-    /// Adds a rule, which wins over all that there are, for the pods that run as well.
+    /// Adds a rule that takes precedence over all existing rules, for running pods too.
     pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
         let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
         let rule = Box::new(rule);
@@ -121,32 +121,32 @@ impl<'a> Pods<'a> {
         id
     }
 
-    /// Takes a rule away that was added; the pods behave as what is left says.
+    /// Removes an added rule. Its pods follow the remaining rules.
     pub async fn remove_rule(&self, id: PodRuleId) {
         let order = KubeletOrder::RemoveRule { id };
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Crashes a container now, if it runs. Of the crash, time and number don't count.
+    /// Crashes a running container now. The crash's `after` and `times` are ignored.
     pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::Crash { pod, crash };
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Makes the containers that run ready, or not, until something else changes that.
+    /// Marks the running containers ready or unready, until a later change.
     pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::SetReady { pod, ready };
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Ends a pod in the phase Failed.
+    /// Ends a pod with phase Failed.
     pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, true, cause).await;
     }
 
-    /// Ends a pod in the phase Succeeded.
+    /// Ends a pod with phase Succeeded.
     pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, false, cause).await;
     }
@@ -159,7 +159,7 @@ impl<'a> Pods<'a> {
         self.handles.tell_kubelet(order).await;
     }
 
-    /// Makes the pods of this name fit on no node until they are released.
+    /// Makes the pods with this name unschedulable until they are released.
     pub async fn hold(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
@@ -167,7 +167,7 @@ impl<'a> Pods<'a> {
             .await;
     }
 
-    /// Holds the pods of this name back no longer, whatever configuration and annotations say.
+    /// Releases the held pods with this name, in spite of configuration and annotations.
     pub async fn release(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
@@ -175,9 +175,8 @@ impl<'a> Pods<'a> {
             .await;
     }
 
-    /// Every pod whose containers run on some node, in the order of their names. It counts those
-    /// that the API server no longer knows of, because they were deleted by force while their
-    /// node was cut off.
+    /// Returns every pod with running containers on some node, ordered by name. This includes pods
+    /// that were force-deleted on a lost node, which the API server no longer knows.
     pub async fn running(&self) -> Vec<RunningPod> {
         let (sender, answer) = oneshot::channel();
         let order = KubeletOrder::Running(sender);
@@ -185,11 +184,11 @@ impl<'a> Pods<'a> {
         answer.await.unwrap_or_default()
     }
 
-    /// Asks for a pod's eviction.
+    /// Evicts a pod.
     ///
     /// # Errors
     ///
-    /// A disruption budget forbids it, or there is no such pod.
+    /// A disruption budget forbids the eviction, or the pod does not exist.
     pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
         let key = pod_key(namespace, name);
         let body = json!({
@@ -202,11 +201,11 @@ impl<'a> Pods<'a> {
         request(&self.client, action, Method::POST, &path, &body).await
     }
 
-    /// Deletes a pod, with its own grace period unless one is given.
+    /// Deletes a pod, with the given grace period or else its own.
     ///
     /// # Errors
     ///
-    /// There is no such pod.
+    /// The pod does not exist.
     pub async fn delete(
         &self,
         namespace: &str,
@@ -242,7 +241,7 @@ async fn request(
     })
 }
 
-/// Changes an object as it now is.
+/// Changes the current version of an object.
 async fn change(
     client: &ActorClient,
     action: String,

@@ -1,4 +1,4 @@
-//! Events of actors, in the form in which the components that they stand for write them.
+//! Events in the format of the components that the actors simulate.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use super::client::ActorClient;
 
-/// How many events are remembered, to be counted when they happen again.
+/// Limit of remembered events, whose repetitions increase a count.
 const KNOWN_MAX: usize = 4096;
 
-/// How many names are tried for an event.
+/// Limit of names tried for one event.
 const NAMES_MAX: usize = 20;
 
-/// What happened to an object.
+/// An occurrence to report for an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Happened<'a> {
     pub(super) warning: bool,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
-    /// The part of the object that it is about.
+    /// The affected part of the object.
     pub(super) field_path: Option<&'a str>,
 }
 
@@ -32,8 +32,8 @@ impl Happened<'_> {
     }
 }
 
-/// Writes the events of one actor. One that can't be written is lost, as with any recorder.
-/// Cloning gives another handle.
+/// Writes the events of one actor. An event is lost if its write fails, as with client-go's
+/// recorders. Clones share their state.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     client: ActorClient,
@@ -42,9 +42,9 @@ pub(super) struct Recorder {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many there were; tells events of the same moment apart.
+    /// Number of events written; separates events of the same instant.
     written: i128,
-    /// The events that were written, by what makes them the same: path and count.
+    /// Path and count of each written event, by its identity.
     known: BTreeMap<String, (String, u32)>,
 }
 
@@ -60,7 +60,7 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records through the core group, as kubelets do; what happens again is counted.
+    /// Records an event through the core group, as kubelets do. A repetition increases the count.
     ///
     /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/record`.
     pub(super) async fn record(
@@ -109,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// Records through `events.k8s.io`, as the scheduler does.
+    /// Records an event through `events.k8s.io`, as the scheduler does.
     ///
     /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/events`.
     pub(super) async fn report(
@@ -134,12 +134,12 @@ impl Recorder {
         self.create("/apis/events.k8s.io/v1", about, event).await;
     }
 
-    /// Creates an event, named after its object and the moment; its path.
+    /// Creates an event named after its object and the time, and returns its path.
     async fn create(&self, version: &str, about: &Value, mut event: Value) -> Option<String> {
         let object = MetadataRef(Some(about));
         let (name, namespace) = (object.name(), object.namespace());
         let path = format!("{version}/namespaces/{namespace}/events");
-        // Time may stand still, and another recorder have taken the moment's name.
+        // With a frozen clock, another recorder may have used this name.
         for _ in 0..NAMES_MAX {
             let moment = self.moment();
             let name = format!("{name}.{moment:x}");
@@ -153,7 +153,7 @@ impl Recorder {
         None
     }
 
-    /// The nanosecond of a new event.
+    /// Returns a unique nanosecond for a new event.
     fn moment(&self) -> i128 {
         let now = self.client.server.now().as_nanosecond();
         let mut state = self.lock();
@@ -162,7 +162,7 @@ impl Recorder {
     }
 }
 
-/// A pod as events refer to it.
+/// Returns the reference to a pod in events.
 pub(super) fn pod_reference(object: &Object) -> Value {
     json!({
         "kind": "Pod",

@@ -1,9 +1,9 @@
-//! The garbage collector: deletes what has lost its owners, and carries out foreground deletion
-//! and orphaning.
+//! The garbage collector: deletes objects without a living owner, and carries out foreground
+//! deletion and orphaning.
 //!
-//! It decides on the newest state of the server, so an owner that isn't there is gone for good.
-//! The index of dependents needs nothing but the uids that the store keeps beside each object;
-//! which of them block a deletion is read only while an owner waits for them.
+//! It decides on the newest state of the server, so a missing owner is really gone. The index of
+//! dependents needs only the uids that the store keeps beside each object. A dependent's
+//! `blockOwnerDeletion` is read only while an owner waits for it.
 
 mod references;
 
@@ -22,10 +22,10 @@ use super::client::ActorClient;
 use super::runner::{Actor, Work};
 use references::Owner;
 
-/// How the garbage collector behaves.
+/// Settings of the garbage collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GarbageCollectorConfig {
-    /// From a write to what the collector makes of it. The reference takes around a second.
+    /// Delay between a write and the collector's reaction. The reference takes around a second.
     pub delay: Duration,
 }
 
@@ -40,11 +40,11 @@ pub(super) struct GarbageCollector {
     waiting: BTreeMap<Box<str>, Waiting>,
 }
 
-/// An owner that waits for its dependents to go.
+/// An owner that waits for the deletion of its dependents.
 #[derive(Debug)]
 struct Waiting {
     owner: Key,
-    /// The dependents that keep it.
+    /// The dependents that block its deletion.
     blocking: BTreeSet<Key>,
 }
 
@@ -85,7 +85,7 @@ impl GarbageCollector {
         keys.into_iter().flatten().cloned().collect()
     }
 
-    /// Keeps the lists of those who wait for this object true; `object` is none once it is gone.
+    /// Updates the waiting owners of an object; `object` is `None` after its deletion.
     fn tell_waiting(&mut self, key: &Key, owners: &[Box<str>], object: Option<&Object>) {
         for uid in owners {
             let Some(waiting) = self.waiting.get_mut(uid) else {
@@ -99,7 +99,7 @@ impl GarbageCollector {
         }
     }
 
-    /// Deletes an object whose owners are gone, or drops its references to those that are.
+    /// Deletes an object without any owner left, or removes its references to absent owners.
     fn collect(&self, object: &Object, draft: &Draft) -> Option<Work<()>> {
         let owners = references::classify(&self.client, object, draft)?;
         let work = self.collect_among(object, draft, &owners)?;
@@ -107,7 +107,7 @@ impl GarbageCollector {
         let client = self.client.clone();
         let checked = async move {
             for owner in absent {
-                // One that just wasn't known will be: it is looked at again.
+                // An owner was only missing from the copy: process the object again.
                 owner
                     .is_absent(&client)
                     .await
@@ -119,7 +119,7 @@ impl GarbageCollector {
         Some(checked.boxed())
     }
 
-    /// What is to be done about an object with these owners.
+    /// Decides on an object with these owners.
     fn collect_among(
         &self,
         object: &Object,
@@ -140,7 +140,8 @@ impl GarbageCollector {
         let policy = if has(Owner::Waiting) && has_dependents {
             let blocking = references::unblocked(draft);
             if !blocking.is_empty() && self.has_waiting_dependent(&object.uid) {
-                // The two may wait for each other. Once nothing here blocks, it goes on.
+                // The two may wait for each other. A reference that no longer blocks resolves the
+                // cycle.
                 let dropped = self.drop_references(object, &blocking);
                 return Some(dropped.map(|_| None).boxed());
             }
@@ -188,7 +189,7 @@ impl GarbageCollector {
         async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed()
     }
 
-    /// Takes the references to an owner from its dependents, then lets it go.
+    /// Removes the references to an owner from its dependents, then the owner's finalizer.
     fn orphan_dependents(&self, owner: &Object) -> Work<()> {
         let gone = [json!({"$patch": "delete", "uid": *owner.uid})];
         let keys = self.dependents_of(&owner.uid);
@@ -207,7 +208,7 @@ impl GarbageCollector {
         .boxed()
     }
 
-    /// Deletes an owner's dependents, and lets the owner go once none of them blocks.
+    /// Deletes an owner's dependents, then removes the owner's finalizer once none of them blocks.
     fn delete_dependents(&mut self, owner: &Object, agenda: &mut Agenda) -> Option<Work<()>> {
         if !self.waiting.contains_key(&owner.uid) {
             let mut blocking = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Which object of its name an object is. Draws are named by that, so that neither uids nor what
-//! others do shifts them.
+//! A count of the objects with the same name. Random draws are named by this count, so that neither
+//! uids nor concurrent work shift them.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use kube_test_control_plane_api::object::{Key, Object};
 
 use super::client::ActorClient;
 
-/// How many names are kept before those are forgotten that no object has.
+/// Limit of tracked names. Above it, names without an object are dropped.
 const NAMES_MAX: usize = 100_000;
 
-/// How many objects of each name there have been.
+/// Number of objects seen under each name.
 #[derive(Debug, Default)]
 pub(super) struct Incarnations {
-    /// The uid of the newest one, and which one that is.
+    /// The uid and the number of the newest object with each name.
     names: BTreeMap<Key, (Box<str>, u32)>,
 }
 
 impl Incarnations {
-    /// Which object of its name it is, counted from 1.
+    /// Returns the object's number among those with its name, from 1.
     pub(super) fn count(&mut self, object: &Object, client: &ActorClient) -> u32 {
         if self.names.len() >= NAMES_MAX && !self.names.contains_key(&object.key) {
             self.names.retain(|key, _| client.get(key).is_some());
@@ -32,7 +32,7 @@ impl Incarnations {
     }
 }
 
-/// What the draws for an object are named by.
+/// Returns the name of the draws for an object.
 pub(super) fn identity(key: &Key, nth: u32) -> String {
     format!("{}/{}/{}/{nth}", key.storage, key.namespace, key.name)
 }

@@ -1,22 +1,22 @@
-//! What must never happen, noted if it does.
+//! Record of violated invariants.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-/// What the kubelets have seen that must never happen: two pods of one name whose containers run
-/// at a time. They see it as it happens, also while a node is cut off and the API server no longer
-/// knows of the pods that it runs; a test that polls would miss it.
+/// Violations seen by the kubelets: two pods with one name whose containers run at the same time.
+/// The kubelets see this immediately, even on a lost node whose pods the API server no longer
+/// knows; a polling test would miss it.
 #[derive(Clone, Debug, Default)]
 pub struct Invariants(Arc<Mutex<Vec<Violation>>>);
 
-/// Something that must never happen.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When it did.
+    /// Time of the violation.
     pub at: Timestamp,
-    /// What it was.
+    /// Description of the violation.
     pub message: String,
 }
 
@@ -27,17 +27,17 @@ impl fmt::Display for Violation {
 }
 
 impl Invariants {
-    /// What has happened so far that must not.
+    /// Returns the violations so far.
     pub fn violations(&self) -> Vec<Violation> {
         let violations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         violations.clone()
     }
 
-    /// Sees to it that nothing has happened that must not.
+    /// Asserts that no invariant was violated.
     ///
     /// # Panics
     ///
-    /// If something has, with all of it.
+    /// Panics with a list of all violations, if any.
     #[track_caller]
     pub fn expect_none(&self) {
         let violations = self.violations();

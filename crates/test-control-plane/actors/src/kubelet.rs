@@ -1,9 +1,8 @@
-//! The kubelets of all nodes: they start pods, make them ready, restart and stop their
+//! The kubelets of all nodes: they start pods, make them ready, and restart and stop their
 //! containers.
 //!
-//! A pod on its node is a [`PodRun`]: its containers, and timers for what is to happen. A status
-//! is written when what happens changes it, and not otherwise, so that a test may set conditions
-//! itself.
+//! A [`PodRun`] is a pod on its node: its containers, and timers for its next steps. A status is
+//! written only for a change in the simulation, so that a test may set conditions itself.
 
 mod adopting;
 mod annotations;
@@ -52,10 +51,10 @@ use super::runner::{Actor, Work};
 use ghosts::Ghosts;
 use run::{Now, PodRun, Stage};
 
-/// The address of a node that doesn't tell one.
+/// Default address of a node without one.
 const ADDRESS: &str = "192.0.2.1";
 
-/// The network of the pods, and how many addresses it has for them.
+/// The pod network and its number of addresses.
 const FIRST_ADDRESS: u32 = 0x0af4_0000;
 const ADDRESSES: u32 = 0xfffe;
 
@@ -67,31 +66,31 @@ pub(super) struct Kubelet {
     waits_for_claims: bool,
     dice: Dice,
     fields: PodFields,
-    /// The address of each node that there is.
+    /// The address of each existing node.
     nodes: BTreeMap<Box<str>, String>,
-    /// Nodes that are back and have yet to say so.
+    /// Reconnected nodes that have not reported yet.
     returning: BTreeSet<Key>,
-    /// Nodes that are cut off.
+    /// Disconnected nodes.
     lost: BTreeSet<Box<str>>,
-    /// The pods by uid, with those that are gone and that a lost node still runs.
+    /// The pods by uid, including deleted ones that a lost node still runs.
     runs: BTreeMap<Box<str>, PodRun>,
-    /// The uid of the pod that there is of each name.
+    /// The uid of the existing pod with each name.
     current: BTreeMap<Key, Box<str>>,
     /// The pods on each node, by uid.
     on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
     incarnations: Incarnations,
-    /// What a test wants of a pod, whatever the configuration says.
+    /// A test's overrides by pod; they win over all configuration.
     wanted: BTreeMap<Key, PodBehaviour>,
-    /// Rules that were added at run time, the newest first.
+    /// Rules added at run time, the newest first.
     rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
     ghosts: Ghosts,
-    /// Where it notes what must never happen.
+    /// Receives invariant violations.
     pub(super) invariants: Invariants,
     waiting: Waiters,
     next_address: u32,
-    /// None if events are not wanted.
+    /// `None` if events are disabled.
     events: Option<Recorder>,
-    /// How many addresses have been given.
+    /// Number of assigned addresses.
     starts: u64,
 }
 
@@ -131,7 +130,7 @@ impl Kubelet {
         self.nodes.contains_key(node) && !self.lost.contains(node)
     }
 
-    /// Takes note of a pod as it now is.
+    /// Processes the current version of a pod.
     fn note(&mut self, object: &Object, agenda: &mut Agenda) {
         let node = self.fields.node(object);
         if node.is_empty() {
@@ -177,7 +176,7 @@ impl Kubelet {
         }
     }
 
-    /// How a pod behaves, which is the `nth` of its name, and what is wrong with its annotations.
+    /// Returns the behaviour of a pod, the `nth` with its name, and the errors in its annotations.
     fn behaviour(&self, key: &Key, pod: &Value, nth: u32) -> (PodBehaviour, Vec<String>) {
         if let Some(wanted) = self.wanted.get(key) {
             return (wanted.clone(), Vec::new());
@@ -187,7 +186,7 @@ impl Kubelet {
         self.config.behaviour(pod, nth, added, drawn)
     }
 
-    /// An address for a pod that starts: its node's, or one that no other pod has.
+    /// Returns an address for a starting pod: its node's, or an unused one.
     fn new_address(&mut self, pod: &Value, host: &str) -> String {
         if pod.pointer("/spec/hostNetwork") == Some(&json!(true)) {
             return host.to_owned();
@@ -205,7 +204,7 @@ impl Kubelet {
         }
     }
 
-    /// Forgets a pod that is gone, unless its node doesn't know that.
+    /// Drops a deleted pod, unless it is on a lost node.
     fn forget(&mut self, key: &Key, uid: &str) {
         if self
             .current
@@ -230,14 +229,14 @@ impl Kubelet {
         let node = run.map(|run| run.node);
         let uids = node.and_then(|node| self.on_node.get_mut(&node));
         if uids.and_then(|uids| uids.remove(uid)).is_none() {
-            // It never ran, so its node has to be looked for.
+            // A pod that never ran doesn't know its node: search all of them.
             for uids in self.on_node.values_mut() {
                 uids.remove(uid);
             }
         }
     }
 
-    /// A node is there, or there again: it looks after its pods.
+    /// Starts to serve a new or reconnected node and its pods.
     fn serve(&mut self, node: &str, agenda: &mut Agenda) {
         let pods = self.on_node.get(node).cloned().unwrap_or_default();
         for (uid, key) in pods {
@@ -278,7 +277,7 @@ impl Kubelet {
         }
     }
 
-    /// Writes what has happened to a pod, or lets it go once it has stopped and has said so.
+    /// Writes a pod's status, or completes its deletion after its final status is written.
     fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
         let run = self.runs.get_mut(&object.uid)?;
@@ -314,7 +313,7 @@ impl Kubelet {
         )
     }
 
-    /// Says that a node is well, if it has just come back.
+    /// Reports a node as healthy, if it has just reconnected.
     fn report_node(&self, object: &Object) -> Option<Work<Done>> {
         let conditions = self.returning.contains(&object.key);
         let conditions = conditions.then(|| nodes::conditions(&self.client.server.now_text()))?;
@@ -331,18 +330,18 @@ impl Kubelet {
     }
 }
 
-/// What has been done for a pod or a node.
+/// Completed work for a pod or a node.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The status of the pod with this uid was written.
     Written(Box<str>),
-    /// The pod was let go, or there were only events to write.
+    /// The pod's deletion is complete, or there were only events to write.
     Ended,
-    /// The node has said that it is well again.
+    /// The node reported as healthy again.
     Returned,
 }
 
-/// Lets a pod go that has stopped.
+/// Completes the deletion of a stopped pod.
 async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     let options = json!({
         "apiVersion": "v1",
@@ -362,7 +361,7 @@ fn now<'a>(dice: Dice, config: &KubeletConfig, time: &'a str) -> Now<'a> {
     }
 }
 
-/// The address of a node.
+/// Returns the address of a node.
 fn address(node: &Value) -> String {
     let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
     let mut addresses = addresses.into_iter().flatten();
@@ -462,8 +461,8 @@ impl Actor for Kubelet {
     }
 }
 
-/// How long the containers of a deleted pod have to stop. A period of 0 seconds, which a pod shows
-/// only while a finalizer holds it, is as none to a kubelet: it goes by the pod's own.
+/// Returns the grace period of a terminating pod. A pod shows a period of 0 seconds only while a
+/// finalizer holds it; a kubelet then uses the period in its spec.
 fn grace(pod: &Value) -> Duration {
     let seconds = |path| {
         let seconds = pod.pointer(path).and_then(Value::as_u64);
@@ -474,7 +473,7 @@ fn grace(pod: &Value) -> Duration {
     Duration::from_secs(grace.unwrap_or(1))
 }
 
-/// Whether a pod has been stopped before and is held by finalizers only.
+/// Reports whether a pod was already stopped and only finalizers hold it.
 fn is_held(pod: &Value) -> bool {
     let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
     let finalizers = pod

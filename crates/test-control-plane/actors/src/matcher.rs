@@ -1,4 +1,4 @@
-//! Which pods a rule is for.
+//! Pod matchers of rules.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::object::MetadataRef;
 
-/// Text in which each `*` stands for any text.
+/// A text pattern in which each `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// A pattern; without a `*` it matches just itself.
+    /// Creates a pattern. Without a `*` it matches only itself.
     pub fn new(pattern: &str) -> Self {
         Self(pattern.to_owned())
     }
 
-    /// Whether the whole text matches.
+    /// Reports whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -45,7 +45,7 @@ impl From<&str> for Pattern {
     }
 }
 
-/// Which pods a rule is for. Whatever isn't set matches every pod.
+/// Selects the pods of a rule. An unset field matches every pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodMatcher {
@@ -58,27 +58,27 @@ pub struct PodMatcher {
     /// Labels that they have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The stateful set that controls them, by its name. Unlike a pattern such as `web-*` for their
-    /// own names it tells the pods of `web` from those of `web-front`.
+    /// The controlling stateful set's name. Unlike the pod name pattern `web-*`, it separates the
+    /// pods of `web` from those of `web-front`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Pattern>,
-    /// Their ordinals: the number in the label `apps.kubernetes.io/pod-index`, or at the end of
-    /// the name.
+    /// Their ordinals: the label `apps.kubernetes.io/pod-index`, or the number at the end of the
+    /// name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinals: Vec<u64>,
-    /// Their revision, as the label `controller-revision-hash` has it.
+    /// Their revision in the label `controller-revision-hash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Pattern>,
     /// An image of one of their containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Pattern>,
-    /// Only the first so many pods of one name.
+    /// Limits the rule to the first pods with each name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
 }
 
 impl PodMatcher {
-    /// Whether the rule is for a pod, which is the `nth` of its name, counted from 1.
+    /// Reports whether the rule matches a pod, the `nth` with its name, counted from 1.
     pub fn matches(&self, pod: &Value, nth: u32) -> bool {
         let metadata = MetadataRef(pod.get("metadata"));
         let fits = |pattern: &Option<Pattern>, text: &str| {
@@ -100,7 +100,7 @@ impl PodMatcher {
     }
 }
 
-/// The stateful set that controls an object.
+/// Returns the name of the stateful set that controls an object.
 fn set(metadata: MetadataRef<'_>) -> Option<&str> {
     let owners = metadata.0?.get("ownerReferences")?.as_array()?;
     let controls = |owner: &&Value| owner["controller"] == true && owner["kind"] == "StatefulSet";
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn star_matches_any_text() {
         for (pattern, text, matches) in [
             ("web-*", "web-0", true),
             ("web-*", "db-0", false),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_the_controller_and_no_part_of_a_name() {
+    fn set_matches_the_controller_not_the_pod_name() {
         let pod = |owner: &str, controls: bool| {
             json!({"metadata": {"name": "web-front-0", "ownerReferences": [
                 {"kind": "StatefulSet", "name": owner, "controller": controls},
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_matcher_must_fit() {
+    fn matcher_requires_every_field_to_match() {
         let pod = json!({
             "metadata": {
                 "namespace": "default",

@@ -1,9 +1,8 @@
-//! A copy of a real API server's objects, kept up to date by watches, so that the actors work for
-//! it as they do for the embedded one.
+//! A copy of a real API server's objects, kept up to date by watches, so that actors run on it as
+//! on the embedded server.
 //!
-//! A real server is told of a write by an answer, and of all writes by watches that may come later.
-//! So a request here returns only when its own write has come back: an actor always knows what it
-//! has done itself.
+//! On a real server, a write's watch event may arrive after its answer. So a request here returns
+//! only when the copy contains its write: an actor always sees its own writes.
 
 mod follow;
 mod log;
@@ -31,8 +30,8 @@ use super::no_answer::NoAnswer;
 use log::Log;
 pub use scope::{Namespaces, Scope};
 
-/// How long a request waits for its own write to come back. It does so within milliseconds, unless
-/// the write is outside of what is mirrored.
+/// Limit of the wait for a write to reach the copy. It normally takes milliseconds; a write outside
+/// the mirrored scope never arrives.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
 /// A copy of a real API server's objects.
@@ -46,7 +45,7 @@ pub struct Mirror {
 
 impl std::fmt::Debug for Mirror {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The client doesn't print itself, and the objects are too many.
+        // The client has no `Debug`, and there are too many objects.
         f.debug_struct("Mirror")
             .field("scope", &self.scope)
             .finish_non_exhaustive()
@@ -54,11 +53,11 @@ impl std::fmt::Debug for Mirror {
 }
 
 impl Mirror {
-    /// Copies what there is, and follows it from then on.
+    /// Copies the existing objects and starts to follow changes.
     ///
     /// # Errors
     ///
-    /// The server doesn't list its objects.
+    /// The server fails to list its objects.
     pub async fn start(
         client: Client,
         clock: Arc<dyn Clock>,
@@ -73,7 +72,7 @@ impl Mirror {
             stopping: CancellationToken::new(),
         });
         for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
-            // A server of another version may lack some.
+            // Servers of another version may lack some kinds.
             if let Some(version) = mirror.list(kind).await? {
                 tasks.spawn(follow::follow(Arc::clone(&mirror), kind, version));
             }
@@ -94,7 +93,7 @@ impl Mirror {
         self.stopping.clone()
     }
 
-    /// An object as the server has it now.
+    /// Reads an object from the server.
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
         let Some(kind) = kinds::by_storage(key.storage) else {
             return Ok(None);
@@ -108,7 +107,8 @@ impl Mirror {
         }
     }
 
-    /// Sends a request and waits for its write to come back; code and body of the answer.
+    /// Sends a request, waits for its write to reach the copy, and returns the status code and
+    /// body.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -140,7 +140,7 @@ impl Mirror {
             (None, Some(_)) => before.is_some(),
         };
         let mut moved = self.log.subscribe();
-        // It ends by itself if what was written isn't mirrored.
+        // A write outside the mirrored scope never arrives.
         let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
     }
 
@@ -175,13 +175,13 @@ impl Mirror {
     }
 }
 
-/// Whether objects of a kind are stored under it and can be followed.
+/// Reports whether a kind has stored objects that can be watched.
 fn is_followed(kind: &Kind) -> bool {
     let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
     stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
 }
 
-/// The object that a path is about, or one below it; none for collections.
+/// Returns the object addressed by a path or its parent; `None` for collections.
 fn target(method: &Method, path: &str) -> Option<Key> {
     match route(method, path, &Query::parse("")) {
         Ok(Route::Resource(request)) if !request.name.is_empty() => {
@@ -191,7 +191,7 @@ fn target(method: &Method, path: &str) -> Option<Key> {
     }
 }
 
-/// The object in an answer with its version; none if it is no object of a kind that is known.
+/// Returns the object in an answer with its version; `None` unless its kind is known.
 fn made(answer: &Value) -> Option<(Key, u64)> {
     let text = |pointer: &str| answer.pointer(pointer)?.as_str();
     let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;
@@ -201,9 +201,9 @@ fn made(answer: &Value) -> Option<(Key, u64)> {
     is_followed(kind).then_some((key, version))
 }
 
-/// An object as a server sends it; none if it has no name or version.
+/// Converts an object sent by a server; `None` if it lacks a name or version.
 fn object(kind: &Kind, mut value: Value) -> Option<Object> {
-    // The items of a list say neither.
+    // Items of a list omit both.
     value["kind"] = Value::from(kind.kind);
     value["apiVersion"] = Value::from(kind.api_version());
     let (key, version) = made(&value)?;

@@ -1,8 +1,8 @@
-//! The namespace controller: empties a namespace that is deleted, then lets it go.
+//! The namespace controller: empties a terminating namespace, then removes its finalizer.
 //!
-//! Pods go first, with their grace periods; everything else follows once they are gone. What is
-//! left is counted from the writes, so that a namespace is looked at when its last pod or its
-//! last object goes, and not at each.
+//! It deletes pods first, with their grace periods, and everything else after them. It counts the
+//! remaining objects from their writes, so it processes a namespace when its last pod or its last
+//! object goes, not at every deletion.
 
 mod conditions;
 
@@ -23,27 +23,27 @@ use super::client::{ActorClient, path};
 use super::runner::{Actor, Work};
 use conditions::Remaining;
 
-/// How often a namespace is looked at in which something stays.
+/// Interval of checks on a namespace with remaining objects.
 const LOOK_AGAIN: Duration = Duration::from_secs(8);
 
-/// The finalizer in the spec of a namespace that stands for its content.
+/// The finalizer in a namespace's spec that protects its content.
 const CONTENT_FINALIZER: &str = "kubernetes";
 
-/// How the namespace controller behaves.
+/// Settings of the namespace controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceControllerConfig {
-    /// From the deletion of a namespace to that of its content. The reference waits 5 seconds.
+    /// Delay between the deletion of a namespace and of its content. The reference waits 5 seconds.
     pub delay: Duration,
 }
 
-/// How many objects there are in a namespace.
+/// Number of objects in a namespace.
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
     pods: usize,
     others: usize,
 }
 
-/// Empties namespaces.
+/// Empties terminating namespaces.
 #[derive(Debug)]
 pub(super) struct NamespaceController {
     client: ActorClient,
@@ -60,7 +60,7 @@ impl NamespaceController {
         }
     }
 
-    /// Counts an object; whether it was the last pod or the last object.
+    /// Counts an object. Returns true if it was the last pod or the last object.
     fn count(&mut self, object: &Object, change: Change) -> bool {
         let key = &object.key;
         let content = self.content.entry(Arc::clone(&key.namespace)).or_default();
@@ -88,12 +88,12 @@ struct Emptying {
     namespace: Arc<Object>,
 }
 
-/// How far a namespace is.
+/// Progress on a namespace.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// Something stays.
+    /// Objects remain.
     Waiting,
-    /// The namespace was let go.
+    /// The namespace was finalized.
     Finished,
 }
 
@@ -108,7 +108,7 @@ impl Emptying {
         (accepted && self.finalize(namespace).await).then_some(Done::Finished)
     }
 
-    /// Deletes what is in a namespace: its pods, then the rest. What is left, and whether every
+    /// Deletes a namespace's pods, then the rest. Returns the remaining objects, and whether every
     /// deletion was accepted.
     async fn empty(&self, namespace: &str) -> (Remaining, bool) {
         let mut remaining = Remaining::default();
@@ -148,7 +148,7 @@ impl Emptying {
         accepted
     }
 
-    /// Says in the status of a namespace what is left; the namespace as it then is.
+    /// Reports the remaining objects in a namespace's status and returns the updated namespace.
     async fn report(&self, remaining: &Remaining) -> Option<Value> {
         let mut value = self.namespace.value();
         let now = self.client.server.now_text();
@@ -160,7 +160,7 @@ impl Emptying {
         (code == 200).then_some(value)
     }
 
-    /// Takes the finalizer away that stands for the content.
+    /// Removes the finalizer for the content.
     async fn finalize(&self, mut namespace: Value) -> bool {
         let finalizers = namespace.pointer_mut("/spec/finalizers");
         let Some(list) = finalizers.and_then(Value::as_array_mut) else {

@@ -1,5 +1,5 @@
-//! The error of a look-up that a real server leaves open.
+//! The error of an inconclusive look-up on a real server.
 
-/// A real server doesn't say whether an object exists.
+/// A real server's answer does not prove whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;

@@ -1,5 +1,5 @@
-//! The node controller: notices that a node is silent, taints it, and drives pods away from nodes
-//! with taints that they don't tolerate.
+//! The node controller: detects silent nodes, taints them, and evicts pods that don't tolerate a
+//! node's taints.
 
 mod eviction;
 
@@ -20,10 +20,10 @@ use super::pods::PodFields;
 use super::runner::{Actor, Work};
 use eviction::Evictions;
 
-/// How the node controller behaves.
+/// Settings of the node controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeControllerConfig {
-    /// How long a node may be silent.
+    /// Time until a silent node becomes unreachable.
     pub grace: Duration,
 }
 
@@ -35,12 +35,12 @@ impl Default for NodeControllerConfig {
     }
 }
 
-/// What a test tells the node controller.
+/// A test's order to the node controller.
 #[derive(Debug)]
 pub(super) enum NodeOrder {
-    /// A node says nothing any more.
+    /// A node stops reporting.
     Lose { node: Key },
-    /// A node speaks again.
+    /// A node reports again.
     Heal { node: Key },
 }
 
@@ -50,9 +50,9 @@ pub(super) struct NodeController {
     client: ActorClient,
     config: NodeControllerConfig,
     fields: PodFields,
-    /// Since when nodes are silent.
+    /// Silent nodes and the start of their silence.
     silent: BTreeMap<Key, Instant>,
-    /// Nodes that aren't ready, whose pods have been made unready.
+    /// Unready nodes whose pods have been marked unready.
     unready: BTreeSet<Key>,
     /// The pods on each node.
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
@@ -77,7 +77,7 @@ impl NodeController {
         pods.cloned().collect()
     }
 
-    /// Brings a node's conditions and taints up to date, one thing at a time.
+    /// Updates a node's conditions and taints, one step per call.
     fn look_after(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
         let node = object.value();
         let client = self.client.clone();
@@ -226,16 +226,16 @@ impl Actor for NodeController {
     }
 }
 
-/// What has been done for a node or a pod.
+/// Completed work for a node or a pod.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The pods of the node, which isn't ready any more, have been made unready.
+    /// The pods of the unready node were marked unready.
     Marked,
-    /// The node says how it is, or the pod was told to leave it.
+    /// The node's status was written, or the pod was deleted from it.
     Written,
 }
 
-/// Makes pods unready.
+/// Marks pods unready.
 async fn mark_unready(client: ActorClient, pods: Vec<Key>) -> bool {
     let mut done = true;
     for key in pods {
@@ -255,7 +255,7 @@ async fn mark_unready(client: ActorClient, pods: Vec<Key>) -> bool {
     done
 }
 
-/// Whether a node or a pod is ready: `True`, `False` or `Unknown`.
+/// Returns the ready condition of a node or a pod: `True`, `False` or `Unknown`.
 pub(super) fn ready(object: &Value) -> &str {
     conditions(object)
         .find(|condition| condition["type"] == "Ready")
@@ -271,7 +271,7 @@ fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     list_at(object, "/status/conditions")
 }
 
-/// The conditions of a node that says nothing any more.
+/// Returns the conditions of an unreachable node.
 fn unknown(node: &Value, now: &str) -> Vec<Value> {
     let reported = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"];
     conditions(node)
@@ -289,7 +289,7 @@ fn unknown(node: &Value, now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The taints that a node is to have: those that say how it is, and those of others.
+/// Returns the desired taints of a node: its condition taints, and those added by others.
 fn wanted_taints(node: &Value, now: &str) -> Vec<Value> {
     let is_cordoned = node.pointer("/spec/unschedulable") == Some(&Value::Bool(true));
     let state = match ready(node) {

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use super::client::{ActorClient, path};
 
-/// What the nodes say they run, which tells them from those of a real cluster.
+/// The nodes' OS image, which identifies simulated nodes.
 pub const OS_IMAGE: &str = "Simulated";
 
-/// The label that tells a node's zone.
+/// The label with a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Which nodes there are.
+/// The simulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodesConfig {
@@ -33,12 +33,12 @@ pub struct NodesConfig {
 pub struct NodeConfig {
     /// Its name.
     pub name: String,
-    /// Labels beside those that every node has, such as `topology.kubernetes.io/zone`.
+    /// Additional labels, such as `topology.kubernetes.io/zone`.
     pub labels: BTreeMap<String, String>,
     /// Its taints.
     pub taints: Vec<NodeTaint>,
-    /// What there is of resources, such as `cpu: 4` or `nvidia.com/gpu: 1`. What isn't named of
-    /// CPU, memory, ephemeral storage and pods is plenty.
+    /// Allocatable resources, such as `cpu: 4` or `nvidia.com/gpu: 1`. CPU, memory, ephemeral
+    /// storage and pods default to ample amounts.
     pub allocatable: BTreeMap<String, String>,
 }
 
@@ -55,14 +55,14 @@ pub struct NodeTaint {
 }
 
 impl Default for NodesConfig {
-    /// Three nodes with plenty of room.
+    /// Returns three nodes with ample resources.
     fn default() -> Self {
         Self::numbered(3)
     }
 }
 
 impl NodesConfig {
-    /// So many nodes with plenty of room: `node-0`, `node-1` and so on.
+    /// Creates `count` nodes with ample resources: `node-0`, `node-1` and so on.
     pub fn numbered(count: usize) -> Self {
         let nodes = (0..count).map(|i| NodeConfig::new(&format!("node-{i}")));
         Self {
@@ -70,7 +70,7 @@ impl NodesConfig {
         }
     }
 
-    /// Sets what each node has of a resource, such as `pods` or `cpu`.
+    /// Sets each node's amount of a resource, such as `pods` or `cpu`.
     #[must_use]
     pub fn allocatable(mut self, resource: &str, amount: &str) -> Self {
         for node in &mut self.nodes {
@@ -80,7 +80,7 @@ impl NodesConfig {
         self
     }
 
-    /// Spreads the nodes over zones, one after the other.
+    /// Distributes the nodes over zones in turn.
     #[must_use]
     pub fn zones(mut self, zones: &[&str]) -> Self {
         for (node, zone) in self.nodes.iter_mut().zip(zones.iter().cycle()) {
@@ -98,7 +98,7 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
-    /// A node with plenty of room.
+    /// Creates a node with ample resources.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -108,7 +108,7 @@ impl NodeConfig {
         }
     }
 
-    /// The node as its kubelet registers it; `i` numbers its address.
+    /// Returns the node as its kubelet registers it; `i` determines its address.
     pub(super) fn register(&self, i: u32, now: &str) -> Value {
         let mut room = json!({
             "cpu": "64",
@@ -164,12 +164,12 @@ impl NodeConfig {
     }
 }
 
-/// The address of the node with this number: 172.18.0.0, and on.
+/// Returns the address of node `i`, counted from 172.18.0.0.
 fn address(i: u32) -> String {
     Ipv4Addr::from(0xac12_0000_u32.wrapping_add(i)).to_string()
 }
 
-/// The network of its pods: 10.244.0.0/24, and on.
+/// Returns the pod network of node `i`, counted from 10.244.0.0/24.
 fn subnet(i: u32) -> String {
     let network = 0x0af4_0000_u32.wrapping_add(i.wrapping_mul(256));
     format!("{}/24", Ipv4Addr::from(network))
@@ -181,7 +181,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
         let now = client.server.now_text();
         let body = node.register(i, &now);
         let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &body).await;
-        // A real server taints new nodes until somebody finds them ready, which these are.
+        // A real server taints new nodes as not ready. These are ready.
         if made.pointer("/spec/taints") != body.pointer("/spec/taints") {
             let taints = body.pointer("/spec/taints");
             let untainted = json!({"spec": {"taints": taints}});
@@ -191,7 +191,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     }
 }
 
-/// The first number whose address no node has.
+/// Returns the first number whose address is unused.
 pub(super) fn free_number(client: &ActorClient) -> u32 {
     let nodes = client.list("nodes", "");
     let mut taken = BTreeSet::new();
@@ -205,7 +205,7 @@ pub(super) fn free_number(client: &ActorClient) -> u32 {
         .unwrap_or(0)
 }
 
-/// The key of a node.
+/// Returns the key of a node.
 pub(super) fn node_key(name: &str) -> Key {
     Key {
         storage: "nodes",
@@ -214,7 +214,7 @@ pub(super) fn node_key(name: &str) -> Key {
     }
 }
 
-/// The conditions that a kubelet reports while all is well.
+/// Returns the conditions of a healthy node.
 pub(super) fn conditions(now: &str) -> Value {
     let rows = [
         (

@@ -1,5 +1,5 @@
-//! The pod garbage collector: deletes by force the pods of nodes that are gone or out of service,
-//! pods that are deleted and never had a node, and the oldest of too many pods that have ended.
+//! The pod garbage collector: force-deletes pods of deleted or out-of-service nodes, terminating
+//! pods without a node, and the oldest finished pods above a threshold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,14 +20,14 @@ use super::nodes::taints;
 use super::pods::PodFields;
 use super::runner::{Actor, Work};
 
-/// How the pod garbage collector behaves.
+/// Settings of the pod garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodCollectorConfig {
-    /// How long a node must be gone before its pods are deleted.
+    /// Time between a node's deletion and the deletion of its pods.
     pub quarantine: Duration,
-    /// How long the other pods that are to be deleted stay.
+    /// Delay of the other deletions.
     pub delay: Duration,
-    /// How many pods that have ended may stay; 0 is all.
+    /// Limit of finished pods; 0 means no limit.
     pub terminated_pods: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for PodCollectorConfig {
     }
 }
 
-/// Where a pod that has ended stands in the queue: evicted ones first, then by age and name.
+/// Position of a finished pod in the queue: evicted pods first, then by age and name.
 type Place = (bool, String, Key);
 
 /// The pod garbage collector.
@@ -52,16 +52,16 @@ pub(super) struct PodCollector {
     fields: PodFields,
     /// The pods on each node.
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
-    /// Since when pods are to be deleted.
+    /// Pods waiting for deletion, and the start of their wait.
     since: BTreeMap<Key, Instant>,
-    /// The pods that have ended and may stay, in the order in which they would be deleted.
+    /// Finished pods below the limit, in the order of deletion.
     ended: BTreeSet<Place>,
-    /// Those before them, which are too many.
+    /// Finished pods above the limit, which come first in the queue.
     condemned: BTreeSet<Place>,
     places: BTreeMap<Key, Place>,
 }
 
-/// Why a pod is deleted, and after how long.
+/// Reason for a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Orphaned,
@@ -83,7 +83,7 @@ impl PodCollector {
         }
     }
 
-    /// Why a pod is to be deleted, if it is.
+    /// Returns the reason to delete a pod, if any.
     fn judge(&self, pod: &Object) -> Option<Why> {
         let node = self.fields.node(pod);
         if node.is_empty() {
@@ -101,7 +101,7 @@ impl PodCollector {
         place.is_some_and(|place| self.condemned.contains(place))
     }
 
-    /// Divides the pods that have ended into those that may stay and those before them.
+    /// Divides the finished pods by the limit.
     fn divide(&mut self, agenda: &mut Agenda) {
         let limit = match self.config.terminated_pods {
             0 => usize::MAX,
@@ -159,7 +159,7 @@ impl PodCollector {
         .boxed()
     }
 
-    /// Keeps the queue of pods that have ended.
+    /// Updates the queue of finished pods.
     fn queue(&mut self, object: &Object, is_gone: bool, agenda: &mut Agenda) {
         let key = &object.key;
         if is_gone {
@@ -181,7 +181,7 @@ impl PodCollector {
     }
 }
 
-/// Whether somebody has said that a node is off, and it is.
+/// Reports whether a user declared the node out of service.
 fn is_out_of_service(node: &Value) -> bool {
     let says_so = taints::of_node(node).any(|taint| taint["key"] == taints::OUT_OF_SERVICE);
     says_so && ready(node) != "True"

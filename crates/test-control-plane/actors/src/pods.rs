@@ -1,4 +1,4 @@
-//! What several actors read of pods.
+//! Pod fields that several actors read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::client::ActorClient;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 
-/// Where the selectable fields of pods are that actors need without reading the whole pod.
+/// Positions of the selectable fields that actors need without decoding a pod.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PodFields {
     node: Option<usize>,
@@ -28,12 +28,12 @@ impl PodFields {
         }
     }
 
-    /// The node of a pod; empty if it has none.
+    /// Returns the node of a pod, or an empty string.
     pub(super) fn node(self, pod: &Object) -> &str {
         read(pod, self.node)
     }
 
-    /// Whether a pod has ended.
+    /// Reports whether a pod has finished.
     pub(super) fn is_over(self, pod: &Object) -> bool {
         matches!(read(pod, self.phase), "Succeeded" | "Failed")
     }
@@ -45,7 +45,7 @@ fn read(pod: &Object, position: Option<usize>) -> &str {
         .map_or("", |text| text)
 }
 
-/// The names of the claims that a pod mounts, those of its ephemeral volumes included.
+/// Returns the names of a pod's claims, including those of its ephemeral volumes.
 pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     let name = pod.pointer("/metadata/name").and_then(Value::as_str);
     list_at(pod, "/spec/volumes").filter_map(move |volume| {
@@ -58,7 +58,7 @@ pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     })
 }
 
-/// The key of a claim.
+/// Returns the key of a claim.
 pub(super) fn claim_key(namespace: &str, name: &str) -> Key {
     Key {
         storage: CLAIMS,
@@ -67,30 +67,30 @@ pub(super) fn claim_key(namespace: &str, name: &str) -> Key {
     }
 }
 
-/// The first claim of a pod that isn't bound.
+/// Returns a pod's first unbound claim.
 pub(super) fn unbound_claim(client: &ActorClient, pod: &Value, namespace: &str) -> Option<Key> {
     claims_of(pod)
         .map(|name| claim_key(namespace, &name))
         .find(|key| !client.get(key).is_some_and(|claim| is_bound(&claim)))
 }
 
-/// Whether a claim is bound.
+/// Reports whether a claim is bound.
 pub(super) fn is_bound(claim: &Object) -> bool {
     let claim = claim.value();
     claim.pointer("/status/phase").and_then(Value::as_str) == Some("Bound")
 }
 
-/// Pods that wait for something, by what they wait for.
+/// Waiting pods by the object they wait for.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(BTreeMap<Key, BTreeSet<Key>>);
 
 impl Waiters {
-    /// The pod waits for the object.
+    /// Makes a pod wait for an object.
     pub(super) fn wait(&mut self, object: Key, pod: &Key) {
         self.0.entry(object).or_default().insert(pod.clone());
     }
 
-    /// The pods that waited for the object.
+    /// Removes and returns the pods that wait for an object.
     pub(super) fn take(&mut self, object: &Key) -> BTreeSet<Key> {
         self.0.remove(object).unwrap_or_default()
     }

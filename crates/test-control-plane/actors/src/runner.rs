@@ -1,5 +1,4 @@
-//! What drives an actor: it is told of every write and every order, and called when something of
-//! it is due.
+//! The event loop of an actor: it delivers writes and orders, and runs due work.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -21,42 +20,42 @@ use tokio_util::sync::CancellationToken;
 use super::agenda::Agenda;
 use super::server::ActorServer;
 
-/// How many events an actor reads at once.
+/// Limit of events in one read.
 const BATCH_MAX: usize = 500;
 
-/// Requests that are on their way, while the actor goes on; none if they failed.
+/// Requests that run beside the actor; `None` if they failed.
 pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
 
-/// An actor: told of every write, called when something of it is due. Whatever takes time goes on
-/// beside it, one thing for an object at a time, so that it always hears and obeys.
+/// An actor observes every write and acts on due objects. Its work runs concurrently, one task per
+/// object, so it never delays writes and orders.
 pub(super) trait Actor: Send {
-    /// What a test can tell it to do.
+    /// A test's order to the actor.
     type Order: Send;
 
-    /// What it has to know of work that is done.
+    /// Result of completed work.
     type Done: Send;
 
-    /// Notes what a write means.
+    /// Processes a write.
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda);
 
-    /// Begins what is due for an object. It is due again after a while if the work fails.
+    /// Starts the due work for an object. If the work fails, the object is retried after a delay.
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Self::Done>>;
 
-    /// The work for an object is done.
+    /// Processes the result of work for an object.
     fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
-    /// Takes an order.
+    /// Carries out an order.
     fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
 
-    /// Forgets what writes have told it: the log no longer reaches back, so everything that there
-    /// is will be told again, but no deletion.
+    /// Clears all state from past writes. The log was truncated, so all existing objects are
+    /// replayed, but no deletions.
     fn begin_again(&mut self);
 
-    /// Everything has been told again.
+    /// Called after all objects were replayed.
     fn told_again(&mut self, _agenda: &mut Agenda) {}
 }
 
-/// Gives orders to an actor.
+/// Sends orders to an actor.
 #[derive(Debug)]
 pub(super) struct Orders<O> {
     actor: &'static str,
@@ -64,7 +63,7 @@ pub(super) struct Orders<O> {
     stopping: CancellationToken,
 }
 
-/// An order, and whom to tell that it was taken.
+/// An order, and the channel that confirms it.
 #[derive(Debug)]
 struct Order<O> {
     order: O,
@@ -72,23 +71,23 @@ struct Order<O> {
 }
 
 impl<O> Orders<O> {
-    /// Gives an order, and returns once the actor has taken it or the server stops.
+    /// Sends an order, and returns once the actor has processed it or the server stops.
     ///
     /// # Panics
     ///
-    /// If the actor has panicked: a test that goes on without it would wait in vain.
+    /// Panics if the actor has panicked, since the test would wait forever.
     pub(super) async fn give(&self, order: O) {
         let (taken, done) = oneshot::channel();
         let is_taken = self.sender.send(Order { order, taken }).is_ok() && done.await.is_ok();
         let actor = self.actor;
         assert!(
             is_taken || self.stopping.is_cancelled(),
-            "the {actor} takes no orders: it has panicked"
+            "the {actor} can't process orders: it has panicked"
         );
     }
 }
 
-/// Starts an actor; the way to it.
+/// Starts an actor and returns the channel for its orders.
 pub(super) fn spawn<A: Actor + 'static>(
     name: &'static str,
     actor: A,
@@ -104,7 +103,7 @@ pub(super) fn spawn<A: Actor + 'static>(
     let work = AssertUnwindSafe(run(actor, server.clone(), receiver)).catch_unwind();
     tasks.spawn(async move {
         if let Err(panic) = work.await {
-            tracing::error!(actor = name, "the actor has panicked and does nothing more");
+            tracing::error!(actor = name, "actor panicked and has stopped");
             resume_unwind(panic);
         }
     });
@@ -126,17 +125,17 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// An actor that runs.
+/// A running actor.
 struct Running<A: Actor> {
     actor: A,
     server: ActorServer,
     agenda: Agenda,
-    /// Up to where it has read the log; none before it has read anything.
+    /// Position in the log; `None` before the first read.
     cursor: Option<u64>,
     tasks: FuturesUnordered<Task<A::Done>>,
-    /// The objects of the tasks.
+    /// The objects with a running task.
     busy: BTreeSet<Key>,
-    /// Those of them that are due again.
+    /// Busy objects that are due again.
     due_again: BTreeSet<Key>,
 }
 
@@ -195,11 +194,11 @@ async fn run<A: Actor>(
 impl<A: Actor> Running<A> {
     fn obey(&mut self, order: Order<A::Order>) {
         self.actor.obey(order.order, &mut self.agenda);
-        // Whoever gave it may have given up waiting.
+        // The sender may have given up waiting.
         let _ = order.taken.send(());
     }
 
-    /// Begins what is due for an object, and ends what needs no waiting.
+    /// Starts the due work for an object, and completes work that is ready immediately.
     fn begin(&mut self, key: Key) {
         if self.busy.contains(&key) {
             self.due_again.insert(key);
@@ -215,7 +214,7 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// The work for an object has ended.
+    /// Completes the work for an object.
     fn end(&mut self, key: &Key, done: Option<A::Done>) {
         self.busy.remove(key);
         match done {
@@ -227,8 +226,8 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Tells the actor of the next writes, or of everything that there is if the log no longer
-    /// reaches back to what it has seen; whether there was anything.
+    /// Delivers the next writes, or replays all objects if the log was truncated. Returns true if
+    /// there were any.
     fn read(&mut self) -> bool {
         let server = &self.server;
         let news = self
@@ -252,7 +251,7 @@ impl<A: Actor> Running<A> {
     }
 }
 
-/// An object that was there before, as a write.
+/// Returns an existing object as a write.
 fn added(object: Arc<Object>) -> LogEntry {
     LogEntry {
         revision: object.resource_version,

@@ -1,5 +1,5 @@
-//! The scheduler: pods go to the node that has room for them, what they ask for and the fewest
-//! pods; pods that fit nowhere say why.
+//! The scheduler: assigns pods to suitable nodes with the fewest pods, and reports unschedulable
+//! pods.
 
 mod cache;
 mod needs;
@@ -37,46 +37,45 @@ use ports::HostPort;
 use surroundings::Surroundings;
 use verdict::{Reasons, Verdict};
 
-/// The annotation of pods that are held back until it is gone or says `false`.
+/// The annotation that holds a pod back until it is removed or set to `false`.
 const HOLD: &str = "scheduler.test-control-plane/hold";
 
-/// Why pods that are held back fit nowhere, as they say.
+/// The reported reason of held pods.
 const HELD: &str = "Insufficient cpu";
 
-/// Who reports the scheduler's events.
+/// The reporting controller in the scheduler's events.
 const REPORTER: &str = "default-scheduler";
 
-/// How the scheduler behaves.
+/// Settings of the scheduler.
 ///
-/// Of what pods may ask for it honours requests of every resource, host ports, node selectors,
-/// required node affinity, taints, required affinity and anti-affinity between pods, spread
-/// constraints with `DoNotSchedule`, and where the volumes of claims are. It ignores whatever is
-/// only preferred (but for `PreferNoSchedule`), claims of dynamic resources, limits on volumes per
-/// node, and priorities: nothing is ever preempted.
+/// It honours resource requests, host ports, node selectors, required node affinity, taints,
+/// required affinity and anti-affinity between pods, spread constraints with `DoNotSchedule`, and
+/// the location of volumes. It ignores preferences (except `PreferNoSchedule`), claims of dynamic
+/// resources, volume limits per node, and priorities: it never preempts pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulerConfig {
-    /// From the creation of a pod to its assignment.
+    /// Delay between the creation of a pod and its binding.
     pub bind_delay: Delay,
-    /// Pods that fit nowhere until they are released.
+    /// Pods that are unschedulable until they are released.
     pub hold: Vec<PodMatcher>,
 }
 
-/// What a test tells the scheduler.
+/// A test's order to the scheduler.
 #[derive(Debug)]
 pub(super) enum SchedulerOrder {
-    /// The pods of this name fit nowhere.
+    /// Makes the pods with this name unschedulable.
     Hold { pod: Key },
-    /// The pods of this name are held back no longer.
+    /// Releases the held pods with this name.
     Release { pod: Key },
 }
 
-/// What has been done for a pod.
+/// Completed work for a pod.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The pod with this uid was assigned to a node.
+    /// The pod with this uid was bound to a node.
     Bound(Box<str>),
-    /// It was said where it will go, or why it can't.
+    /// The chosen node or the reason for unschedulability was written.
     Told,
 }
 
@@ -85,22 +84,22 @@ pub(super) enum Done {
 pub(super) struct Scheduler {
     client: ActorClient,
     config: SchedulerConfig,
-    /// How volumes are bound; none if pods don't wait for claims.
+    /// Volume binding settings; `None` if pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
     dice: Dice,
     incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
-    /// When each pod that waits for it may be assigned, by uid.
+    /// Earliest binding time of each pending pod, by uid.
     due: BTreeMap<Box<str>, Instant>,
-    /// The nodes chosen for pods whose volumes are being made there, by uid.
+    /// The chosen nodes of pods whose volumes are being provisioned there, by uid.
     chosen: BTreeMap<Box<str>, String>,
-    /// Whether the pods of a name are held back, whatever else says so.
+    /// A test's overrides of the hold, by pod name.
     held: BTreeMap<Key, bool>,
-    /// Pods that fit nowhere, and whether that is because they are held back.
+    /// Unschedulable pods, with true for held ones.
     unschedulable: BTreeMap<Key, bool>,
     waiting: Waiters,
-    /// None if events are not wanted.
+    /// `None` if events are disabled.
     events: Option<Recorder>,
 }
 
@@ -139,7 +138,7 @@ impl Scheduler {
         }
     }
 
-    /// When a pod may be assigned.
+    /// Returns the earliest binding time of a pod.
     fn due(&mut self, object: &Object) -> Instant {
         let (dice, delay) = (self.dice, self.config.bind_delay);
         let nth = self.incarnations.count(object, &self.client);
@@ -149,7 +148,7 @@ impl Scheduler {
         })
     }
 
-    /// Where a pod goes.
+    /// Chooses a node for a pod.
     fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
         let nodes = self.cache.nodes().count();
         if self.is_held(key, pod) {
@@ -205,7 +204,7 @@ impl Scheduler {
         self.client.list("namespaces", "")
     }
 
-    /// Assigns a pod to a node, where it takes room from now on.
+    /// Binds a pod to a node and reserves its resources there.
     fn bind(&mut self, object: &Object, pod: &Value, node: &str) -> Work<Done> {
         let namespaces = self.namespaces();
         self.cache.assign(object, pod, node, &namespaces);
@@ -243,7 +242,7 @@ impl Scheduler {
         .boxed()
     }
 
-    /// Tells the claims of a pod where it will run.
+    /// Writes the selected node to a pod's claims.
     fn select(&self, node: String, claims: Vec<Key>) -> Work<Done> {
         let client = self.client.clone();
         async move {
@@ -259,7 +258,7 @@ impl Scheduler {
         .boxed()
     }
 
-    /// Says in a pod's status why it fits nowhere.
+    /// Reports in a pod's status why it is unschedulable.
     fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
         if verdict::says(pod, message) {
             return None;
@@ -305,14 +304,14 @@ impl Scheduler {
         self.unschedulable.remove(key);
     }
 
-    /// Looks again at the pods that fit nowhere.
+    /// Schedules all unschedulable pods again.
     fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
         for pod in std::mem::take(&mut self.unschedulable).into_keys() {
             agenda.now(&pod);
         }
     }
 
-    /// Looks again at the pods for which another one may have made room.
+    /// Schedules pods again that another pod's removal may help.
     fn wake_crowded_out(&mut self, agenda: &mut Agenda) {
         self.unschedulable.retain(|pod, is_held| {
             if !*is_held {
@@ -377,7 +376,7 @@ impl Actor for Scheduler {
         if object.deleting || !wants_node(&pod) {
             return None;
         }
-        // What it was assigned to before didn't come about.
+        // Its earlier binding failed.
         self.cache.release(&object);
         let due = self.due(&object);
         if due > Instant::now() {

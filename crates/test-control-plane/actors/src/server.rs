@@ -1,4 +1,4 @@
-//! The API server as actors see it: the embedded one, or a real one through a copy of its objects.
+//! The actors' API server: the embedded one, or a real one through a copy of its objects.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use super::mirror::Mirror;
 #[cfg(feature = "client")]
 use crate::no_answer::NoAnswer;
 
-/// The API server that actors work for.
+/// The API server of the actors.
 #[derive(Clone, Debug)]
 pub enum ActorServer {
-    /// The embedded one, whose store they read.
+    /// The embedded server, with direct reads from its store.
     Embedded(ApiServer),
-    /// A real one, of whose objects they keep a copy.
+    /// A real server, with reads from a copy.
     #[cfg(feature = "client")]
     Real(Arc<Mirror>),
 }
 
 impl ActorServer {
-    /// The newest version of an object that is known.
+    /// Returns the newest known version of an object.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
         match self {
             Self::Embedded(server) => server.store().get(key),
@@ -36,7 +36,7 @@ impl ActorServer {
         }
     }
 
-    /// The newest versions of a kind's objects, of one namespace or of all (an empty one).
+    /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
     pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
         match self {
             Self::Embedded(server) => server.store().list(storage, namespace).1,
@@ -45,7 +45,7 @@ impl ActorServer {
         }
     }
 
-    /// Everything, with the position in the log that it was read at.
+    /// Returns all objects with their position in the log.
     pub(super) fn all(&self) -> (u64, Vec<Arc<Object>>) {
         match self {
             Self::Embedded(server) => server.store().all(),
@@ -54,8 +54,8 @@ impl ActorServer {
         }
     }
 
-    /// The next events after a position in the log, with the position up to which nothing is
-    /// missing.
+    /// Returns the next events after a position in the log, and the position up to which they are
+    /// complete.
     pub(super) fn events_after(
         &self,
         after: u64,
@@ -68,7 +68,7 @@ impl ActorServer {
         }
     }
 
-    /// Tells how far the log goes.
+    /// Subscribes to the log's last position.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         match self {
             Self::Embedded(server) => server.store().subscribe(),
@@ -77,8 +77,8 @@ impl ActorServer {
         }
     }
 
-    /// Whether an object exists: the newest version of it, or none. The embedded store is never
-    /// behind; of a real server's objects one may just not be known yet, so it is asked.
+    /// Returns the newest version of an object, or `None` if it does not exist. The embedded store
+    /// is always current. The copy of a real server may lack an object, so the server is asked.
     ///
     /// # Errors
     ///
@@ -91,8 +91,8 @@ impl ActorServer {
         }
     }
 
-    /// Sends a request; the code of the answer and its body. Once it returns, the write is part of
-    /// what the actors know.
+    /// Sends a request and returns the status code and body. The actors see the write once it
+    /// returns.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -107,7 +107,7 @@ impl ActorServer {
         }
     }
 
-    /// The seed of whatever actors draw.
+    /// Returns the seed of the actors' random draws.
     pub(super) fn seed(&self) -> u64 {
         match self {
             Self::Embedded(server) => server.config().seed,
@@ -116,7 +116,7 @@ impl ActorServer {
         }
     }
 
-    /// The time.
+    /// Returns the current time.
     pub(super) fn now(&self) -> Timestamp {
         match self {
             Self::Embedded(server) => server.clock().now(),
@@ -125,12 +125,12 @@ impl ActorServer {
         }
     }
 
-    /// The time as the API prints it.
+    /// Returns the current time in the API's format.
     pub(super) fn now_text(&self) -> String {
         time::format_seconds(self.now())
     }
 
-    /// Ends the actors.
+    /// Cancelled when the actors stop.
     pub fn stopping(&self) -> CancellationToken {
         match self {
             Self::Embedded(server) => server.stopping(),

@@ -1,4 +1,4 @@
-//! The start of the actors.
+//! Start of the actors.
 
 use tokio::task::JoinSet;
 
@@ -13,7 +13,7 @@ use crate::{
     pod_collector, scheduler, volume_binder,
 };
 
-/// Starts the actors that are switched on.
+/// Starts the enabled actors.
 pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinSet<()>) -> Handles {
     let client = |name: &str| ActorClient::new(server, name);
     let mut handles = Handles::default();

@@ -1,5 +1,5 @@
-//! Volumes: claims are bound to volumes that there are, or volumes are made for them; volumes without
-//! their claim are released.
+//! The volume binder: binds claims to existing or new volumes, and releases volumes without a
+//! claim.
 
 mod binding;
 mod classes;
@@ -36,10 +36,10 @@ use volume::{Reserved, annotation, reserved};
 pub(super) const CLAIMS: &str = "persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "persistentvolumes";
 
-/// How long to wait before another try to make a volume.
+/// Delay before another attempt to provision a volume.
 const PROVISION_AGAIN: Duration = Duration::from_secs(15);
 
-/// Binds claims and releases them.
+/// Binds and releases claims.
 #[derive(Debug)]
 pub(super) struct VolumeBinder {
     client: ActorClient,
@@ -47,9 +47,9 @@ pub(super) struct VolumeBinder {
     dice: Dice,
     incarnations: Incarnations,
     free: FreeVolumes,
-    /// Claims without a volume, by class.
+    /// Unbound claims by class.
     unbound: BTreeMap<String, BTreeSet<Key>>,
-    /// By the uid of a claim: when its volume will have been made, and how many tries have failed.
+    /// Completion time and failed attempts of each volume being provisioned, by the claim's uid.
     making: BTreeMap<Box<str>, (Instant, u32)>,
 }
 
@@ -66,7 +66,7 @@ impl VolumeBinder {
         }
     }
 
-    /// Binds a claim, or waits for what it lacks.
+    /// Binds a claim, or waits for its prerequisites.
     fn bind(&mut self, object: Arc<Object>, agenda: &mut Agenda) -> Option<Work<()>> {
         let claim = object.value();
         let client = self.client.clone();
@@ -130,8 +130,8 @@ impl VolumeBinder {
         )
     }
 
-    /// The volume for a claim among those that there are: the one that is kept for it, else the
-    /// smallest that fits, unless the claim is still waiting for a pod.
+    /// Returns the existing volume for a claim: the reserved one, else the smallest match. A claim
+    /// that still waits for a pod gets only a reserved one.
     fn find(&self, key: &Key, object: &Object, claim: &Value, waits: bool) -> Option<Key> {
         let volume = |key: &Key| {
             let volume = self.client.get(key).filter(|volume| !volume.deleting);
@@ -151,7 +151,7 @@ impl VolumeBinder {
         found.cloned()
     }
 
-    /// Looks after a volume.
+    /// Processes a volume.
     fn look_after(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
@@ -186,7 +186,7 @@ impl VolumeBinder {
         let value = volume.value();
         if entry.change == Change::Deleted {
             self.free.remove(&volume.key);
-            // The claim that had it may have lost it.
+            // Its former claim may have lost it.
             if let Some(claim) = volume::claim_of(&value) {
                 agenda.now(&claim);
             }
@@ -260,14 +260,14 @@ impl Actor for VolumeBinder {
     }
 
     fn told_again(&mut self, agenda: &mut Agenda) {
-        // Volumes whose claim went away unnoticed.
+        // Volumes whose claim was deleted unnoticed.
         for volume in self.client.list(VOLUMES, "") {
             agenda.now(&volume.key);
         }
     }
 }
 
-/// Whether the claim is there that a volume is for.
+/// Reports whether the claim of a volume exists.
 pub(super) fn has_claim(client: &ActorClient, volume: &Value) -> bool {
     let uid = text_at(volume, "/spec/claimRef/uid");
     volume::claim_of(volume)

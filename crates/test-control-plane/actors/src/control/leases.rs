@@ -1,4 +1,4 @@
-//! What a test does to leases.
+//! A test's controls over leases.
 
 use kube_apimachinery::time::format_micros;
 use kube_test_control_plane_api::object::{Key, object_mut};
@@ -8,25 +8,25 @@ use super::{ActionError, change};
 use crate::client::ActorClient;
 use crate::server::ActorServer;
 
-/// Acts on the leases by which leaders are elected.
+/// A test's controls over leader election leases.
 #[derive(Debug)]
 pub struct Leases {
     client: ActorClient,
 }
 
 impl Leases {
-    /// Acts on the leases of a server.
+    /// Controls the leases of a server.
     pub fn new(server: &ActorServer) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client }
     }
 
-    /// Takes a lease from its holder, as another candidate would that believes it to be over: the
-    /// holder learns of it when it next renews the lease.
+    /// Takes a lease from its holder, like a candidate that believes it expired. The holder notices
+    /// at its next renewal.
     ///
     /// # Errors
     ///
-    /// There is no such lease.
+    /// The lease does not exist.
     pub async fn steal(
         &self,
         namespace: &str,
@@ -49,7 +49,7 @@ impl Leases {
             spec.insert("renewTime".to_owned(), json!(now));
         };
         let action = format!("stealing lease {namespace}/{name}");
-        // An update of a lease that isn't there would create it.
+        // An update of a missing lease would create it.
         if self.client.get(&key).is_none() {
             return Err(ActionError {
                 action,

@@ -1,4 +1,4 @@
-//! What a test does to nodes.
+//! A test's controls over nodes.
 
 use http::Method;
 use kube_test_control_plane_api::object::object_mut;
@@ -12,7 +12,7 @@ use crate::nodes::taints;
 use crate::nodes::{self, NodeConfig, node_key};
 use crate::server::ActorServer;
 
-/// Acts on the nodes of a control plane.
+/// A test's controls over the nodes of a control plane.
 #[derive(Debug)]
 pub struct Nodes<'a> {
     client: ActorClient,
@@ -20,14 +20,14 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Acts on the nodes of a server.
+    /// Controls the nodes of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Cuts a node off: its kubelet hears nothing and says nothing, while its pods go on. The node
-    /// controller gives it up after the grace period.
+    /// Disconnects a node: its kubelet neither receives nor reports anything, while its pods keep
+    /// running. The node controller marks it unreachable after the grace period.
     pub async fn lose(&self, name: &str) {
         let node = name.into();
         self.handles.tell_kubelet(KubeletOrder::Lose { node }).await;
@@ -36,8 +36,7 @@ impl<'a> Nodes<'a> {
         self.handles.tell_node_controller(order).await;
     }
 
-    /// Brings a node back that was cut off: it learns what it has missed, stops the pods that it
-    /// should no longer run, and reports the others.
+    /// Reconnects a node: its kubelet catches up, stops deleted pods and reports the others.
     pub async fn heal(&self, name: &str) {
         let node = node_key(name);
         let order = NodeOrder::Heal { node };
@@ -46,22 +45,22 @@ impl<'a> Nodes<'a> {
         self.handles.tell_kubelet(KubeletOrder::Heal { node }).await;
     }
 
-    /// Adds a node that is ready.
+    /// Adds a ready node.
     ///
     /// # Errors
     ///
-    /// There is a node of that name.
+    /// A node with this name exists.
     pub async fn add(&self, name: &str, pods: usize) -> Result<(), ActionError> {
         let mut node = NodeConfig::new(name);
         node.allocatable.insert("pods".to_owned(), pods.to_string());
         self.add_as(&node).await
     }
 
-    /// Adds a node that is ready, with labels, taints and resources.
+    /// Adds a ready node with labels, taints and resources.
     ///
     /// # Errors
     ///
-    /// There is a node of that name, or something about it is not valid.
+    /// A node with this name exists, or its definition is invalid.
     pub async fn add_as(&self, node: &NodeConfig) -> Result<(), ActionError> {
         let action = format!("adding node {}", node.name);
         let now = self.client.server.now_text();
@@ -69,22 +68,22 @@ impl<'a> Nodes<'a> {
         request(&self.client, action, Method::POST, "/api/v1/nodes", &node).await
     }
 
-    /// Deletes a node; its machine is gone with all that ran on it.
+    /// Deletes a node along with its machine and running pods.
     ///
     /// # Errors
     ///
-    /// There is no such node.
+    /// The node does not exist.
     pub async fn delete(&self, name: &str) -> Result<(), ActionError> {
         let path = path(&node_key(name));
         let action = format!("deleting node {name}");
         request(&self.client, action, Method::DELETE, &path, &json!({})).await
     }
 
-    /// Lets no new pods onto a node.
+    /// Cordons a node against new pods.
     ///
     /// # Errors
     ///
-    /// There is no such node.
+    /// The node does not exist.
     pub async fn cordon(&self, name: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             object_mut(node, "spec").insert("unschedulable".to_owned(), json!(true));
@@ -92,11 +91,11 @@ impl<'a> Nodes<'a> {
         self.change("cordoning", name, set).await
     }
 
-    /// Lets new pods onto a node again.
+    /// Uncordons a node.
     ///
     /// # Errors
     ///
-    /// There is no such node.
+    /// The node does not exist.
     pub async fn uncordon(&self, name: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             object_mut(node, "spec").remove("unschedulable");
@@ -104,11 +103,11 @@ impl<'a> Nodes<'a> {
         self.change("uncordoning", name, set).await
     }
 
-    /// Puts a taint on a node; the effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// Adds a taint to a node, with effect `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     ///
     /// # Errors
     ///
-    /// There is no such node, or the taint is not valid.
+    /// The node does not exist, or the taint is invalid.
     pub async fn taint(
         &self,
         name: &str,
@@ -128,11 +127,11 @@ impl<'a> Nodes<'a> {
         self.change("tainting", name, set).await
     }
 
-    /// Takes every taint with this key from a node.
+    /// Removes every taint with this key from a node.
     ///
     /// # Errors
     ///
-    /// There is no such node.
+    /// The node does not exist.
     pub async fn untaint(&self, name: &str, key: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             let spec = object_mut(node, "spec");
@@ -143,18 +142,18 @@ impl<'a> Nodes<'a> {
         self.change("untainting", name, set).await
     }
 
-    /// Says that a node is off: the pods that were deleted on it are deleted by force.
+    /// Taints a node as out of service, so that its terminating pods are force-deleted.
     ///
     /// # Errors
     ///
-    /// There is no such node.
+    /// The node does not exist.
     pub async fn set_out_of_service(&self, name: &str) -> Result<(), ActionError> {
         let value = "nodeshutdown";
         self.taint(name, taints::OUT_OF_SERVICE, value, "NoExecute")
             .await
     }
 
-    /// Changes a node as it now is.
+    /// Changes the current version of a node.
     async fn change(
         &self,
         action: &str,

@@ -1,4 +1,4 @@
-//! What owner references point to.
+//! Owner references and the state of their owners.
 
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::FOREGROUND;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::ActorClient;
 use crate::no_answer::NoAnswer;
 
-/// An owner, or what a reference takes for one.
+/// An owner, as its reference identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnerKey {
     key: Key,
@@ -16,7 +16,8 @@ pub(super) struct OwnerKey {
 }
 
 impl OwnerKey {
-    /// The owner that a reference in a namespace names; none if it can't be followed.
+    /// Returns the owner named by a reference in a namespace, or `None` if the reference can't be
+    /// resolved.
     fn of(reference: &Value, namespace: &str) -> Option<Self> {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
         let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
@@ -30,27 +31,28 @@ impl OwnerKey {
         })
     }
 
-    /// Whether there really is no such owner: one of a real server's may just not be known yet.
+    /// Reports whether the owner really does not exist. A real server's owner may only be missing
+    /// from the copy.
     pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, NoAnswer> {
         let found = client.look_up(&self.key).await?;
         Ok(found.is_none_or(|owner| *owner.uid != *self.uid))
     }
 }
 
-/// What an owner reference points to.
+/// State of the owner in a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// An owner that stays.
+    /// The owner exists and is not waiting.
     Solid,
-    /// Nothing, or another object of that name.
+    /// No object, or another object with the same name.
     Absent,
-    /// An owner that waits for its dependents to go.
+    /// The owner waits for the deletion of its dependents.
     Waiting,
 }
 
-/// An object's references with what they point to. None if one of them can't be followed: its kind
-/// is unknown, or a cluster-scoped object names an owner that lives in some namespace. Nothing
-/// is done about such an object.
+/// Returns an object's references with the state of their owners. Returns `None` if one of them
+/// can't be resolved: its kind is unknown, or a cluster-scoped object names a namespaced owner.
+/// Such an object is left alone.
 pub(super) fn classify<'a>(
     client: &ActorClient,
     object: &Object,
@@ -63,7 +65,7 @@ pub(super) fn classify<'a>(
         .collect()
 }
 
-/// The owners among these that are not known.
+/// Returns the owners in these references that are absent.
 pub(super) fn absent(owners: &[(&Value, Owner)], namespace: &str) -> Vec<OwnerKey> {
     let absent = owners.iter().filter(|(_, owner)| *owner == Owner::Absent);
     absent
@@ -81,12 +83,12 @@ fn follow(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Ow
     })
 }
 
-/// Whether an object is being deleted and waits for its dependents to go first.
+/// Reports whether an object is in foreground deletion.
 pub(super) fn is_waiting(object: &Object) -> bool {
     object.deleting && object.draft().metadata().finalizers().contains(&FOREGROUND)
 }
 
-/// Whether an object keeps its owner from going.
+/// Reports whether an object blocks the deletion of its owner.
 pub(super) fn blocks(object: &Object, owner_uid: &str) -> bool {
     let draft = object.draft();
     draft.metadata().owner_references().any(|reference| {
@@ -98,7 +100,7 @@ fn is_blocking(reference: &Value) -> bool {
     reference.get("blockOwnerDeletion") == Some(&Value::Bool(true))
 }
 
-/// Patches that make an object's references stop blocking.
+/// Returns patches that make an object's references stop blocking.
 pub(super) fn unblocked(draft: &Draft) -> Vec<Value> {
     draft
         .metadata()

@@ -1,5 +1,5 @@
-//! What a kubelet takes over from the status of a pod that is new to it: its node was registered
-//! again, or somebody else has written the status.
+//! Adoption of a pod's existing status, after its node was registered again or another client wrote
+//! the status.
 
 use kube_test_control_plane_api::members::{list_at, number_at, text, text_at};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::run::{Now, PodRun, Stage, Timer};
 use super::status::CONDITIONS;
 
 impl PodRun {
-    /// Takes over what the status of a pod says.
+    /// Adopts the status of a pod.
     pub(super) fn adopt(&mut self, pod: &Value, now: Now<'_>) {
         self.adopt_times(pod, now);
         let phase = text_at(pod, "/status/phase");
@@ -37,7 +37,7 @@ impl PodRun {
         self.reported = self.report(pod, now.time);
     }
 
-    /// Since when the pod is on its node, and its conditions have their values.
+    /// Adopts the pod's start time and the transition times of its conditions.
     fn adopt_times(&mut self, pod: &Value, now: Now<'_>) {
         let started = text_at(pod, "/status/startTime");
         let parse = |time: &str| time.parse::<jiff::Timestamp>().ok();
@@ -56,7 +56,7 @@ impl PodRun {
         }
     }
 
-    /// What the containers have done so far. One that the status says nothing of runs.
+    /// Adopts the state of the containers. A container without a status is running.
     fn adopt_containers(&mut self, pod: &Value) {
         let is_over = matches!(text_at(pod, "/status/phase"), "Failed" | "Succeeded");
         let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -92,7 +92,7 @@ impl PodRun {
         }
     }
 
-    /// Plans what the containers of a pod that runs do next.
+    /// Plans the next steps of the containers of a running pod.
     fn go_on_with_containers(&mut self, now: Now<'_>) {
         for i in 0..self.containers.len() {
             let container = &self.containers[i];
@@ -113,7 +113,7 @@ impl PodRun {
                 State::Running { .. } => {}
             }
             match container.role {
-                // The pod has got beyond it.
+                // The pod is past its init containers.
                 Role::Init => self.terminate(i, 0, None, "Completed", now),
                 Role::Sidecar | Role::Ephemeral => {}
                 Role::Main => {

@@ -1,4 +1,4 @@
-//! How pods behave, as data: for all, by rules, by a closure of the test.
+//! Pod behaviour as data: a default, rules, and a closure of the test.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::annotations;
 use crate::delay::Delay;
 use crate::matcher::{Pattern, PodMatcher};
 
-/// What becomes of a pod that runs.
+/// Outcome of a running pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -20,7 +20,7 @@ pub enum Outcome {
     Ready,
     /// It runs and never becomes ready.
     NeverReady,
-    /// It stays pending: its containers are being created for ever.
+    /// It stays pending: its containers are created forever.
     NeverStarts,
     /// It runs, then ends in the phase Failed.
     Fails,
@@ -47,34 +47,34 @@ pub enum Cause {
     NodePorts,
 }
 
-/// What a pod's containers do when they are told to stop.
+/// Reaction of a pod's containers to SIGTERM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// They stop after the stop delay, and are killed if that is longer than the grace period.
     #[default]
     Obeys,
-    /// They go on until they are killed at the end of the grace period.
+    /// They keep running until they are killed at the end of the grace period.
     IgnoresSigterm,
     /// They can't be killed: the pod stays Terminating.
     Hangs,
 }
 
-/// How a container crashes, again and again.
+/// A container's crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
-    /// From the start of the container to its crash.
+    /// Time from the container's start to its crash.
     pub after: Delay,
-    /// How often; none is for ever.
+    /// Number of crashes; unlimited if `None`.
     pub times: Option<u32>,
     /// The exit code; 137 for `OOMKilled` and 128 + n for a signal unless set.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// The reason that is reported, such as `OOMKilled`.
+    /// The reported reason, such as `OOMKilled`.
     pub reason: String,
-    /// Which container, an init container maybe; none is the first of the main ones.
+    /// Name of the container, which may be an init container; the first main container if `None`.
     pub container: Option<String>,
 }
 
@@ -91,97 +91,97 @@ impl Default for Crash {
     }
 }
 
-/// How an image can't be pulled.
+/// Failing image pulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImagePullFailure {
-    /// How many tries fail; none is all of them.
+    /// Number of failing pulls; all of them if `None`.
     pub times: Option<u32>,
-    /// Which images; none is those that the pod was created with, so that another image helps.
+    /// The affected images; if `None`, those in the pod at its creation, so that a new image works.
     pub image: Option<Pattern>,
-    /// What the registry says; none is that it doesn't know the image.
+    /// The registry's error; if `None`, that the image is unknown.
     pub message: Option<String>,
 }
 
-/// How readiness comes and goes.
+/// Alternating readiness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
-    /// How long the pod is ready.
+    /// Duration of each ready phase.
     pub ready_for: Delay,
-    /// How long it is not.
+    /// Duration of each unready phase.
     pub unready_for: Delay,
-    /// How often it loses its readiness; none is for ever.
+    /// Number of times the pod becomes unready; unlimited if `None`.
     pub times: Option<u32>,
 }
 
-/// A step of a pod's readiness, and how long it lasts. The last step of a script lasts for good.
+/// A step of a readiness script and its duration. The last step never ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessStep {
     /// The pod is ready.
     Ready(Delay),
-    /// It is not.
+    /// The pod is not ready.
     Unready(Delay),
 }
 
-/// How a pod behaves, stage by stage.
+/// Behaviour of a pod in each stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodBehaviour {
-    /// From being bound to a node to the start of its containers.
+    /// Time from the binding to a node to the start of the containers.
     pub start_delay: Delay,
-    /// How long each init container runs.
+    /// Run time of each init container.
     pub init_delay: Delay,
-    /// From running to ready, or to the end.
+    /// Time from running to ready, or to the end.
     pub ready_delay: Delay,
-    /// What becomes of it.
+    /// Outcome of the pod.
     pub outcome: Outcome,
-    /// Why it ends, if it does.
+    /// Cause of the pod's end, if it ends.
     pub cause: Cause,
-    /// Whether its images can't be pulled.
+    /// Image pull failures.
     pub image_pull_failure: Option<ImagePullFailure>,
-    /// Whether a container crashes.
+    /// Container crashes.
     pub crash: Option<Crash>,
-    /// Whether readiness comes and goes.
+    /// Alternating readiness.
     pub flap: Option<Flap>,
-    /// How readiness comes and goes step by step, from when the pod would be ready on; wins over
-    /// `flap`. Crashes don't stop it, but a container that was restarted takes part only when it
-    /// would be ready again.
+    /// Script of the pod's readiness, from the time it would become ready; wins over `flap`.
+    /// Crashes don't stop it, but a restarted container takes part only when it would be ready
+    /// again.
     pub readiness: Vec<ReadinessStep>,
-    /// How long the hook before stopping takes.
+    /// Duration of the preStop hook.
     pub pre_stop_delay: Delay,
-    /// From being told to stop to having stopped.
+    /// Time from SIGTERM to the exit of the containers.
     pub stop_delay: Delay,
-    /// What its containers do when they are told to stop.
+    /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
-    /// The exit code of containers that stop when they are told to.
+    /// Exit code of containers that obey SIGTERM.
     pub stop_exit_code: i32,
 }
 
-/// A behaviour for some pods.
+/// A behaviour for matching pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodRule {
-    /// Which pods.
+    /// Selects the pods.
     pub pods: PodMatcher,
-    /// How they behave.
+    /// Their behaviour.
     pub behaviour: PodBehaviour,
-    /// If the first rule that matches has a weight, one is drawn for the pod among all rules that
-    /// match and have one, as often as their weights say.
+    /// Weight of the rule. If the first matching rule has one, a rule is drawn for the pod among
+    /// all matching rules with a weight, in proportion to their weights.
     pub weight: u32,
 }
 
-/// A rule that was added to a control plane that runs.
+/// Identifies a rule added to a running control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRuleId(pub(crate) u64);
 
-/// How long the kubelet waits before it tries again what failed: twice as long each time.
+/// The kubelet's exponential back-off, which doubles with each failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first time.
+    /// The first delay.
     pub initial: Duration,
-    /// At most.
+    /// The longest delay.
     pub max: Duration,
 }
 
@@ -195,29 +195,27 @@ impl Default for BackOff {
 }
 
 impl BackOff {
-    /// How long to wait after the `nth` failure, counted from 1.
+    /// Returns the delay after the `nth` failure, counted from 1.
     pub(super) fn after(self, nth: u32) -> Duration {
         let factor = 2_u32.saturating_pow(nth.saturating_sub(1));
         self.initial.saturating_mul(factor).min(self.max)
     }
 }
 
-/// Decides on the behaviour of a pod, given as JSON; none leaves it to the rules.
+/// Chooses the behaviour of a pod given as JSON, or leaves it to the rules with `None`.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// How the kubelets treat pods. Annotations on a pod win over rules that were added at run time,
-/// those over the closure, the closure over the rules here, the first rule that matches over later
-/// ones and over the default.
+/// Settings of the kubelets. The precedence is: annotations on the pod, rules added at run time,
+/// the closure, the first matching rule here, the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
-    /// How pods behave that nothing else is said of.
+    /// The default behaviour.
     pub default: PodBehaviour,
-    /// Rules for some pods.
+    /// Rules for matching pods.
     pub rules: Vec<PodRule>,
-    /// A rule of the test.
+    /// A closure of the test.
     pub rule: Option<Arc<BehaviourRule>>,
-    /// How long it waits between two starts of a container that crashes, and between two tries to
-    /// pull an image.
+    /// Back-off between the starts of a crashing container, and between image pulls.
     pub back_off: BackOff,
 }
 
@@ -233,7 +231,7 @@ impl fmt::Debug for KubeletConfig {
 }
 
 impl KubeletConfig {
-    /// Every pod behaves so.
+    /// Gives every pod this behaviour.
     pub fn new(default: PodBehaviour) -> Self {
         Self {
             default,
@@ -241,8 +239,8 @@ impl KubeletConfig {
         }
     }
 
-    /// Asks this rule first: when a pod is written, and when
-    /// [`Pods::refresh`](crate::Pods::refresh) says so.
+    /// Sets the closure. It is called on every write to a pod and by
+    /// [`Pods::refresh`](crate::Pods::refresh).
     #[must_use]
     pub fn rule(
         mut self,
@@ -252,7 +250,7 @@ impl KubeletConfig {
         self
     }
 
-    /// Pods that match behave so, unless an earlier rule is for them.
+    /// Gives matching pods this behaviour, unless an earlier rule matches.
     #[must_use]
     pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
         self.rules.push(PodRule {
@@ -263,9 +261,9 @@ impl KubeletConfig {
         self
     }
 
-    /// The behaviour of a pod, which is the `nth` of its name, and what is wrong with its
-    /// annotations. The rules that were `added` since win over all others, and `drawn` decides
-    /// between rules with weights.
+    /// Returns the behaviour of a pod, the `nth` with its name, and the errors in its annotations.
+    /// The rules `added` at run time take precedence, and `drawn` decides between rules with
+    /// weights.
     pub(super) fn behaviour<'a>(
         &'a self,
         pod: &Value,
@@ -283,7 +281,7 @@ impl KubeletConfig {
     }
 }
 
-/// The behaviour for a pod, which is the `nth` of its name.
+/// Chooses the rule for a pod, the `nth` with its name.
 fn choose<'a>(
     rules: impl Iterator<Item = &'a PodRule>,
     pod: &Value,

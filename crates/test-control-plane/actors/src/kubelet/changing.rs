@@ -1,4 +1,4 @@
-//! What it does to a pod that it is to behave otherwise, or that somebody else ends it.
+//! Behaviour changes and external status changes of a running pod.
 
 use kube_test_control_plane_store::clock::later;
 use serde_json::Value;
@@ -10,13 +10,13 @@ use super::run::{Now, PodRun, Stage, Timer};
 use crate::delay::Delay;
 
 impl PodRun {
-    /// Takes a change of the pod into account; whether that changed anything here.
+    /// Processes a change of the pod. Returns true if the run has changed.
     pub(super) fn change(&mut self, pod: &Value, behaviour: PodBehaviour, now: Now<'_>) -> bool {
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         if let Some(phase @ ("Failed" | "Succeeded")) = phase
             && matches!(self.stage, Stage::Creating | Stage::Running)
         {
-            // Somebody else has ended it.
+            // Another client ended the pod.
             let (failed, cause) = (phase == "Failed", self.behaviour.cause);
             self.end_as(Ending { failed, cause }, now);
             self.happened.clear();
@@ -31,8 +31,8 @@ impl PodRun {
         true
     }
 
-    /// Behaves otherwise from now on. What has begun takes as long as it would have taken had it
-    /// been so from the start.
+    /// Changes the behaviour. Running timers are moved as if the new delays had applied from the
+    /// start.
     fn behave(&mut self, behaviour: PodBehaviour, now: Now<'_>) {
         let old = std::mem::replace(&mut self.behaviour, behaviour);
         match self.stage {
@@ -97,7 +97,7 @@ impl PodRun {
         }
     }
 
-    /// Lets a timer that runs end when it would have ended with this delay.
+    /// Moves a running timer to the end of the new delay.
     fn plan_again(&mut self, timer: Timer, delay: Delay, what: &str, nth: u32, now: Now<'_>) {
         let time = self.draw(delay, what, nth, now);
         let since = self.since.get(&timer).copied();

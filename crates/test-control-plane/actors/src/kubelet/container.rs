@@ -1,23 +1,23 @@
-//! A container as the node has it.
+//! A container as its node runs it.
 
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::text;
 
-/// What a container is in its pod.
+/// A container's role in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Runs to its end before the next one starts.
     Init,
-    /// Started among the init containers, and goes on.
+    /// An init container that keeps running.
     Sidecar,
-    /// One of the containers that the pod is about.
+    /// A regular container of the pod.
     Main,
-    /// Added to a pod that runs, to look into it.
+    /// Added to a running pod for debugging.
     Ephemeral,
 }
 
-/// How a container ended.
+/// A container's exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Termination {
     pub(super) exit_code: i32,
@@ -25,11 +25,11 @@ pub(super) struct Termination {
     pub(super) reason: String,
     pub(super) started_at: String,
     pub(super) finished_at: String,
-    /// Which run of the container it was, counted from 1.
+    /// Number of the run, counted from 1.
     pub(super) run: u32,
 }
 
-/// What a container does.
+/// State of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting {
@@ -47,23 +47,23 @@ pub(super) enum State {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) image: String,
-    /// Whether the image is not the one that the pod was created with.
+    /// True if the image differs from the one at the pod's creation.
     pub(super) has_other_image: bool,
-    /// The resources that it asks for.
+    /// The requested resources.
     pub(super) resources: Value,
     pub(super) role: Role,
     pub(super) state: State,
-    /// How the run before ended.
+    /// Exit of the previous run.
     pub(super) last: Option<Termination>,
     pub(super) ready: bool,
     pub(super) restarts: u32,
-    /// How often it was started.
+    /// Number of starts.
     pub(super) runs: u32,
-    /// How often it exited without running long in between.
+    /// Number of exits without a long run in between.
     pub(super) exits: u32,
-    /// How often it crashed because it was told to.
+    /// Number of injected crashes.
     pub(super) crashes: u32,
-    /// How many tries to pull its image failed.
+    /// Number of failed image pulls.
     pub(super) failed_pulls: u32,
 }
 
@@ -93,12 +93,12 @@ impl Container {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Whether the container's newest run ended well.
+    /// Reports whether the container's latest run succeeded.
     pub(super) fn succeeded(&self) -> bool {
         matches!(&self.state, State::Terminated(end) if end.exit_code == 0)
     }
 
-    /// How its newest run ended, if it did and no other one has begun.
+    /// Returns the exit of the latest run, if it has ended and no new run has begun.
     pub(super) fn ended(&self) -> Option<&Termination> {
         match &self.state {
             State::Terminated(end) => Some(end),
@@ -107,7 +107,7 @@ impl Container {
         }
     }
 
-    /// Whether it has done what the next container waits for.
+    /// Reports whether the next container may start.
     pub(super) fn lets_next_start(&self) -> bool {
         match self.role {
             Role::Sidecar => self.is_running(),
@@ -115,7 +115,7 @@ impl Container {
         }
     }
 
-    /// Its status as the API shows it; `uid` is the pod's.
+    /// Returns the container's status in the API; `uid` is the pod's.
     pub(super) fn status(&self, uid: &str) -> Value {
         let mut status = json!({
             "name": self.name,
@@ -182,7 +182,7 @@ fn container_id(uid: &str, name: &str, run: u32) -> String {
     format!("containerd://{}", digest(&format!("{uid}/{name}/{run}")))
 }
 
-/// An image's name with its registry and tag.
+/// Returns an image's name with its registry and tag.
 pub(super) fn full_name(image: &str) -> String {
     let (repository, _) = repository_and_tag(image);
     let registry = match repository.split_once('/') {
@@ -201,7 +201,7 @@ fn image_id(image: &str) -> String {
     format!("{repository}@sha256:{}", digest(&name))
 }
 
-/// An image's name up to its tag or digest, and the rest.
+/// Splits an image's name before its tag or digest.
 fn repository_and_tag(image: &str) -> (&str, &str) {
     let name = image.split('@').next().unwrap_or(image);
     let last_part = name.rfind('/').map_or(0, |slash| slash + 1);
@@ -211,7 +211,7 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
     image.split_at(end)
 }
 
-/// 64 hexadecimal digits that depend on the text alone.
+/// Returns 64 hexadecimal digits that depend only on the text.
 fn digest(text: &str) -> String {
     let dice = crate::delay::Dice::new(0);
     let [a, b, c, d] = [0, 1, 2, 3].map(|part| dice.number(text, "digest", part));
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_have_a_registry_and_a_tag() {
+    fn image_names_get_a_registry_and_a_tag() {
         for (image, full, repository) in [
             (
                 "nginx",

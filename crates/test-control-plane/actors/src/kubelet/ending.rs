@@ -1,4 +1,4 @@
-//! How pods end: by themselves, because of their node, or because they are deleted.
+//! Ends of pods: on their own, by their node, or by deletion.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::behaviour::{Cause, Outcome, Stop};
 use super::container::{Container, Role, State, Termination};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// How a pod has ended.
+/// A pod's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) failed: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Ending {
 }
 
 impl Cause {
-    /// Reason and message of the pod's status; none if there is nothing to say.
+    /// Returns the reason and message of the pod's status, if any.
     pub(super) fn explanation(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Exited => None,
@@ -43,7 +43,7 @@ impl Cause {
         }
     }
 
-    /// Whether the node took the pod's place away.
+    /// Reports whether the node disrupted the pod.
     pub(super) fn is_disruption(self) -> bool {
         matches!(self, Self::Evicted | Self::NodeShutdown | Self::Preempted)
     }
@@ -58,7 +58,7 @@ impl Cause {
 }
 
 impl Ending {
-    /// The pod was turned away because another one has a port of the node that it needs.
+    /// The end of a pod rejected because another pod uses one of its host ports.
     pub(super) fn without_ports() -> Self {
         let (failed, cause) = (true, Cause::NodePorts);
         Self { failed, cause }
@@ -66,7 +66,7 @@ impl Ending {
 }
 
 impl PodRun {
-    /// Ends the pod as its behaviour says.
+    /// Ends the pod according to its behaviour.
     pub(super) fn end(&mut self, now: Now<'_>) {
         let failed = self.behaviour.outcome == Outcome::Fails;
         let cause = self.behaviour.cause;
@@ -92,7 +92,7 @@ impl PodRun {
         }
     }
 
-    /// Begins to stop the containers of a pod that is deleted, or hurries.
+    /// Begins to stop the containers of a terminating pod, or shortens its grace period.
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
         let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
@@ -119,7 +119,7 @@ impl PodRun {
         self.plan_stop(now);
     }
 
-    /// Plans when the containers of a pod that stops have stopped.
+    /// Plans the exit of the containers of a stopping pod.
     pub(super) fn plan_stop(&mut self, now: Now<'_>) {
         self.timers.remove(&Timer::Stop);
         let (since, kill) = self.stopping.unwrap_or((now.at, now.at));
@@ -159,7 +159,7 @@ impl PodRun {
         }
     }
 
-    /// The containers of a deleted pod have stopped.
+    /// Completes the stop of a terminating pod's containers.
     pub(super) fn stop(&mut self, now: Now<'_>) {
         let code = if self.is_killed {
             137
@@ -180,7 +180,7 @@ impl PodRun {
         self.stage = Stage::Stopped;
     }
 
-    /// The phase of the pod.
+    /// Returns the phase of the pod.
     ///
     /// Upstream: `getPhase`.
     pub(super) fn phase(&self) -> &'static str {

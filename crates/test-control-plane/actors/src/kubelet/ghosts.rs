@@ -1,4 +1,4 @@
-//! Pods that are gone, and that a node which doesn't know that still runs.
+//! Deleted pods that a lost node still runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use super::Kubelet;
 use super::container::Container;
 use super::run::PodRun;
 
-/// The pods that are gone and still run, by name.
+/// The deleted pods that still run, by name.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
     /// Their uids.
     uids: BTreeMap<Key, BTreeSet<Box<str>>>,
-    /// Those of which it was said that they run beside another one, with that one's uid.
+    /// Reported pairs: the uid of a deleted pod and of the pod beside which it runs.
     told: BTreeSet<(Box<str>, Box<str>)>,
 }
 
@@ -23,7 +23,7 @@ impl Ghosts {
         uids.insert(uid.into());
     }
 
-    /// A pod runs no more.
+    /// Removes a pod that no longer runs.
     pub(super) fn remove(&mut self, run: &PodRun) {
         if let Some(uids) = self.uids.get_mut(&run.key) {
             uids.remove(&run.uid);
@@ -36,7 +36,7 @@ impl Ghosts {
 }
 
 impl Kubelet {
-    /// Notes if a pod runs beside another one of its name.
+    /// Records a violation if a pod runs beside another one with its name.
     pub(super) fn look_for_ghosts(&mut self, uid: &str) {
         let runs = |run: &&PodRun| run.containers.iter().any(Container::is_running);
         let Some(run) = self.runs.get(uid).filter(runs) else {

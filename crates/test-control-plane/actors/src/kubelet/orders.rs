@@ -1,4 +1,4 @@
-//! What a test can tell the kubelets to do.
+//! A test's orders to the kubelets.
 
 use std::cmp::Reverse;
 
@@ -12,35 +12,35 @@ use super::{Kubelet, now};
 use crate::agenda::Agenda;
 use crate::nodes::node_key;
 
-/// What a test tells the kubelets to do.
+/// A test's order to the kubelets.
 #[derive(Debug)]
 pub(crate) enum KubeletOrder {
-    /// The pods of this name behave so; none goes back to what the configuration says.
+    /// Overrides the behaviour of the pods with this name; `None` removes the override.
     Behave {
         pod: Key,
         behaviour: Option<Box<PodBehaviour>>,
     },
-    /// Asks all rules again.
+    /// Evaluates all rules again.
     Refresh,
-    /// There is one more rule, which wins over those before it.
+    /// Adds a rule that takes precedence over the existing ones.
     AddRule { id: PodRuleId, rule: Box<PodRule> },
-    /// A rule that was added is none any more.
+    /// Removes an added rule.
     RemoveRule { id: PodRuleId },
-    /// A container crashes now.
+    /// Crashes a container now.
     Crash { pod: Key, crash: Crash },
-    /// The containers that run are ready, or not.
+    /// Marks the running containers ready or unready.
     SetReady { pod: Key, ready: bool },
-    /// The pod ends.
+    /// Ends the pod.
     End { pod: Key, ending: Ending },
-    /// A node is cut off.
+    /// Disconnects a node.
     Lose { node: Box<str> },
-    /// A node is back.
+    /// Reconnects a node.
     Heal { node: Box<str> },
-    /// Tells which pods run.
+    /// Returns the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),
 }
 
-/// A pod whose containers run on some node, whether or not the API server still knows of it.
+/// A pod with running containers on some node, which may be unknown to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunningPod {
     /// Its namespace.
@@ -70,7 +70,7 @@ impl Kubelet {
                 return;
             }
             KubeletOrder::Running(answer) => {
-                // Whoever asked may have given up waiting.
+                // The requester may have given up waiting.
                 let _ = answer.send(self.running());
                 return;
             }
@@ -116,7 +116,7 @@ impl Kubelet {
         }
     }
 
-    /// Asks how each pod is to behave.
+    /// Chooses the behaviour of each pod again.
     fn ask_again(&mut self, agenda: &mut Agenda) {
         let pods: Vec<Key> = self.current.keys().cloned().collect();
         for pod in pods {

@@ -1,4 +1,4 @@
-//! Ports of a node that pods ask for: each is one pod's at a time.
+//! Host ports: each belongs to one pod of the node at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::run::{PodRun, Stage};
 
-/// Protocol and number.
+/// Protocol and port number.
 pub(super) type HostPort = (String, u64);
 
-/// The ports of its node that a pod needs, whatever the address.
+/// Returns the host ports that a pod needs, on any address.
 pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let ports = containers
@@ -24,7 +24,7 @@ pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     ports.flatten().filter_map(of_host).collect()
 }
 
-/// Whether a pod on the same node has a port that this one needs.
+/// Reports whether a pod on the same node uses a port that this one needs.
 pub(super) fn are_taken(runs: &BTreeMap<Box<str>, PodRun>, uid: &str) -> bool {
     let Some(wanted) = runs.get(uid).filter(|run| !run.host_ports.is_empty()) else {
         return false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ports_of_the_node_are_those_that_are_mapped_to_it() {
+    fn host_ports_include_only_mapped_ports() {
         let pod = json!({"spec": {"containers": [
             {"ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]},
             {"ports": [{"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]},

@@ -1,4 +1,4 @@
-//! Readiness that comes and goes: as a script says, or again and again.
+//! Alternating readiness: scripted or flapping.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::container::Role;
 use super::run::{Now, PodRun, Timer};
 use crate::delay::Delay;
 
-/// Readiness that comes and goes for ever doesn't do so faster.
+/// Shortest phase of unlimited flapping.
 const FLAP_MIN: Duration = Duration::from_millis(100);
 
 impl PodRun {
-    /// A container has become ready for the first time since it was started.
+    /// Marks a container ready for the first time since its start.
     pub(super) fn become_ready(&mut self, i: usize, now: Now<'_>) {
         if !self.containers[i].is_running() {
             return;
@@ -28,7 +28,7 @@ impl PodRun {
         }
     }
 
-    /// Whether the pod is ready at this step, and for how long; none is for good.
+    /// Returns the pod's readiness at this step and its duration; `None` means forever.
     fn readiness(&self) -> (bool, Option<Delay>) {
         let script = &self.behaviour.readiness;
         let step = usize::try_from(self.step).unwrap_or(usize::MAX);
@@ -57,7 +57,7 @@ impl PodRun {
         }
     }
 
-    /// The next step of the script.
+    /// Advances to the next step of the script.
     pub(super) fn next_step(&mut self, now: Now<'_>) {
         self.step = self.step.saturating_add(1);
         let (is_ready, lasting) = self.readiness();
@@ -65,7 +65,7 @@ impl PodRun {
         self.plan_step(lasting, now);
     }
 
-    /// Begins another script, if the pod has been ready yet.
+    /// Starts a new script, if the pod has been ready already.
     pub(super) fn change_script(&mut self, now: Now<'_>) {
         let is_under_way = self.timers.remove(&Timer::Readiness).is_some();
         let is_old = self.step > 0 || is_under_way;
@@ -78,20 +78,20 @@ impl PodRun {
         }
     }
 
-    /// Makes the running containers ready, or not, until something else changes that.
+    /// Marks the running containers ready or unready, until a later change.
     pub(super) fn set_ready(&mut self, ready: bool, now: Now<'_>) {
         self.mark(ready, true);
         self.timers.remove(&Timer::Readiness);
         if ready && self.behaviour.readiness.is_empty() {
-            // On with flapping, from where it is ready.
+            // Flapping continues from a ready phase.
             self.step += self.step % 2;
             let (_, lasting) = self.readiness();
             self.plan_step(lasting, now);
         }
     }
 
-    /// Makes the main containers that run ready, or not; those that have yet to become ready after
-    /// their start only if `all` are meant.
+    /// Marks the running main containers ready or unready. Containers still in their ready delay
+    /// change only if `all` is set.
     fn mark(&mut self, ready: bool, all: bool) {
         for i in 0..self.containers.len() {
             let container = &mut self.containers[i];

@@ -1,4 +1,4 @@
-//! A pod as its node runs it: containers, and what is to happen to them when.
+//! A pod as its node runs it: containers and timers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,63 +16,63 @@ use crate::delay::{Delay, Dice};
 use crate::events::Happened;
 use crate::incarnations::identity;
 
-/// What happens at a certain time. The number is that of a container.
+/// A timed step of a pod. The number is the index of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
-    /// The sandbox is there and containers may start.
+    /// The sandbox is ready and containers may start.
     Start,
-    /// An image is tried again, or it is said that this will take a while.
+    /// An image pull is retried, or its back-off is reported.
     Pull(usize),
-    /// An init container has done its work.
+    /// An init container completes.
     Finish(usize),
     /// A container crashes.
     Crash(usize),
-    /// The end of a container is noticed, or its back-off is over.
+    /// A container's exit is noticed, or its back-off ends.
     Restart(usize),
-    /// A container is ready.
+    /// A container becomes ready.
     Ready(usize),
-    /// Readiness comes or goes.
+    /// Readiness changes.
     Readiness,
     /// The pod ends.
     End,
-    /// The pod has run for as long as it may.
+    /// The pod reaches its active deadline.
     Deadline,
-    /// The containers have stopped because the pod is deleted.
+    /// The containers of the terminating pod have stopped.
     Stop,
 }
 
-/// Where a pod is in its life.
+/// Stage of a pod's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its containers are being created.
     Creating,
-    /// It runs, or tries to.
+    /// It runs, or tries to start.
     Running,
     /// It has ended in the phase Failed or Succeeded.
     Ended,
-    /// It is deleted and its containers stop.
+    /// It is terminating and its containers stop.
     Stopping,
-    /// It is deleted and its containers have stopped.
+    /// It is terminating and its containers have stopped.
     Stopped,
 }
 
-/// When and under which rules things happen.
+/// The current time and the applicable rules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'a> {
     pub(super) at: Instant,
-    /// The same moment as timestamps show it.
+    /// The same time as a timestamp.
     pub(super) time: &'a str,
     pub(super) dice: Dice,
     pub(super) back_off: BackOff,
 }
 
-/// Something that an event may tell of.
+/// An occurrence that may be reported as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// The part of the pod that it is about.
+    /// The affected part of the pod.
     pub(super) field_path: Option<String>,
 }
 
@@ -91,48 +91,48 @@ impl Happening {
 #[derive(Debug)]
 pub(super) struct PodRun {
     pub(super) key: Key,
-    /// What its draws are named by.
+    /// Name of the pod's random draws.
     draws: String,
     pub(super) uid: Box<str>,
     pub(super) node: Box<str>,
     pub(super) behaviour: PodBehaviour,
     pub(super) restart_policy: String,
     pub(super) host_ip: String,
-    /// None until there is a sandbox.
+    /// `None` until the sandbox exists.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
-    /// The same as tokio has it.
+    /// The same as a tokio instant.
     pub(super) began: Instant,
     pub(super) stage: Stage,
-    /// The ports of its node that it needs.
+    /// The host ports that it needs.
     pub(super) host_ports: BTreeSet<HostPort>,
     /// Init containers first.
     pub(super) containers: Vec<Container>,
-    /// Those that were added while it ran.
+    /// Containers added at run time.
     pub(super) ephemeral: Vec<Container>,
     pub(super) ending: Option<Ending>,
-    /// Since when it stops, and when its grace period is over.
+    /// Start of its termination, and the end of its grace period.
     pub(super) stopping: Option<(Instant, Instant)>,
-    /// Whether its containers are killed at the end of the grace period.
+    /// True if its containers are killed at the end of the grace period.
     pub(super) is_killed: bool,
     pub(super) timers: BTreeMap<Timer, Instant>,
-    /// When timers were set whose delay may change.
+    /// Start times of timers whose delay may change.
     pub(super) since: BTreeMap<Timer, Instant>,
-    /// How far the script of its readiness is.
+    /// Current step of the readiness script.
     pub(super) step: u32,
-    /// What is wrong with its annotations.
+    /// Errors in its annotations.
     complaints: Vec<String>,
-    /// Since when each condition has its value.
+    /// Status and transition time of each condition.
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
-    /// The status as it was last written.
+    /// The last written status.
     pub(super) reported: Option<Value>,
-    /// The status that is being written.
+    /// The status being written.
     pub(super) sent: Option<Value>,
     pub(super) happened: Vec<Happening>,
 }
 
 impl PodRun {
-    /// A pod that has just been bound to its node.
+    /// Starts the run of a pod that was just bound to its node.
     pub(super) fn new(
         (key, uid, nth): (Key, Box<str>, u32),
         pod: &Value,
@@ -175,17 +175,17 @@ impl PodRun {
         run
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next step.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.values().min().copied()
     }
 
-    /// Whether the containers are to start by now.
+    /// Reports whether the start delay has passed.
     pub(super) fn is_starting(&self, at: Instant) -> bool {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
     }
 
-    /// Lets everything happen that is due.
+    /// Runs all due steps.
     pub(super) fn go_on(&mut self, pod_ip: Option<String>, now: Now<'_>) {
         let mut pod_ip = pod_ip;
         while let Some(timer) = self.take_due(now.at) {
@@ -199,7 +199,7 @@ impl PodRun {
         }
     }
 
-    /// The first of the timers that are due.
+    /// Removes and returns the first due timer.
     fn take_due(&mut self, at: Instant) -> Option<Timer> {
         let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
         let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
@@ -222,7 +222,7 @@ impl PodRun {
         }
     }
 
-    /// Starts what can be started: the next init container, or all the main ones.
+    /// Starts the next init container, or all main containers.
     pub(super) fn start_next(&mut self, now: Now<'_>) {
         for i in 0..self.containers.len() {
             let container = &self.containers[i];
@@ -266,7 +266,7 @@ impl PodRun {
         self.plan_crash(i, now);
     }
 
-    /// Plans what becomes of a main container that runs.
+    /// Plans the readiness or the end of a running main container.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
         let time = self.draw(delay, "ready", run, now);
@@ -287,7 +287,7 @@ impl PodRun {
         self.plan(timer, time, now);
     }
 
-    /// Sets a timer whose delay may change while it runs.
+    /// Sets a timer whose delay may change before it fires.
     fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
         self.since.insert(timer, now.at);
         self.timers.insert(timer, later(now.at, time));
@@ -297,7 +297,7 @@ impl PodRun {
         now.dice.draw(delay, &self.draws, what, nth)
     }
 
-    /// Says what is wrong with the pod's annotations, unless it has been said.
+    /// Reports new errors in the pod's annotations.
     pub(super) fn complain(&mut self, complaints: Vec<String>) {
         for complaint in &complaints {
             if !self.complaints.contains(complaint) {
@@ -333,7 +333,7 @@ impl PodRun {
         });
     }
 
-    /// Tells that a container is not ready although it runs.
+    /// Reports a running container as unready.
     pub(super) fn tell_unready(&mut self, i: usize) {
         let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
         self.tell(true, "Unhealthy", message.to_owned(), Some(i));

@@ -1,4 +1,4 @@
-//! The status that a kubelet reports of a pod, as a strategic patch.
+//! A pod's status as its kubelet reports it, as a strategic merge patch.
 
 use kube_test_control_plane_api::members::list_at;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ pub(super) const CONDITIONS: [&str; 5] = [
     "PodScheduled",
 ];
 
-/// What a condition says if it isn't true: reason and message.
+/// Reason and message of a condition that is not true.
 type Complaint = Option<(&'static str, String)>;
 
 impl PodRun {
-    /// The status to write, if it differs from what was last written. [`patch`] makes a patch of
-    /// it.
+    /// Returns the status to write, if it differs from the last written one. [`patch`] turns it
+    /// into a patch.
     pub(super) fn report(&mut self, pod: &Value, time: &str) -> Option<Value> {
         let generation = pod.pointer("/metadata/generation").cloned();
         let observed = generation.unwrap_or(json!(1));
@@ -62,7 +62,7 @@ impl PodRun {
             .collect()
     }
 
-    /// The conditions, and the order of all that the pod then has.
+    /// Returns the conditions, and the order of the pod's merged conditions.
     fn conditions(
         &mut self,
         pod: &Value,
@@ -177,7 +177,7 @@ impl PodRun {
     }
 }
 
-/// The patch that gives a pod a status: what its conditions no longer say is taken away.
+/// Returns the patch that sets a pod's status and removes outdated condition fields.
 pub(super) fn patch(status: &Value, pod: &Value) -> Value {
     let mut patch = status.clone();
     let conditions = patch.get_mut("conditions").and_then(Value::as_array_mut);
@@ -197,13 +197,13 @@ pub(super) fn patch(status: &Value, pod: &Value) -> Value {
     patch
 }
 
-/// Whether a status was reported of the pod's spec as it now is.
+/// Reports whether a status was reported for the pod's current spec.
 pub(super) fn is_of(status: &Value, pod: &Value) -> bool {
     let generation = pod.pointer("/metadata/generation");
     generation.is_none_or(|generation| status.get("observedGeneration") == Some(generation))
 }
 
-/// Whether a pod has readiness gates.
+/// Reports whether a pod has readiness gates.
 pub(super) fn has_gates(pod: &Value) -> bool {
     list_at(pod, "/spec/readinessGates").next().is_some()
 }
@@ -234,7 +234,7 @@ fn has_condition(pod: &Value, name: &str) -> bool {
     names(pod).any(|found| found == name)
 }
 
-/// The types of a pod's conditions.
+/// Returns the types of a pod's conditions.
 fn names(pod: &Value) -> impl Iterator<Item = &str> {
     list_at(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
 }

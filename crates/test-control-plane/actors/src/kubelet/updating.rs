@@ -1,5 +1,5 @@
-//! What changes of a pod's spec in place do to its containers: other images, other resources,
-//! ephemeral containers, a deadline.
+//! In-place changes of a running pod's spec: images, resources, ephemeral containers and the active
+//! deadline.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::ending::Ending;
 use super::run::{Now, PodRun, Stage, Timer};
 
 impl PodRun {
-    /// Takes a change of the spec into account; whether that changed anything here.
+    /// Processes a change of the spec. Returns true if the run has changed.
     pub(super) fn update(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if !matches!(self.stage, Stage::Creating | Stage::Running) {
             return false;
@@ -30,7 +30,7 @@ impl PodRun {
         changed
     }
 
-    /// Starts a container again that has another image now; whether it has.
+    /// Restarts a container with a changed image. Returns true if it did.
     fn change_image(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let image = spec.get("image").and_then(Value::as_str);
         let container = &self.containers[i];
@@ -42,7 +42,7 @@ impl PodRun {
         let will_start = is_new || is_tried || self.timers.contains_key(&Timer::Restart(i));
         let restarts = container.is_running() && container.role != Role::Init;
         if !will_start && !restarts {
-            // It has done its work, or does it just now.
+            // It has completed, or completes right now.
             return false;
         }
         let container = &mut self.containers[i];
@@ -59,7 +59,7 @@ impl PodRun {
         true
     }
 
-    /// Ends a container whose definition has changed, and starts it at once.
+    /// Ends a container with a changed definition and restarts it immediately.
     fn begin_anew(&mut self, i: usize, now: Now<'_>) {
         if self.containers[i].is_running() {
             let name = &self.containers[i].name;
@@ -71,7 +71,7 @@ impl PodRun {
         self.timers.insert(Timer::Restart(i), now.at);
     }
 
-    /// Tries an image at once, whether or not the old one was being backed off from.
+    /// Pulls an image immediately, in spite of a back-off for the old one.
     pub(super) fn pull_now(&mut self, i: usize, now: Now<'_>) {
         self.containers[i].state = State::Waiting {
             reason: "ImagePullBackOff",
@@ -80,7 +80,7 @@ impl PodRun {
         self.timers.insert(Timer::Pull(i), now.at);
     }
 
-    /// Gives a container other resources; whether it asks for others.
+    /// Changes the resources of a container. Returns true if its requests differ.
     fn resize(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let resources = spec.get("resources").cloned().unwrap_or_default();
         let container = &mut self.containers[i];
@@ -102,7 +102,7 @@ impl PodRun {
         true
     }
 
-    /// Starts the ephemeral containers that are new; whether there are any.
+    /// Starts new ephemeral containers. Returns true if there are any.
     pub(super) fn attach(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if self.stage != Stage::Running {
             return false;
@@ -124,7 +124,7 @@ impl PodRun {
         found
     }
 
-    /// Plans the end of a pod that may run for a limited time.
+    /// Plans the end of a pod with an active deadline.
     pub(super) fn plan_deadline(&mut self, pod: &Value) {
         let seconds = pod.pointer("/spec/activeDeadlineSeconds");
         match seconds.and_then(Value::as_u64) {
@@ -136,7 +136,7 @@ impl PodRun {
         };
     }
 
-    /// The pod has run for as long as it may.
+    /// Ends a pod at its active deadline.
     pub(super) fn exceed_deadline(&mut self, now: Now<'_>) {
         let cause = Cause::DeadlineExceeded;
         let failed = true;

@@ -1,4 +1,4 @@
-//! Keeps one kind up to date: a list, then watches, and a list again when a watch can't go on.
+//! Follows one kind: a list, then watches, and a new list when a watch can't resume.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use tokio::time::sleep;
 
 use super::{Mirror, object};
 
-/// How long a watch lasts, as kube-rs has it.
+/// Timeout of a watch, the same as in kube-rs.
 const WATCH_SECONDS: u32 = 290;
-/// How long to wait after a failure.
+/// Delay after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 
 impl Mirror {
-    /// Reads all objects of a kind; the version to watch from. None if the server has no such kind.
+    /// Lists all objects of a kind and returns the version to watch from. Returns `None` if the
+    /// server lacks the kind.
     pub(super) async fn list(&self, kind: &Kind) -> kube::Result<Option<String>> {
         let mut list: Value = match self.get_json(&kind.collection_path("")).await {
             Ok(list) => list,
@@ -44,13 +45,14 @@ impl Mirror {
         self.client.request(request).await
     }
 
-    /// The object, if it is mirrored.
+    /// Converts a value to an object in the mirrored scope.
     fn held(&self, kind: &Kind, value: Value) -> Option<Object> {
         self.scope.holds(kind, &value).then_some(())?;
         object(kind, value)
     }
 
-    /// Applies what a watch tells, up to its end; the version to go on from, none if that is lost.
+    /// Applies the events of one watch. Returns the version to resume from, or `None` if it has
+    /// expired.
     async fn watch(&self, kind: &'static Kind, mut version: String) -> Option<String> {
         let path = kind.collection_path("");
         let path = format!(
@@ -89,7 +91,7 @@ fn newer(value: &Value, version: String) -> String {
     }
 }
 
-/// Follows a kind from a version until the mirror is stopped.
+/// Follows a kind from a version until the mirror stops.
 pub(super) async fn follow(mirror: Arc<Mirror>, kind: &'static Kind, version: String) {
     let stopping = mirror.stopping();
     let forever = async {

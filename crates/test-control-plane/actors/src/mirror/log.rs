@@ -1,4 +1,4 @@
-//! The objects of the mirror, and what became of them in the order in which it was heard.
+//! The mirrored objects and their events in the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, Compacted, LogEntry};
 
-/// How many events are kept for actors that are slow to read them.
+/// Limit of the events kept for slow actors.
 const WINDOW: usize = 20_000;
 
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ struct State {
     events: VecDeque<LogEntry>,
 }
 
-/// Objects and events. Positions are its own: versions of a real server grow across all its kinds,
-/// but the watches of two kinds don't tell of them in one order.
+/// Objects and events. The log counts its own positions: a real server's versions increase across
+/// all kinds, but the watches of two kinds deliver them out of order.
 #[derive(Debug)]
 pub(crate) struct Log {
     state: Mutex<State>,
@@ -79,25 +79,25 @@ impl Log {
         self.position.subscribe()
     }
 
-    /// Takes a version of an object that exists; one that is older than what is known is no news.
+    /// Stores a version of an existing object, unless a newer one is known.
     pub(super) fn put(&self, object: Object) {
         let mut state = self.state();
         state.put(object);
         self.position.send_replace(state.position);
     }
 
-    /// Takes the last version of an object.
+    /// Stores the final version of a deleted object.
     pub(super) fn remove(&self, object: Object) {
         let mut state = self.state();
         let known = state.objects.get(&object.key);
-        // Another object of this name may be there already.
+        // A new object with this name may exist already.
         if known.is_some_and(|known| known.uid == object.uid) {
             state.remove(Arc::new(object));
         }
         self.position.send_replace(state.position);
     }
 
-    /// Takes all objects of a kind: whatever else was known of it is gone.
+    /// Replaces all objects of a kind; missing ones are deleted.
     pub(super) fn replace(&self, storage: &'static str, objects: Vec<Object>) {
         let mut state = self.state();
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();

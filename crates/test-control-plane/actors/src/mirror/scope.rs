@@ -1,4 +1,4 @@
-//! Which objects are mirrored: in a cluster that others use too, only those of the test.
+//! The scope of the mirror: in a shared cluster, only the test's own objects.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::kinds::Kind;
 
-/// A set of namespaces that grows while it is used.
+/// A set of namespaces that may grow at run time.
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces(Arc<Mutex<BTreeSet<String>>>);
 
 impl Namespaces {
-    /// The set.
+    /// Locks and returns the names.
     pub fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Which objects actors see.
+/// The objects that actors see.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// Every object.
     Cluster,
-    /// What is in these namespaces, with their volumes, and the nodes.
+    /// Objects in these namespaces with their volumes, and all nodes.
     Namespaces(Namespaces),
 }
 
 impl Scope {
-    /// Whether an object is one of them.
+    /// Reports whether an object is in scope.
     pub(super) fn holds(&self, kind: &Kind, object: &Value) -> bool {
         let Self::Namespaces(namespaces) = self else {
             return true;

@@ -1,4 +1,4 @@
-//! What a namespace that is being deleted says of its content.
+//! The conditions of a terminating namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Object, object_mut};
 
-/// What is left in a namespace.
+/// The remaining objects in a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Remaining {
-    /// How many objects, by resource and group.
+    /// Number of objects by resource and group.
     resources: BTreeMap<String, usize>,
-    /// How many objects each finalizer keeps.
+    /// Number of objects held by each finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
 impl Remaining {
-    /// Counts what is left of a kind.
+    /// Counts the remaining objects of a kind.
     pub(super) fn count(&mut self, kind: &Kind, objects: &[Arc<Object>]) {
         if objects.is_empty() {
             return;
@@ -44,7 +44,7 @@ impl Remaining {
         (!list.is_empty()).then(|| list.join(", "))
     }
 
-    /// Type, reason and message of each condition, and whether it is true.
+    /// Returns type, status, reason and message of each condition.
     fn conditions(&self) -> [(&'static str, bool, &'static str, String); 5] {
         let fine = |kind, reason, message: &str| (kind, false, reason, message.to_owned());
         let content = match Self::list(&self.resources, "has") {
@@ -95,7 +95,7 @@ impl Remaining {
     }
 }
 
-/// Brings the conditions of a namespace up to date; whether anything changed.
+/// Updates a namespace's conditions. Returns true if any changed.
 pub(super) fn update(namespace: &mut Value, remaining: &Remaining, now: &str) -> bool {
     let status = object_mut(namespace, "status");
     let list = status.entry("conditions").or_insert(json!([]));

@@ -1,4 +1,4 @@
-//! When pods have to leave nodes with taints that drive them away.
+//! Taint-based evictions and their times.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 
 use crate::nodes::taints::{self, Tolerance};
 
-/// The taints that drive pods away, and the pods that are on their way.
+/// The `NoExecute` taints, and the pods waiting for eviction.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
     /// By node.
     taints: BTreeMap<Box<str>, Vec<Value>>,
-    /// Since when pods are to leave.
+    /// Pods waiting for eviction, and the start of their wait.
     since: BTreeMap<Key, Instant>,
 }
 
 impl Evictions {
-    /// Takes note of a node's taints; whether those that drive pods away are others now.
+    /// Stores a node's taints. Returns true if the `NoExecute` taints changed.
     pub(super) fn taint(&mut self, node: &str, mut taints: Vec<Value>) -> bool {
         taints.retain(|taint| taints::has_effect(taint, "NoExecute"));
         let before = self.taints.get(node).map(Vec::as_slice).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Evictions {
         self.taints.contains_key(node)
     }
 
-    /// When a pod has to leave its node; none if it may stay.
+    /// Returns the time of a pod's eviction; `None` if it may stay.
     pub(super) fn due(&mut self, key: &Key, node: &str, pod: &Value) -> Option<Instant> {
         let taints: Vec<&Value> = self.taints.get(node).into_iter().flatten().collect();
         match taints::tolerance(pod, &taints) {
@@ -53,7 +53,7 @@ impl Evictions {
         }
     }
 
-    /// Forgets a pod that is leaving.
+    /// Drops a leaving pod.
     pub(super) fn forget(&mut self, key: &Key) {
         self.since.remove(key);
     }

@@ -6,61 +6,61 @@ use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::{list_at, text};
 
-/// The taint of a node whose kubelet says that it is not ready.
+/// The taint of a node that its kubelet reports as not ready.
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// The taint of a node whose kubelet says nothing any more.
+/// The taint of a node whose kubelet stopped reporting.
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// The taint of a node that is cordoned.
+/// The taint of a cordoned node.
 pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// The taint of a node that somebody knows to be off.
+/// The taint of a node that a user declared out of service.
 pub(crate) const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// The taints of a node.
+/// Returns the taints of a node.
 pub(crate) fn of_node(node: &Value) -> impl Iterator<Item = &Value> {
     list_at(node, "/spec/taints")
 }
 
-/// Whether a taint has this effect.
+/// Reports whether a taint has this effect.
 pub(crate) fn has_effect(taint: &Value, effect: &str) -> bool {
     text(taint, "effect") == effect
 }
 
-/// Whether a taint is the one of this key and effect.
+/// Reports whether a taint has this key and effect.
 pub(crate) fn is(taint: &Value, key: &str, effect: &str) -> bool {
     text(taint, "key") == key && has_effect(taint, effect)
 }
 
-/// A taint.
+/// Creates a taint.
 pub(crate) fn new(key: &str, value: &str, effect: &str, now: &str) -> Value {
     let mut taint = json!({"key": key, "effect": effect});
     if !value.is_empty() {
         taint["value"] = json!(value);
     }
-    // Others say since when they are there only if they drive pods away.
+    // Other taints have a time only with effect `NoExecute`.
     if effect == "NoExecute" || key.starts_with("node.kubernetes.io/") {
         taint["timeAdded"] = json!(now);
     }
     taint
 }
 
-/// A taint as messages show it: `{key: value}`.
+/// Formats a taint as messages do: `{key: value}`.
 pub(crate) fn shown(taint: &Value) -> String {
     format!("{{{}: {}}}", text(taint, "key"), text(taint, "value"))
 }
 
-/// How a pod takes the taints that drive pods away.
+/// A pod's toleration of `NoExecute` taints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tolerance {
-    /// For ever.
+    /// Indefinitely.
     Forever,
-    /// For so long.
+    /// For a limited time.
     For(Duration),
 }
 
-/// How long a pod stays on a node with these taints.
+/// Returns the time for which a pod stays on a node with these taints.
 ///
 /// Upstream: `getMinTolerationTime`.
 pub(crate) fn tolerance(pod: &Value, taints: &[&Value]) -> Tolerance {
@@ -81,7 +81,7 @@ pub(crate) fn tolerance(pod: &Value, taints: &[&Value]) -> Tolerance {
     least
 }
 
-/// Whether a pod can be on a node with this taint.
+/// Reports whether a pod tolerates a taint.
 pub(crate) fn is_tolerated(pod: &Value, taint: &Value) -> bool {
     tolerations(pod).any(|toleration| tolerates(toleration, taint))
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_toleration_fits_key_value_and_effect() {
+    fn toleration_matches_key_value_and_effect() {
         let taint = json!({"key": "a", "value": "b", "effect": "NoSchedule"});
         for (toleration, tolerated) in [
             (json!({"key": "a", "operator": "Equal", "value": "b"}), true),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_toleration_counts() {
+    fn shortest_toleration_applies() {
         let taints = [
             json!({"key": "a", "effect": "NoExecute"}),
             json!({"key": "b", "effect": "NoExecute"}),

@@ -1,4 +1,4 @@
-//! What the scheduler knows of nodes and of the pods on them.
+//! The scheduler's cache of nodes and assigned pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ pub(super) struct Node {
     pub(super) labels: Map<String, Value>,
     pub(super) taints: Vec<Value>,
     cordoned: bool,
-    /// None where the node doesn't say.
+    /// Allocatable resources; `None` if the node reports none.
     room: Option<Needs>,
     pods_max: Option<i64>,
     used: Needs,
     /// The pods on it.
     pods: BTreeSet<Key>,
-    /// The ports that they take.
+    /// The host ports in use.
     ports: Vec<HostPort>,
-    /// Whether the node is registered; pods may be assigned to one that isn't.
+    /// True if the node is registered; pods may also be assigned to an unregistered node.
     exists: bool,
 }
 
 impl Node {
-    /// A label's value.
+    /// Returns a label's value.
     pub(super) fn label(&self, key: &str) -> Option<&str> {
         self.labels.get(key)?.as_str()
     }
 
-    /// Why a pod can't go here, as far as the node itself tells; empty if it can.
+    /// Returns the node's own reasons against a pod; empty if there are none.
     pub(super) fn refuses(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl Node {
         reasons
     }
 
-    /// How little a node is wanted: by taints that a pod would rather avoid, then by its pods.
+    /// Returns the node's score, lower is better: untolerated `PreferNoSchedule` taints, then pods.
     pub(super) fn score(&self, pod: &Value) -> (usize, usize) {
         let avoided = self.taints.iter().filter(|taint| {
             taints::has_effect(taint, "PreferNoSchedule") && !taints::is_tolerated(pod, taint)
@@ -88,7 +88,7 @@ impl Node {
     }
 }
 
-/// A pod on its node.
+/// An assigned pod.
 #[derive(Debug)]
 pub(super) struct Placed {
     uid: Box<str>,
@@ -97,51 +97,51 @@ pub(super) struct Placed {
     deleting: bool,
     needs: Needs,
     ports: Vec<HostPort>,
-    /// The terms by which it keeps others away.
+    /// Identities of its required anti-affinity terms.
     guards: Vec<String>,
 }
 
-/// A term by which pods keep others away, and how many of them are on each node.
+/// A required anti-affinity term, with the number of its pods on each node.
 #[derive(Debug)]
 struct Guard {
     term: Term,
     nodes: BTreeMap<String, usize>,
 }
 
-/// Nodes, and the pods on them.
+/// Nodes and assigned pods.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<Key, Placed>,
-    /// By the identities of the terms: the pods of a set share theirs.
+    /// By the identity of the term, which the pods of a set share.
     guards: BTreeMap<String, Guard>,
 }
 
 impl Cache {
-    /// The nodes that there are.
+    /// Returns the registered nodes.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (&str, &Node)> {
         let nodes = self.nodes.iter().filter(|(_, node)| node.exists);
         nodes.map(|(name, node)| (name.as_str(), node))
     }
 
-    /// A node, registered or not.
+    /// Returns a node, registered or not.
     pub(super) fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
     }
 
-    /// The pods on nodes.
+    /// Returns the assigned pods.
     pub(super) fn pods(&self) -> impl Iterator<Item = (&Key, &Placed)> {
         self.pods.iter()
     }
 
-    /// The terms by which pods keep others away, and where these pods are.
+    /// Returns the required anti-affinity terms of assigned pods, with their nodes.
     pub(super) fn guards(&self) -> impl Iterator<Item = (&Term, impl Iterator<Item = &str>)> {
         self.guards
             .values()
             .map(|guard| (&guard.term, guard.nodes.keys().map(String::as_str)))
     }
 
-    /// The labels of the pods of a namespace on a node that aren't being deleted.
+    /// Returns the labels of a node's pods in a namespace, except terminating ones.
     pub(super) fn labels_on(&self, node: &str, namespace: &str) -> Vec<&Labels> {
         let keys = self.nodes.get(node).map(|node| &node.pods);
         let keys = keys.into_iter().flatten();
@@ -152,7 +152,7 @@ impl Cache {
             .collect()
     }
 
-    /// Takes note of a node, or that it is gone; whether that may help a pod.
+    /// Updates or removes a node. Returns true if the change may make a pod schedulable.
     pub(super) fn set_node(&mut self, name: &str, value: Option<&Value>) -> bool {
         let node = self.nodes.entry(name.to_owned()).or_default();
         let Some(value) = value else {
@@ -180,7 +180,7 @@ impl Cache {
         is_other
     }
 
-    /// Whether it is known where a pod is. Takes note of whether it is being deleted.
+    /// Reports whether a pod is in the cache, and updates its deletion state.
     pub(super) fn knows(&mut self, pod: &Object) -> bool {
         let placed = self.pods.get_mut(&pod.key);
         let Some(placed) = placed.filter(|placed| placed.uid == pod.uid) else {
@@ -190,7 +190,7 @@ impl Cache {
         true
     }
 
-    /// A pod is on a node.
+    /// Adds a pod to a node.
     pub(super) fn assign(&mut self, object: &Object, pod: &Value, name: &str, all: &Namespaces) {
         if self.knows(object) {
             return;
@@ -224,7 +224,7 @@ impl Cache {
         self.pods.insert(object.key.clone(), placed);
     }
 
-    /// A pod no longer takes room; whether it did.
+    /// Removes a pod. Returns true if it was in the cache.
     pub(super) fn release(&mut self, pod: &Object) -> bool {
         self.knows(pod) && self.remove(&pod.key)
     }

@@ -1,4 +1,4 @@
-//! What pods ask for, and what nodes have room for.
+//! Requested and allocatable resources.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::members::list_at;
 
-/// Amounts of resources by their names: CPU in thousandths, everything else in whole units.
+/// Amounts of resources by name: CPU in millicores, others in whole units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs(BTreeMap<String, i64>);
 
 impl Needs {
-    /// What a pod asks for: all containers that run at a time, with sidecars, or what the
-    /// greediest init container needs beside the sidecars that run by then, and the overhead.
+    /// Returns a pod's requests: the sum of all containers that run at the same time with their
+    /// sidecars, or the largest init container with the sidecars before it, plus the overhead.
     ///
     /// Upstream: `PodRequests`.
     pub(super) fn of(pod: &Value) -> Self {
@@ -36,14 +36,14 @@ impl Needs {
             sum.add(&requests(container));
         }
         sum.raise_to(&initial);
-        // What is said for the pod as a whole counts instead.
+        // Requests at the pod level take precedence.
         sum.0
             .extend(Self::read(pod.pointer("/spec/resources/requests")).0);
         sum.add(&Self::read(pod.pointer("/spec/overhead")));
         sum
     }
 
-    /// Reads quantities by their names.
+    /// Parses quantities by name.
     pub(super) fn read(amounts: Option<&Value>) -> Self {
         let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
         let read = amounts.filter_map(|(name, amount)| {
@@ -58,12 +58,12 @@ impl Needs {
         Self(read.collect())
     }
 
-    /// How much of a resource it is.
+    /// Returns the amount of a resource.
     pub(super) fn get(&self, name: &str) -> i64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// The resources of which there isn't enough room for this beside what is `used`.
+    /// Returns the resources whose free amount, after `used`, is too small.
     pub(super) fn lacking<'a>(
         &'a self,
         room: &'a Self,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sidecars_add_up_and_init_containers_take_turns() {
+    fn sidecar_requests_add_up_and_init_requests_do_not() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let sidecar = |cpu: &str| {
             let mut sidecar = container(cpu);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_counts_and_none_overflows() {
+    fn extended_resources_count_without_overflow() {
         let read = |amounts: Value| Needs::read(Some(&amounts));
         let room = read(json!({"cpu": "1", "memory": "9Ei"}));
         let mut used = read(json!({"memory": "5Ei"}));

@@ -1,20 +1,20 @@
-//! Ports of nodes that pods take for themselves.
+//! Host ports of pods.
 
 use serde_json::Value;
 
 use kube_test_control_plane_api::members::{list, list_at, text};
 
-/// A port of a node.
+/// A host port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostPort {
     port: i64,
     protocol: String,
-    /// None for every address of the node.
+    /// `None` for all addresses of the node.
     address: Option<String>,
 }
 
 impl HostPort {
-    /// The ports that a pod takes.
+    /// Returns the host ports of a pod.
     pub(super) fn of(pod: &Value) -> Vec<Self> {
         let sidecars = list_at(pod, "/spec/initContainers");
         let sidecars = sidecars.filter(|container| container["restartPolicy"] == "Always");
@@ -36,7 +36,7 @@ impl HostPort {
             .collect()
     }
 
-    /// Whether a node can't give both.
+    /// Reports whether two ports can't be used on the same node.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let is_one = self.address.is_some() && other.address.is_some();
         (self.port, &self.protocol) == (other.port, &other.protocol)

@@ -1,4 +1,4 @@
-//! Constraints on how evenly pods are spread.
+//! Topology spread constraints.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::term::selector;
 use crate::affinity;
 use crate::nodes::taints;
 
-/// A constraint that keeps a pod from being scheduled.
+/// A `DoNotSchedule` constraint.
 #[derive(Debug)]
 pub(super) struct Constraint {
     pub(super) topology: String,
@@ -23,17 +23,17 @@ pub(super) struct Constraint {
     honors_taints: bool,
 }
 
-/// How many pods there are by the value of the label.
+/// Number of matching pods by the value of the topology label.
 #[derive(Debug)]
 pub(super) struct Spread {
     constraint: Constraint,
     counts: BTreeMap<String, i64>,
-    /// Whether the pod itself counts.
+    /// 1 if the pod matches its own selector, else 0.
     own: i64,
 }
 
 impl Constraint {
-    /// The constraints of a pod with these labels.
+    /// Returns the constraints of a pod with these labels.
     pub(super) fn of(pod: &Value, labels: &Labels) -> Vec<Self> {
         list_at(pod, "/spec/topologySpreadConstraints")
             .filter(|constraint| text(constraint, "whenUnsatisfiable") == "DoNotSchedule")
@@ -61,12 +61,12 @@ impl Constraint {
         }
     }
 
-    /// Whether a pod counts.
+    /// Reports whether a pod with these labels counts.
     fn counts(&self, labels: &Labels) -> bool {
         self.selector.as_ref().is_some_and(|s| s.matches(labels))
     }
 
-    /// Whether the pods of a node count.
+    /// Reports whether the pods of a node count.
     fn takes(&self, name: &str, node: &Node, pod: &Value) -> bool {
         let tolerates = || {
             let mut taints = node.taints.iter().filter(|taint| {
@@ -79,7 +79,7 @@ impl Constraint {
             && (!self.honors_taints || tolerates())
     }
 
-    /// Counts the pods on nodes that have all the labels which the pod's constraints are about.
+    /// Counts the pods on nodes with all topology labels of the pod's constraints.
     pub(super) fn spread<'a>(
         self,
         pod: &Value,
@@ -107,7 +107,7 @@ impl Constraint {
 }
 
 impl Spread {
-    /// Why a pod can't go to a node.
+    /// Returns the reason against a node, if any.
     pub(super) fn refuse(&self, node: &Node) -> Option<&'static str> {
         let Some(value) = node.label(&self.constraint.topology) else {
             return Some(

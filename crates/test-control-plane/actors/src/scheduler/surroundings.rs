@@ -1,4 +1,4 @@
-//! Where a pod can go because of the pods that are there.
+//! Affinity and anti-affinity to assigned pods.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use super::cache::{Cache, Node};
 use super::spread::{Constraint, Spread};
 use super::term::{Namespaces, Term};
 
-/// A label of nodes with its value.
+/// A node label with its value.
 type Place = (String, String);
 
-/// What the pods that are there mean for one that is to be placed.
+/// Effect of assigned pods on the placement of one pod.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     spreads: Vec<Spread>,
-    /// The labels of nodes that its affinity is about.
+    /// The topology labels of the pod's affinity.
     near: Vec<String>,
-    /// Where pods are that it wants to be near to; none if it may be the first.
+    /// Places with pods that the affinity requires; `None` if the pod may be the first.
     wanted: Option<BTreeSet<Place>>,
-    /// Where pods are that it keeps away from.
+    /// Places with pods that the pod's anti-affinity excludes.
     avoided: BTreeSet<Place>,
-    /// Where pods are that keep it away.
+    /// Places whose pods exclude this pod by their own anti-affinity.
     forbidden: BTreeSet<Place>,
 }
 
 impl Surroundings {
-    /// Looks around.
+    /// Evaluates the assigned pods for a pod.
     pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
         let namespace = &*object.key.namespace;
         let affinity = Term::affinity(pod, namespace, all);
@@ -69,7 +69,7 @@ impl Surroundings {
         }
     }
 
-    /// Why a pod can't go to a node.
+    /// Returns the reason against a node, if any.
     pub(super) fn refuse(&self, node: &Node) -> Option<&'static str> {
         let is_there = |(key, value): &Place| node.label(key) == Some(value);
         let is_near = |topology: &String| match (node.label(topology), &self.wanted) {

@@ -1,4 +1,4 @@
-//! What the scheduler decides on a pod, and how it says so.
+//! The scheduler's decision on a pod, and its messages.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::object::Key;
 
-/// What the scheduler decides on a pod.
+/// The scheduler's decision on a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It goes to this node.
+    /// Binds the pod to this node.
     Node(String),
-    /// It will go to this node, once its claims are bound.
+    /// Chooses this node, and binds the pod after its claims.
     NodeOnceBound {
         node: String,
-        /// Claims that have yet to be told of the node.
+        /// Claims without the selected node yet.
         select: Vec<Key>,
-        /// Claims that have yet to be bound.
+        /// Unbound claims.
         wait: Vec<Key>,
     },
-    /// It fits nowhere, and why.
+    /// Unschedulable for this reason.
     Nowhere(String),
-    /// It fits nowhere as long as this claim is as it is.
+    /// Unschedulable until this claim changes, for this reason.
     NowhereWithout(Key, String),
 }
 
-/// Reasons why other pods could make room for one, if they went.
+/// Reasons that the removal of other pods could resolve.
 const ROOM: [&str; 5] = [
     "Insufficient ",
     "Too many pods",
@@ -34,18 +34,18 @@ const ROOM: [&str; 5] = [
     "node(s) didn't satisfy existing pods anti-affinity rules",
 ];
 
-/// Why a pod fits on none of the nodes.
+/// Reasons against all nodes for a pod.
 #[derive(Debug, Default)]
 pub(super) struct Reasons {
-    /// On how many nodes each reason holds.
+    /// Number of nodes by reason.
     counts: BTreeMap<String, usize>,
     nodes: usize,
-    /// On how many of them other pods could make room.
+    /// Number of nodes where the removal of pods could help.
     crowded: usize,
 }
 
 impl Reasons {
-    /// Why it doesn't fit on one more node.
+    /// Counts the reasons of one more node.
     pub(super) fn add(&mut self, reasons: Vec<String>) {
         let spread = "node(s) didn't match pod topology spread constraints";
         let is_room = |reason: &String| {
@@ -58,7 +58,7 @@ impl Reasons {
         }
     }
 
-    /// All of it in words.
+    /// Formats the full message.
     pub(super) fn unavailable(&self) -> String {
         let (nodes, room) = (self.nodes, self.crowded);
         if nodes == 0 {
@@ -89,7 +89,7 @@ impl Reasons {
     }
 }
 
-/// Why a pod fits on none of the nodes, for a reason that has nothing to do with them.
+/// Formats the message for a reason that is unrelated to the nodes.
 pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
     format!(
         "0/{nodes} nodes are available: {reason}. no new claims to deallocate, preemption: \
@@ -97,7 +97,7 @@ pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
     )
 }
 
-/// Whether a pod says already that it fits nowhere, and why.
+/// Reports whether a pod's status already has this message.
 pub(super) fn says(pod: &Value, message: &str) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_counted() {
+    fn message_counts_nodes_by_reason() {
         let mut reasons = Reasons::default();
         reasons.add(vec!["Insufficient cpu".to_owned()]);
         reasons.add(vec!["Insufficient cpu".to_owned()]);

@@ -1,4 +1,4 @@
-//! Makes a claim and a volume name each other.
+//! The mutual references of a claim and its volume.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::volume::{Reserved, reserved};
 use crate::client::ActorClient;
 
-/// A claim and the volume that it is to be bound to, or is.
+/// A claim and its chosen or bound volume.
 pub(super) struct Binding {
     pub(super) client: ActorClient,
     /// The claim.
@@ -20,7 +20,7 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Makes claim and volume name each other; none if something went wrong.
+    /// Writes the references in both objects; `None` on failure.
     pub(super) async fn carry_out(self) -> Option<()> {
         let (client, key, uid) = (&self.client, &self.object.key, &*self.object.uid);
         let was_bound = text_at(&self.claim, "/status/phase") == "Bound";
@@ -28,7 +28,7 @@ impl Binding {
             return self.not_found(was_bound).await;
         };
         let value = found.value();
-        // Another claim may be on its way to the same volume.
+        // Another claim may be binding to this volume.
         let version = json!({"resourceVersion": found.resource_version.to_string()});
         let volume_patch = match reserved(&value, key, uid) {
             Reserved::Other => return self.not_found(was_bound).await,
@@ -80,7 +80,7 @@ impl Binding {
         done.then_some(())
     }
 
-    /// The volume isn't there, or is another claim's: a claim that was bound to it has lost it.
+    /// Handles a missing or foreign volume: a claim that was bound to it is lost.
     async fn not_found(&self, was_bound: bool) -> Option<()> {
         let lost = json!({"phase": "Lost"});
         let (key, uid) = (&self.object.key, &self.object.uid);

@@ -1,4 +1,4 @@
-//! Storage classes: what the binder is told of them, and those that the API server stores.
+//! Storage classes from the configuration and the API server.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use crate::client::ActorClient;
 use crate::delay::Delay;
 use crate::matcher::Pattern;
 
-/// The provisioner of classes whose volumes are made by hand.
+/// The provisioner name of classes with manually created volumes.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// The provisioner of volumes that the binder makes.
+/// The volume binder's provisioner name.
 pub(super) const PROVISIONER: &str = "volume-binder.test-control-plane";
 
-/// When a claim is bound.
+/// Binding time of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingMode {
-    /// At once.
+    /// Immediately.
     #[default]
     Immediate,
-    /// Once a pod that uses it has been assigned to a node.
+    /// After a pod that uses the claim was assigned to a node.
     WaitForFirstConsumer,
 }
 
-/// What becomes of a volume whose claim is gone.
+/// Fate of a volume after its claim is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReclaimPolicy {
-    /// It goes, too.
+    /// The volume is deleted.
     #[default]
     Delete,
-    /// It stays, released.
+    /// The volume is released and stays.
     Retain,
 }
 
@@ -41,13 +41,13 @@ pub enum ReclaimPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeClass {
-    /// When claims are bound.
+    /// Binding time of claims.
     pub binding: BindingMode,
-    /// What becomes of volumes whose claim is gone.
+    /// Fate of volumes after their claim is deleted.
     pub reclaim: ReclaimPolicy,
-    /// Whether volumes are made for claims that none of the existing volumes fits.
+    /// True to provision volumes for claims that no existing volume matches.
     pub provisions: bool,
-    /// Whether a volume can be used only on the node for which it was made.
+    /// True to restrict each volume to the node it was provisioned for.
     pub local: bool,
 }
 
@@ -62,7 +62,8 @@ impl Default for VolumeClass {
     }
 }
 
-/// How some claims fare. What isn't set matches every claim, or leaves it as it is.
+/// Provisioning settings for matching claims. An unset filter matches every claim; an unset setting
+/// keeps the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClaimRule {
@@ -70,9 +71,9 @@ pub struct ClaimRule {
     pub namespace: Option<Pattern>,
     /// The claims' name.
     pub name: Option<Pattern>,
-    /// How long it takes to make their volume.
+    /// Time to provision the volume.
     pub provision_delay: Option<Delay>,
-    /// How many tries to make their volume fail.
+    /// Number of failing attempts to provision the volume.
     pub failures: u32,
 }
 
@@ -85,22 +86,22 @@ impl ClaimRule {
     }
 }
 
-/// How the volume binder behaves.
+/// Settings of the volume binder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeBinderConfig {
-    /// How long it takes to make a volume.
+    /// Time to provision a volume.
     pub provision_delay: Delay,
-    /// What claims get whose class is not described anywhere, and those without a class.
+    /// The class of claims without a class or with an unknown one.
     pub default_class: VolumeClass,
-    /// Classes by name. A class that the API server stores wins over one here.
+    /// Classes by name. A stored class of the API server takes precedence.
     pub classes: BTreeMap<String, VolumeClass>,
-    /// How some claims fare; the first rule that matches counts.
+    /// Rules for claims; the first match applies.
     pub claims: Vec<ClaimRule>,
 }
 
 impl VolumeBinderConfig {
-    /// The class of a claim.
+    /// Returns the class of a claim.
     pub(crate) fn class(&self, client: &ActorClient, claim: &Value) -> VolumeClass {
         let name = claim.pointer("/spec/storageClassName");
         let Some(name) = name.and_then(Value::as_str) else {
@@ -110,7 +111,7 @@ impl VolumeBinderConfig {
             return stored;
         }
         if name.is_empty() {
-            // Claims that say that they want no class are bound to volumes without one only.
+            // A claim with an explicit empty class only binds to volumes without one.
             return VolumeClass {
                 provisions: false,
                 ..VolumeClass::default()
@@ -120,7 +121,7 @@ impl VolumeBinderConfig {
         known.unwrap_or(&self.default_class).clone()
     }
 
-    /// How long it takes to make the volume of a claim, and how many tries fail.
+    /// Returns the provisioning time of a claim's volume and its number of failing attempts.
     pub(super) fn fate(&self, key: &Key, claim: &Value) -> (Delay, u32) {
         let rule = self.claims.iter().find(|rule| rule.matches(key));
         let delay = rule.and_then(|rule| rule.provision_delay);
@@ -136,7 +137,7 @@ impl VolumeBinderConfig {
     }
 }
 
-/// A class as the API server stores it, if it knows of classes.
+/// Returns a class stored by the API server, if it serves classes.
 fn stored_class(client: &ActorClient, name: &str) -> Option<VolumeClass> {
     let kind = kinds::by_resource("storage.k8s.io", "v1", "storageclasses")?;
     let class = client.get(&Key::new(kind, "", name))?.value();

@@ -1,4 +1,4 @@
-//! The volumes that no claim has.
+//! Unclaimed volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::volume;
 
-/// The volumes that no claim has, by class and size, and those that are kept for a claim.
+/// Unclaimed volumes by class and size, and volumes reserved for a claim.
 #[derive(Debug, Default)]
 pub(super) struct FreeVolumes {
     by_class: BTreeMap<String, BTreeSet<(i64, Key)>>,
     /// By claim.
     reserved: BTreeMap<Key, Key>,
-    /// What is known of each volume, to forget it by.
+    /// Index entries of each volume, used for its removal.
     known: BTreeMap<Key, Known>,
 }
 
@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl FreeVolumes {
-    /// Takes note of a volume.
+    /// Adds or updates a volume.
     pub(super) fn insert(&mut self, key: &Key, value: &Value) {
         self.remove(key);
         let known = Known {
@@ -43,7 +43,7 @@ impl FreeVolumes {
         self.known.insert(key.clone(), known);
     }
 
-    /// Forgets a volume.
+    /// Removes a volume.
     pub(super) fn remove(&mut self, key: &Key) {
         let Some(known) = self.known.remove(key) else {
             return;
@@ -56,12 +56,12 @@ impl FreeVolumes {
         }
     }
 
-    /// The volume that is kept for a claim.
+    /// Returns the volume reserved for a claim.
     pub(super) fn reserved(&self, claim: &Key) -> Option<&Key> {
         self.reserved.get(claim)
     }
 
-    /// The volumes of a class that have at least this size, the smallest first.
+    /// Returns the volumes of a class with at least this size, the smallest first.
     pub(super) fn at_least(&self, class: &str, size: i64) -> impl Iterator<Item = &Key> {
         let first = Key {
             storage: "",

@@ -1,4 +1,4 @@
-//! Volumes and claims, and which fit each other.
+//! Volumes, claims and their matching.
 
 use kube_apimachinery::quantity::Quantity;
 use kube_apimachinery::selector::{LabelSelector, Selector};
@@ -8,28 +8,28 @@ use serde_json::{Map, Value, json};
 
 use super::classes::{PROVISIONER, VolumeClass};
 
-/// The node that a claim is to be usable on, as the scheduler says.
+/// The annotation with the node that the scheduler chose for a claim.
 pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
-/// An annotation; empty if there is none.
+/// Returns an annotation, or an empty string.
 pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
     let annotations = object.pointer("/metadata/annotations");
     let text = annotations.and_then(|annotations| annotations.get(name)?.as_str());
     text.unwrap_or_default()
 }
 
-/// What a volume says of the claim that it is for.
+/// Reservation of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserved {
-    /// It is for any claim.
+    /// Free for any claim.
     No,
-    /// It is for this claim.
+    /// Reserved for this claim.
     Ours,
-    /// It is for another one.
+    /// Reserved for another claim.
     Other,
 }
 
-/// Whether a volume is reserved for a claim.
+/// Reports whether a volume is reserved for a claim.
 pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
     let Some(claim) = volume.pointer("/spec/claimRef").filter(|c| !c.is_null()) else {
         return Reserved::No;
@@ -45,20 +45,20 @@ pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
     }
 }
 
-/// The key of the claim that a volume is for.
+/// Returns the key of the claim in a volume's reference.
 pub(super) fn claim_of(volume: &Value) -> Option<Key> {
     let claim = volume.pointer("/spec/claimRef").filter(|c| !c.is_null())?;
     let (namespace, name) = (text_at(claim, "/namespace"), text_at(claim, "/name"));
     Some(crate::pods::claim_key(namespace, name))
 }
 
-/// An amount of storage in bytes.
+/// Returns an amount of storage in bytes.
 pub(super) fn size(value: &Value, pointer: &str) -> i64 {
     let quantity: Option<Quantity> = text_at(value, pointer).parse().ok();
     quantity.map_or(0, |quantity| quantity.value())
 }
 
-/// Whether a volume fits a claim.
+/// Reports whether a volume matches a claim.
 pub(crate) fn fits(volume: &Value, claim: &Value) -> bool {
     let modes = |value: &Value| -> Vec<String> {
         let list = value.pointer("/spec/accessModes").and_then(Value::as_array);
@@ -89,8 +89,8 @@ fn is_selected(volume: &Value, claim: &Value) -> bool {
         .is_some_and(|selector| selector.matches(&labels))
 }
 
-/// Whether a volume can be used on a node, as far as the node's host name tells; an empty name
-/// stands for any node.
+/// Reports whether a volume's node affinity allows a node's host name; an empty name matches any
+/// node.
 fn allows_node(volume: &Value, node: &str) -> bool {
     let terms = volume.pointer("/spec/nodeAffinity/required");
     let Some(terms) = terms.filter(|_| !node.is_empty()) else {
@@ -101,7 +101,7 @@ fn allows_node(volume: &Value, node: &str) -> bool {
     crate::affinity::matches_terms(terms, &labels, node)
 }
 
-/// The volume that is made for a claim.
+/// Returns the volume provisioned for a claim.
 pub(super) fn provisioned(claim: &Value, key: &Key, object: &Object, class: &VolumeClass) -> Value {
     let uid = &*object.uid;
     let mut volume = json!({
