@@ -11,15 +11,8 @@ use crate::{
 /// The most modules side by side on one level of a crate, test modules aside.
 const MODULES_MAX: usize = 25;
 
-/// Crates that don't pass yet, by their root file. The list only shrinks.
-const UNSPLIT: [&str; 0] = [];
-
 /// Checks every library and binary of the workspace; the sources of test targets don't count.
 pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
-    check_all(files, roots, &UNSPLIT)
-}
-
-fn check_all(files: &[SourceFile], roots: &BTreeSet<String>, unsplit: &[&str]) -> Findings {
     let by_path: BTreeMap<&str, &SourceFile> = files
         .iter()
         .map(|file| (file.path.as_str(), file))
@@ -27,15 +20,7 @@ fn check_all(files: &[SourceFile], roots: &BTreeSet<String>, unsplit: &[&str]) -
     let mut findings = Findings::new();
     for root in roots {
         let read = |path: &str| by_path.get(path).map(|file| file.text.as_str());
-        let found = check_crate(root, &Crate::read(root, &read));
-        if !unsplit.contains(&root.as_str()) {
-            findings.extend(found);
-        } else if found.is_empty() {
-            findings.push(format!("{root}: passes; take it off the list UNSPLIT"));
-        }
-    }
-    for root in unsplit.iter().filter(|root| !roots.contains(**root)) {
-        findings.push(format!("{root}: is no crate; take it off the list UNSPLIT"));
+        findings.extend(check_crate(root, &Crate::read(root, &read)));
     }
     findings
 }
@@ -132,14 +117,14 @@ mod tests {
 
     const ROOT: &str = "a/src/lib.rs";
 
-    fn check_with(modules: &[(&str, &str)], unsplit: &[&str]) -> Findings {
+    fn findings(modules: &[(&str, &str)]) -> Findings {
         let declared = modules.iter().flat_map(|(name, _)| ["mod ", name, ";\n"]);
         let root: String = declared.collect();
         let mut files = vec![SourceFile::new(ROOT, &root)];
         for (name, text) in modules {
             files.push(SourceFile::new(&format!("a/src/{name}.rs"), text));
         }
-        check_all(&files, &BTreeSet::from([ROOT.to_owned()]), unsplit)
+        check(&files, &BTreeSet::from([ROOT.to_owned()]))
     }
 
     const LOOP: [(&str, &str); 4] = [
@@ -152,7 +137,7 @@ mod tests {
     #[test]
     fn a_loop_is_found_with_its_files() {
         assert_eq!(
-            check_with(&LOOP, &[]),
+            findings(&LOOP),
             [
                 "a/src/lib.rs: 3 modules import each other: a, b, c; break a → b in a/src/a.rs, \
                  b → c in a/src/b.rs, c → a in a/src/c.rs"
@@ -162,37 +147,24 @@ mod tests {
 
     #[test]
     fn imports_that_point_one_way_pass() {
-        assert_eq!(check_with(&LOOP[1..], &[]), Findings::new());
+        assert_eq!(findings(&LOOP[1..]), Findings::new());
     }
 
     #[test]
     fn a_loop_in_test_code_passes() {
         let tests = "#[cfg(test)]\nmod tests { use crate::a::A; }\n";
         let modules = [("a", "use crate::b::B;\n"), ("b", tests)];
-        assert_eq!(check_with(&modules, &[]), Findings::new());
+        assert_eq!(findings(&modules), Findings::new());
     }
 
     #[test]
     fn a_crowded_level_is_found() {
         let names: Vec<String> = (0..=MODULES_MAX).map(|index| format!("m{index}")).collect();
         let modules: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
-        assert_eq!(check_with(&modules[1..], &[]), Findings::new());
+        assert_eq!(findings(&modules[1..]), Findings::new());
         assert_eq!(
-            check_with(&modules, &[]),
+            findings(&modules),
             ["a/src/lib.rs: 26 modules on one level, in crate::; group them, 25 is the most"]
-        );
-    }
-
-    #[test]
-    fn the_list_excuses_only_what_needs_it() {
-        assert_eq!(check_with(&LOOP, &[ROOT]), Findings::new());
-        assert_eq!(
-            check_with(&LOOP[1..], &[ROOT]),
-            ["a/src/lib.rs: passes; take it off the list UNSPLIT"]
-        );
-        assert_eq!(
-            check_with(&LOOP[1..], &["b/src/lib.rs"]),
-            ["b/src/lib.rs: is no crate; take it off the list UNSPLIT"]
         );
     }
 }
