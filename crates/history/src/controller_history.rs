@@ -189,7 +189,7 @@ impl RealHistory {
         let live = decode(&document)?;
         if live.uid != revision.uid || live.data != revision.data {
             let message = format!(
-                "Operation cannot be fulfilled on controllerrevisions.apps {:?}: it is another revision than the one to renumber",
+                "Operation cannot be fulfilled on controllerrevisions.apps {:?}: the revision was replaced",
                 key.name()
             );
             return Err(ApiError::api(409, "Conflict", message).into());

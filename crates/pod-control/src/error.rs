@@ -1,17 +1,17 @@
-//! What can go wrong with pods and claims; the texts go into events.
+//! Errors of pods and claims; their texts appear in events.
 
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::{Aggregate, ErrorMembers};
 
 use crate::stateful_set_utils::Ordinal;
 
-/// Why a pod or a claim can't be brought to its wanted state.
+/// A failure to create, repair or delete a pod or a claim.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API server refused a pod, or can't be reached.
+    /// The API server rejected a request for a pod or can't be reached.
     #[error("{0}")]
     Api(#[from] ApiError),
-    /// The set asks for an ordinal that no pod can have.
+    /// The set's ordinal is too large for a pod.
     #[error(
         "ordinal {ordinal} is larger than 2147483647; lower spec.ordinals.start or spec.replicas"
     )]
@@ -24,7 +24,7 @@ pub enum Error {
     CreateClaim {
         /// The claim.
         claim: String,
-        /// What the API server answered.
+        /// The API server's error.
         source: ApiError,
     },
     /// A claim can't be looked up.
@@ -32,10 +32,10 @@ pub enum Error {
     RetrieveClaim {
         /// The claim.
         claim: String,
-        /// What the cache answered.
+        /// The cache's error.
         source: ApiError,
     },
-    /// A claim that the pod needs is going away.
+    /// A claim that the pod needs is being deleted.
     #[error("pvc {claim} is being deleted")]
     ClaimBeingDeleted {
         /// The claim.
@@ -50,7 +50,7 @@ pub enum Error {
         claim: String,
         /// The pod that uses it.
         pod: String,
-        /// What the cache answered.
+        /// The cache's error.
         source: ApiError,
     },
     /// A claim can't be looked up while its owners are rewritten.
@@ -62,7 +62,7 @@ pub enum Error {
         claim: String,
         /// The pod that uses it.
         pod: String,
-        /// What the cache answered.
+        /// The cache's error.
         source: ApiError,
     },
     /// A claim's owners can't be rewritten.
@@ -70,23 +70,23 @@ pub enum Error {
     UpdateClaim {
         /// The claim.
         claim: String,
-        /// What the API server answered.
+        /// The API server's error.
         source: ApiError,
     },
-    /// The live set doesn't allow a claim another owner.
+    /// The live set forbids an additional owner of a claim.
     #[error("will not add an owner to claim {claim}, with which it would be deleted: {reason}")]
     OwnClaim {
         /// The claim.
         claim: String,
-        /// What is wrong with the set, or why it can't be read.
+        /// The difference in the live set, or the failure to read it.
         reason: String,
     },
-    /// The live set doesn't allow the deletion of a pod and its claims.
+    /// The live set forbids the deletion of a pod together with its claims.
     #[error("will not delete pod {pod}, with which its claims would be deleted: {reason}")]
     DeleteWithClaims {
         /// The pod.
         pod: String,
-        /// What is wrong with the set, or why it can't be read.
+        /// The difference in the live set, or the failure to read it.
         reason: String,
     },
     /// Several claims failed.
@@ -95,12 +95,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Joins errors; none is success.
+    /// Joins errors; an empty list is success.
     pub(crate) fn join(errors: Vec<Self>) -> Result<(), Self> {
         Aggregate::new(errors).map_or(Ok(()), |errors| Err(Self::Several(Box::new(errors))))
     }
 
-    /// The one API error that this error is about; never one of several.
+    /// Returns the API error of this error, unless it holds several.
     fn api(&self) -> Option<&ApiError> {
         match self {
             Self::Api(source)
@@ -117,12 +117,12 @@ impl Error {
         }
     }
 
-    /// Whether the API server answered that the object changed meanwhile.
+    /// True if the API server reported a conflict.
     pub fn is_conflict(&self) -> bool {
         self.api().is_some_and(ApiError::is_conflict)
     }
 
-    /// Whether the API server answered that the object's name is taken.
+    /// True if the API server reported that the name is taken.
     pub fn is_already_exists(&self) -> bool {
         self.api().is_some_and(ApiError::is_already_exists)
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_are_one_list_however_deep_and_none_is_success() {
+    fn joined_errors_are_flattened_and_deduplicated() {
         assert!(Error::join(Vec::new()).is_ok());
         let inner = Error::join(vec![deleting("b"), deleting("a")]).unwrap_err();
         let outer = Error::join(vec![deleting("a"), inner]).unwrap_err();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_conflict_is_one_and_several_are_none() {
+    fn only_a_single_error_is_a_conflict() {
         let conflict = || Error::UpdateClaim {
             claim: "data".to_owned(),
             source: ApiError::api(409, "Conflict", "changed"),

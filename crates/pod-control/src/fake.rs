@@ -1,10 +1,10 @@
-//! An object manager in memory, whose caches show every write at once.
+//! An in-memory object manager whose caches show every write immediately.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a fake may panic on the mistakes of a test"
+    reason = "a fake may panic on the mistakes in a test"
 )]
 
 mod movers;
@@ -29,13 +29,13 @@ use crate::stateful_set_utils::NewPod;
 
 pub use movers::stateful_set_pod;
 
-/// Pods, claims and sets in memory.
+/// In-memory pods, claims and sets.
 ///
 /// Upstream: `fakeObjectManager`.
 pub struct FakeObjectManager {
-    /// Pods, with the JSON that was posted or put.
+    /// Pods, with their last posted or put JSON.
     pub pods: ObjectStore<Pod>,
-    /// Claims, with the JSON that was posted or put.
+    /// Claims, with their last posted or put JSON.
     pub claims: ObjectStore<Claim>,
     /// The live sets.
     pub sets: Arc<Indexer<StatefulSet>>,
@@ -49,7 +49,7 @@ pub struct FakeObjectManager {
     pub create_claim_tracker: RequestTracker,
     /// Calls that write a claim.
     pub update_claim_tracker: RequestTracker,
-    /// Cache look-ups of a claim.
+    /// Cache lookups of a claim.
     pub get_claim_tracker: RequestTracker,
     /// Calls that read a set live.
     pub read_set_tracker: RequestTracker,
@@ -92,10 +92,10 @@ impl ObjectManager for FakeObjectManager {
         pod: &NewPod,
     ) -> Result<Option<Arc<Pod>>, Error> {
         let _request = self.create_pod_tracker.begin()?;
-        // Lets the calls of a batch overlap, so that their number can be measured.
+        // Lets the calls of a batch overlap, so that tests can count parallel calls.
         tokio::task::yield_now().await;
-        // An API server stores no pod without a phase; one that still has none is only now coming
-        // into being, and is made anew.
+        // An API server stores no pod without a phase. A pod that still has none is being created,
+        // so it is replaced.
         let stored = self.pods.cache().get(pod.namespace(), &pod.name);
         if stored.is_some_and(|stored| !stored.is_created()) {
             self.pods.delete(pod.namespace(), &pod.name)?;

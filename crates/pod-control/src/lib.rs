@@ -1,12 +1,12 @@
-//! The pods of a set and their claims: a pod's claims are created before the pod, its identity and
-//! storage are repaired, and the owner references of its claims follow the retention policy.
+//! A set's pods and their claims: creates a pod's claims before the pod, repairs its identity and
+//! storage, and applies the retention policy to the owner references of its claims.
 //!
-//! An existing object is changed in one way: read it live, compare its uid, decide again, edit its
-//! raw JSON, and write it back with its resource version.
+//! Every change to an existing object follows the same steps: read it live, compare its uid, decide
+//! again, edit its raw JSON, and write it with its resource version.
 //!
 //! Upstream: `stateful_pod_control.go`, and the pod functions of `stateful_set_utils.go`.
 
-// Whatever a server sends, nothing here panics.
+// No server input may cause a panic here.
 #![cfg_attr(
     not(test),
     warn(

@@ -1,4 +1,4 @@
-//! A live look at the set before a write that could cost a claim.
+//! Live read of the set before a write that can delete a claim.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,20 +9,20 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 #[cfg(test)]
 mod tests;
 
-/// How many writes may follow one look: with thousands that wait for the client's rate limit, the
-/// last would come minutes after the look.
+/// Writes per live read. Thousands of writes can wait for the client's rate limit; the last would
+/// run minutes after the read.
 const TURNS: usize = 10;
 
-/// Reads the set live before each write of a sync that dooms a claim: one that gives the claim an
-/// owner, with which it is deleted, or one that deletes such an owner. Decided on an outdated copy
-/// of the set, such a write would lose data.
+/// Reads the set live before each write of a sync that leads to a claim's deletion: a new owner of
+/// the claim, or the deletion of such an owner. With an outdated copy of the set, such a write
+/// could lose data.
 ///
-/// Calls that wait for a look at the same time share one; a call never takes the outcome of a look
-/// that began before it. The first look that doesn't pass is the last one of its sync.
+/// Concurrent calls share a live read; no call uses the result of a read that started before the
+/// call. After the first failed check, no call of the sync reads again.
 #[derive(Debug)]
 pub struct LiveSetCheck {
     turns: Semaphore,
-    /// How many looks have begun.
+    /// Number of live reads started.
     begun: AtomicU64,
     last: Mutex<Look>,
 }
@@ -34,7 +34,7 @@ struct Look {
 }
 
 impl Default for Look {
-    /// No look so far.
+    /// Returns the state before the first live read.
     fn default() -> Self {
         Self {
             number: 0,
@@ -43,7 +43,7 @@ impl Default for Look {
     }
 }
 
-/// A look that passed. Held until the write is done, so that the next call looks again.
+/// A passed check. Held until the write is done, so that a later call reads again.
 #[derive(Debug)]
 pub struct Turn<'a> {
     _permit: Option<SemaphorePermit<'a>>,
@@ -56,7 +56,7 @@ impl Default for LiveSetCheck {
 }
 
 impl LiveSetCheck {
-    /// Makes the check for a sync.
+    /// Creates the check for a sync.
     pub fn new() -> Self {
         Self {
             turns: Semaphore::new(TURNS),
@@ -65,18 +65,18 @@ impl LiveSetCheck {
         }
     }
 
-    /// Whether the live set is the one that the sync decides on, at the same generation and not
-    /// being deleted. The turn is for one write.
+    /// Checks that the live set is the sync's set, has the same generation, and isn't being
+    /// deleted. The turn allows one write.
     ///
     /// # Errors
     ///
-    /// What is different, or why the set can't be read.
+    /// The difference in the live set, or the failure to read it.
     pub async fn passes(
         &self,
         reader: &dyn SetReader,
         set: &StatefulSet,
     ) -> Result<Turn<'_>, String> {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let turn = Turn {
             _permit: self.turns.acquire().await.ok(),
         };
@@ -89,7 +89,7 @@ impl LiveSetCheck {
         if last.number > begun || last.outcome.is_err() {
             return last.outcome.clone();
         }
-        // The other calls of a batch get their turn to join this look.
+        // The batch's other calls can join this live read.
         tokio::task::yield_now().await;
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let outcome = look(reader, set).await;

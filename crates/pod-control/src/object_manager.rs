@@ -1,4 +1,4 @@
-//! Reads and writes of pods, claims and the live set.
+//! Access to pods, claims and the live set.
 
 mod real;
 
@@ -16,66 +16,65 @@ use crate::stateful_set_utils::{NewClaim, NewPod};
 
 pub use real::RealObjectManager;
 
-/// Reads and writes what a set depends on. `get_…` reads a cache, `read_…` the API server.
+/// Reads and writes a set's dependencies. `get_…` reads a cache, `read_…` the API server.
 ///
 /// Upstream: `StatefulPodControlObjectManager`.
 #[async_trait]
 pub trait ObjectManager: SetReader {
-    /// Creates a pod and returns it as the API server stored it; `None` if the answer can't be
-    /// decoded.
+    /// Creates a pod and returns the stored pod; `None` if the response can't be decoded.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error>;
 
     /// Reads a pod live.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
 
-    /// Writes a pod that was read live, with its resource version.
+    /// Writes a live pod with its resource version.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
 
-    /// Deletes a pod, if it is still this one.
+    /// Deletes a pod if its uid is unchanged.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered; a conflict where the pod is another one.
+    /// An error from the API server or the transport; a conflict if the pod was recreated.
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
 
     /// Creates a claim.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
 
-    /// Looks a claim up in the cache.
+    /// Returns a claim from the cache.
     ///
     /// # Errors
     ///
-    /// The cache can't answer.
+    /// The cache fails.
     fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
 
     /// Reads a claim live.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error>;
 
-    /// Writes a claim that was read live, with its resource version.
+    /// Writes a live claim with its resource version.
     ///
     /// # Errors
     ///
-    /// What the API server or the way to it answered.
+    /// An error from the API server or the transport.
     async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error>;
 }
 

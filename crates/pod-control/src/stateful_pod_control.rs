@@ -1,4 +1,4 @@
-//! Writes to the pods of a set, with their events.
+//! Writes to a set's pods, with their events.
 //!
 //! Upstream: `stateful_pod_control.go`.
 
@@ -26,7 +26,7 @@ use events::Verb;
 #[cfg(test)]
 mod tests;
 
-/// Creates, repairs and deletes the pods of sets, with the claims behind them.
+/// Creates, repairs and deletes the pods of sets and their claims.
 ///
 /// Upstream: `StatefulPodControl`.
 pub struct StatefulPodControl {
@@ -37,7 +37,7 @@ pub struct StatefulPodControl {
 }
 
 impl StatefulPodControl {
-    /// Makes a pod control; `jitter` spreads its retries.
+    /// Creates a pod control; `jitter` spreads its retries.
     ///
     /// Upstream: `NewStatefulPodControlFromManager`.
     pub fn new(
@@ -53,14 +53,14 @@ impl StatefulPodControl {
         }
     }
 
-    /// Begins the messages of events in lower case, as versions before 1.35 wrote them.
+    /// Starts the messages of events in lower case, like versions before 1.35.
     #[must_use]
     pub fn with_lower_case_events(mut self, lower_case: bool) -> Self {
         self.lower_case_events = lower_case;
         self
     }
 
-    /// The control of one set's pods during one sync.
+    /// Returns the control of one set's pods during one sync.
     pub fn for_sync<'a>(&'a self, set: &'a StatefulSet) -> SetPodControl<'a> {
         SetPodControl {
             control: self,
@@ -70,8 +70,8 @@ impl StatefulPodControl {
     }
 }
 
-/// The control of one set's pods during one sync. Before a write that could cost a claim, it checks
-/// that the live set still is the one that the sync decides on.
+/// Control of one set's pods during one sync. Before a write that can delete a claim, it checks
+/// that the live set still matches the sync's set.
 pub struct SetPodControl<'a> {
     control: &'a StatefulPodControl,
     set: &'a StatefulSet,
@@ -79,8 +79,8 @@ pub struct SetPodControl<'a> {
 }
 
 impl SetPodControl<'_> {
-    /// Creates the missing pod's missing claims, then the pod, then gives the claims their owners.
-    /// An existing pod is left alone.
+    /// Creates the missing claims, then the missing pod, then sets the claims' owners. Leaves an
+    /// existing pod unchanged.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl SetPodControl<'_> {
         if created.as_ref().is_err_and(ApiError::is_already_exists) {
             return Ok(created.map(drop)?);
         }
-        // As upstream, the claims get their owners even if the pod has failed.
+        // As upstream, the claims get their owners even if the pod's creation failed.
         self.update_pod_claim_for_retention_policy(slot)
             .await
             .map_err(|error| self.failed(Verb::Update, &pod.name, error))?;
@@ -114,12 +114,12 @@ impl SetPodControl<'_> {
         Ok(())
     }
 
-    /// Repairs the pod's identity and volumes and its claims' owners. A conflict is retried on a
-    /// fresh copy.
+    /// Repairs the pod's identity and volumes and its claims' owners. Retries a conflict on a fresh
+    /// copy.
     ///
     /// # Errors
     ///
-    /// The pod or a claim can't be written; the last conflict of 4 attempts.
+    /// The pod or a claim can't be written; the last conflict after 4 attempts.
     ///
     /// Upstream: `UpdateStatefulPod`.
     pub async fn update_stateful_pod(&self, slot: &PodSlot) -> Result<(), Error> {
@@ -140,7 +140,7 @@ impl SetPodControl<'_> {
         result
     }
 
-    /// One attempt to repair a pod.
+    /// Tries once to repair a pod.
     async fn try_update(&self, slot: &PodSlot, progress: &mut Progress) -> Result<(), Error> {
         let set = self.set;
         let failed = |error| self.failed(Verb::Update, slot.name(), error);
@@ -183,11 +183,12 @@ impl SetPodControl<'_> {
         Ok(objects.update_pod(set, live).await?)
     }
 
-    /// Deletes the pod, if it still has the same uid. A pod that is gone counts as deleted.
+    /// Deletes the pod if its uid is unchanged. A missing pod counts as deleted.
     ///
     /// # Errors
     ///
-    /// The API server doesn't delete it; a conflict if it is another pod of the name.
+    /// The API server rejects the deletion or can't be reached; a conflict if the pod was
+    /// recreated.
     ///
     /// Upstream: `DeleteStatefulPod`.
     pub async fn delete_stateful_pod(&self, pod: &Pod) -> Result<(), Error> {
@@ -199,12 +200,12 @@ impl SetPodControl<'_> {
         Ok(deleted?)
     }
 
-    /// Deletes a pod that the set no longer wants. If its claims are deleted with it, the live set
-    /// must still say so.
+    /// Deletes a condemned pod. If its claims are deleted with it, the live set must still allow
+    /// that.
     ///
     /// # Errors
     ///
-    /// The set changed or can't be read; or as for [`Self::delete_stateful_pod`].
+    /// The set changed or can't be read; or an error of [`Self::delete_stateful_pod`].
     pub async fn delete_condemned_pod(&self, pod: &Pod) -> Result<(), Error> {
         let policy = self.set.spec.claim_retention_policy;
         let _turn = if policy.when_scaled == ClaimRetentionPolicyType::Delete {
@@ -219,7 +220,7 @@ impl SetPodControl<'_> {
         self.delete_stateful_pod(pod).await
     }
 
-    /// Creates the claims that a pending pod lacks, and gives them their owners.
+    /// Creates a pending pod's missing claims and sets their owners.
     ///
     /// # Errors
     ///
@@ -237,17 +238,16 @@ impl SetPodControl<'_> {
     }
 }
 
-/// The steps that earlier attempts to repair a pod have done.
+/// Steps that earlier attempts to repair a pod have completed.
 #[derive(Default)]
 struct Progress {
-    /// A write of the pod was tried.
+    /// A write of the pod was attempted.
     wrote: bool,
-    /// The pod's claims were created since the pod was last written, though the cache may not
-    /// show them yet.
+    /// The pod's claims were created after its last write, though the cache may not show them yet.
     claims_created: bool,
 }
 
-/// The repairs that a pod needs.
+/// Repairs that a pod needs.
 #[derive(Clone, Copy, Default)]
 struct Repair {
     identity: bool,
@@ -278,7 +278,7 @@ impl Repair {
 
 fn another_pod(name: &str) -> ApiError {
     let message = format!(
-        "Operation cannot be fulfilled on pods {name:?}: it is another pod than the one that was seen; please apply your changes to the latest version and try again"
+        "Operation cannot be fulfilled on pods {name:?}: the pod was recreated; please apply your changes to the latest version and try again"
     );
     ApiError::api(409, "Conflict", message)
 }

@@ -1,5 +1,4 @@
-//! Pod controls for tests: over an object manager in memory, and over a fake API where requests
-//! count.
+//! Pod controls for tests, with in-memory objects or with a fake API that records requests.
 
 use std::sync::Arc;
 
@@ -22,10 +21,10 @@ use crate::stateful_pod_control::StatefulPodControl;
 use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::ordinal;
 
-/// The plural of claims, as the fake API knows them.
+/// Plural resource name of claims.
 pub(crate) const CLAIMS: &str = "persistentvolumeclaims";
 
-/// A pod control over objects in memory.
+/// A pod control with in-memory objects.
 pub(crate) struct InMemory {
     pub(crate) objects: Arc<FakeObjectManager>,
     pub(crate) recorder: Arc<FakeRecorder>,
@@ -43,7 +42,7 @@ pub(crate) fn in_memory() -> InMemory {
     }
 }
 
-/// A pod control over a fake API, whose cache of claims a test fills.
+/// A pod control with a fake API and a cache of claims that the test fills.
 pub(crate) struct OverApi {
     pub(crate) api: FakeClientset,
     pub(crate) claims: Arc<Indexer<Claim>>,
@@ -76,42 +75,43 @@ fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, Stateful
 }
 
 impl OverApi {
-    /// Puts a set into the API, where live reads find it.
+    /// Stores a set in the API for live reads.
     pub(crate) fn store_set(&self, set: &StatefulSet) {
         let text = set.with_status(&set.status).expect("a status is JSON");
         self.api.load(&STATEFUL_SETS, text);
     }
 
-    /// Puts a claim into the API and into the cache.
+    /// Adds a claim to the API and to the cache.
     pub(crate) fn load_claim(&self, claim: &Builder<Claim>) {
         self.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
         self.claims.add(claim.build());
     }
 
-    /// From now on the cache shows each claim that is written.
+    /// Makes the cache show each claim written from now on.
     pub(crate) fn show_written_claims(&self) {
         for verb in [Verb::Create, Verb::Update] {
             let claims = Arc::clone(&self.claims);
             self.api.react(verb, CLAIMS, move |action| {
-                let claim = Claim::decode(&action.body).expect("claims are written to claims");
+                let claim =
+                    Claim::decode(&action.body).expect("the body of a claim's update is a claim");
                 claims.update(claim);
                 None
             });
         }
     }
 
-    /// Fails calls of a verb a number of times.
+    /// Fails a verb's next calls.
     pub(crate) fn fail(&self, verb: Verb, resource: &str, times: u32, error: FaultError) {
         self.api.fail(FaultRule::new(verb, resource, times, error));
     }
 
-    /// The requests so far, as `verb resource name`.
+    /// Returns the requests so far, as `verb resource name`.
     pub(crate) fn requests(&self) -> Vec<String> {
         let line = |action: Action| format!("{} {} {}", action.verb, action.resource, action.name);
         self.api.actions().into_iter().map(line).collect()
     }
 
-    /// What was sent by the only call of a verb.
+    /// Returns the body of a verb's only call.
     pub(crate) fn sent(&self, verb: Verb, resource: &str) -> serde_json::Value {
         let concerned = |action: &Action| action.verb == verb && action.resource == resource;
         let calls: Vec<Action> = self.api.actions().into_iter().filter(concerned).collect();
@@ -120,7 +120,7 @@ impl OverApi {
     }
 }
 
-/// A pod that is there.
+/// The slot of an existing pod.
 pub(crate) fn existing(pod: &Builder<Pod>) -> PodSlot {
     let pod = pod.build();
     let ordinal = ordinal(&pod.name).expect("the pod has an ordinal");

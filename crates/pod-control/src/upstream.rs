@@ -1,8 +1,8 @@
-//! Upstream's tests of this layer, under upstream's names: a module per test that has sub-cases,
-//! a function per sub-case; a function where there are none.
+//! Upstream's tests of this layer, under upstream's names: a module per test with subtests and a
+//! function per subtest; a function per test without subtests.
 //!
-//! Upstream changes the name of a pod in memory to make its identity wrong. Here a pod that exists
-//! is only ever written as it was read, under its own name; what is wrong is its name label.
+//! Upstream changes a pod's name in memory to make its identity wrong. Here a pod is always written
+//! under its own name; its name label is wrong instead.
 //!
 //! Upstream: `pkg/controller/statefulset/stateful_pod_control_test.go`,
 //! `stateful_set_utils_test.go`.

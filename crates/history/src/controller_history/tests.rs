@@ -284,7 +284,7 @@ async fn conflict_is_tried_four_times_on_fresh_copies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn recreated_revision_is_never_renumbered() {
+async fn replaced_revision_is_never_renumbered() {
     let setup = setup();
     let odd = setup.load_odd();
     for live in [

@@ -1,4 +1,4 @@
-//! What a kubelet and a user do to the pods of a fake: pods get phases, become ready, go away.
+//! Changes to a fake's pods as a kubelet or a user makes them: phases, readiness, deletion.
 
 use std::sync::Arc;
 
@@ -12,42 +12,42 @@ use super::FakeObjectManager;
 use crate::stateful_set_utils::NewPod;
 use crate::stateful_set_utils::{Ordinal, ordinal, pod_name};
 
-/// The pod that a set wants for an ordinal, with neither uid nor phase nor revision.
+/// Returns the pod that a set wants for an ordinal, without uid, phase and revision.
 ///
 /// Upstream: `newStatefulSetPod`.
 pub fn stateful_set_pod(set: &StatefulSet, ordinal: i32) -> Value {
     let pod = NewPod::new(set, "", Ordinal::from(ordinal)).to_value();
-    let mut pod = pod.expect("the template of a test is JSON");
+    let mut pod = pod.expect("a test's template is JSON");
     if let Value::Object(labels) = &mut pod["metadata"]["labels"] {
         labels.remove(REVISION_LABEL);
     }
     pod
 }
 
-/// What happens to pods. Each change makes a new object, so that lists keep the old one.
+/// Changes to pods. Each change stores a new object, so existing lists keep the old one.
 impl FakeObjectManager {
-    /// The pods that the set selects, from the lowest ordinal to the highest.
+    /// Returns the pods that the set selects, by ascending ordinal.
     pub fn pods_of(&self, set: &StatefulSet) -> Vec<Arc<Pod>> {
         let selector = set
             .spec
             .selector
             .compiled()
-            .expect("the set of a test has a selector");
+            .expect("a test's set has a selector");
         let mut pods = self.pods.cache().list();
         pods.retain(|pod| *pod.namespace == *set.namespace() && selector.matches(&pod.labels));
         pods.sort_by_key(|pod| ordinal(&pod.name));
         pods
     }
 
-    /// Gives a pod a phase, whatever its conditions.
+    /// Sets a pod's phase and keeps its conditions.
     ///
     /// Upstream: `setPodPending`, `setPodRunning`.
     pub fn set_pod_phase(&self, set: &StatefulSet, ordinal: i32, phase: &str) {
         self.change_pod(set, ordinal, |pod| pod["status"]["phase"] = phase.into());
     }
 
-    /// Gives a pod the Ready condition, whatever its phase. The condition is as old as `now`, or
-    /// older if it said so already.
+    /// Sets a pod's Ready condition and keeps its phase. The transition time is `now` unless the
+    /// condition already has this status.
     ///
     /// Upstream: `setPodReadyCondition`.
     pub fn set_pod_ready(&self, set: &StatefulSet, ordinal: i32, ready: bool, now: Timestamp) {
@@ -59,7 +59,7 @@ impl FakeObjectManager {
         });
     }
 
-    /// Makes a pod ready since a moment, whatever its phase.
+    /// Makes a pod ready since a moment and keeps its phase.
     ///
     /// Upstream: `setPodAvailable`.
     pub fn set_pod_ready_since(&self, set: &StatefulSet, ordinal: i32, since: Timestamp) {
@@ -68,7 +68,7 @@ impl FakeObjectManager {
         });
     }
 
-    /// Replaces a pod by one that runs, is ready, and is on its way out. It has no revision.
+    /// Replaces a pod with a terminating pod that runs and is ready. It has no revision.
     ///
     /// Upstream: `addTerminatingPod`.
     pub fn add_terminating_pod(&self, set: &StatefulSet, ordinal: i32, now: Timestamp) {
@@ -80,7 +80,7 @@ impl FakeObjectManager {
         self.pods.put(pod);
     }
 
-    /// Replaces a pod by one on its way out of which nothing else is known, not even its uid.
+    /// Replaces a pod with a terminating pod that has no other data, not even a uid.
     ///
     /// Upstream: `setPodTerminated`.
     pub fn set_pod_terminated(&self, set: &StatefulSet, ordinal: i32, now: Timestamp) {
@@ -89,11 +89,11 @@ impl FakeObjectManager {
         self.pods.put(pod);
     }
 
-    /// Changes a pod, which gets the next resource version.
+    /// Changes a pod and increments its resource version.
     pub fn change_pod(&self, set: &StatefulSet, ordinal: i32, change: impl FnOnce(&mut Value)) {
         let name = pod_name(set, Ordinal::from(ordinal));
         let stored = self.pods.json(set.namespace(), &name);
-        let mut json = stored.unwrap_or_else(|| panic!("there is no pod {name}"));
+        let mut json = stored.unwrap_or_else(|| panic!("pod {name} not found"));
         let version = json["metadata"]["resourceVersion"].as_str();
         let version: u64 = version
             .and_then(|version| version.parse().ok())

@@ -1,4 +1,4 @@
-//! How many looks are made, and which calls share one.
+//! Number of live reads, and the calls that share one.
 
 use futures::future::join_all;
 use statefulset_controller_util::testing::builders;
@@ -15,7 +15,7 @@ fn stored() -> (FakeObjectManager, StatefulSet) {
 }
 
 #[tokio::test]
-async fn calls_that_wait_together_share_a_look() {
+async fn concurrent_calls_share_a_live_read() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
     let call = async || check.passes(&objects, &set).await.map(drop);
@@ -27,10 +27,10 @@ async fn calls_that_wait_together_share_a_look() {
 }
 
 #[tokio::test]
-async fn only_a_few_writes_follow_one_look() {
+async fn each_live_read_allows_a_few_writes() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
-    // Each write takes its time, as under the client's rate limit.
+    // Each write takes time, as under the client's rate limit.
     let write = async || {
         let turn = check.passes(&objects, &set).await.unwrap();
         for _ in 0..100 {
@@ -41,7 +41,7 @@ async fn only_a_few_writes_follow_one_look() {
     join_all((0..TURNS * 3).map(|_| write())).await;
     assert_eq!(objects.read_set_tracker.requests(), 3);
 
-    // A set that changes meanwhile stops the writes that have had no look.
+    // A change of the set stops the writes without a live read.
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
     let write = async |number: usize| {
@@ -58,7 +58,7 @@ async fn only_a_few_writes_follow_one_look() {
 }
 
 #[tokio::test]
-async fn a_call_never_takes_a_look_that_began_before_it() {
+async fn earlier_live_read_is_not_reused() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
     check.passes(&objects, &set).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_call_never_takes_a_look_that_began_before_it() {
 }
 
 #[tokio::test]
-async fn a_failed_look_is_the_last_of_its_sync() {
+async fn failed_live_read_is_the_last_of_its_sync() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
     objects.read_set_tracker.fail_after(0, boom);

@@ -1,4 +1,4 @@
-//! Pods and claims in the API server.
+//! Access to pods and claims in the API server.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -26,26 +26,26 @@ use crate::stateful_set_utils::NewPod;
 #[cfg(test)]
 mod tests;
 
-/// A pod template of at least this many bytes is large.
+/// Minimum size of a large pod template.
 const LARGE_TEMPLATE_BYTES: usize = 64 * 1024;
-/// How many pods of a set with a large template are built and sent at a time: a batch has up to 500
-/// of them, and each may take megabytes.
+/// Pods of a set with a large template that are built and sent at a time. A batch has up to 500
+/// pods, and each may take megabytes.
 const LARGE_PODS_MAX: usize = 4;
 
-/// Reads claims from a cache and everything else from the API server, where it writes, too. Every
-/// successful write is reported to the consistency store.
+/// Reads claims from a cache; all other reads and all writes go to the API server. Reports every
+/// successful write to the consistency store.
 ///
 /// Upstream: `realStatefulPodControlObjectManager`.
 pub struct RealObjectManager {
     client: RestClient,
     claims: Arc<Indexer<Claim>>,
     consistency: Arc<dyn ConsistencyStore>,
-    /// Turns for pods of large templates, by the uids of sets that create such now.
+    /// Turns for pods with large templates, by the uid of the set that creates them.
     large_pods: Mutex<WeakValueHashMap<Box<str>, Weak<Semaphore>>>,
 }
 
 impl RealObjectManager {
-    /// Makes an object manager.
+    /// Creates an object manager.
     pub fn new(
         client: RestClient,
         claims: Arc<Indexer<Claim>>,
@@ -59,7 +59,7 @@ impl RealObjectManager {
         }
     }
 
-    /// The turns for large pods of a set: no set waits for another one's.
+    /// Returns the set's turns for large pods; sets never wait for each other.
     fn large_pods(&self, set: &StatefulSet) -> Arc<Semaphore> {
         let mut sets = self
             .large_pods
@@ -85,8 +85,8 @@ impl RealObjectManager {
         })
     }
 
-    /// Reports the version of a successful write, and returns what was written. An answer that can't
-    /// be decoded still means success: there is just no version to wait for.
+    /// Reports the version of a successful write and returns the written object. An undecodable
+    /// response still means success: there is just no version to wait for.
     fn written<K: CachedObject>(
         &self,
         set: &StatefulSet,
@@ -114,7 +114,7 @@ impl ObjectManager for RealObjectManager {
             None
         } else {
             let turn = self.large_pods(set).acquire_owned().await.ok();
-            // Building the last one has taken a while: other sets get their turn.
+            // Building the last pod took a while, so other sets run first.
             tokio::task::yield_now().await;
             turn
         };
@@ -150,7 +150,7 @@ impl ObjectManager for RealObjectManager {
             .client
             .delete(&PODS, &pod.namespace, &pod.name, options.to_string())
             .await;
-        // A pod that is gone already is one that the cache must show gone, too.
+        // The cache must show the deletion of a missing pod too.
         if answer.as_ref().err().is_none_or(Error::is_not_found) {
             self.consistency
                 .deleted_pod(&set.key(), set.uid(), &pod.key(), &pod.uid);

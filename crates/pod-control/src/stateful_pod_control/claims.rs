@@ -1,4 +1,4 @@
-//! Creation of a pod's claims, and changes of their owners.
+//! Creation of a pod's claims, and updates of their owners.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::stateful_set_utils::{
 };
 
 impl SetPodControl<'_> {
-    /// Creates the pod's claims that the cache doesn't hold. All are tried.
+    /// Creates the pod's claims that the cache lacks. Tries every claim despite errors.
     ///
     /// Upstream: `createPersistentVolumeClaims`.
     pub(super) async fn create_persistent_volume_claims(
@@ -61,12 +61,12 @@ impl SetPodControl<'_> {
         }
     }
 
-    /// Whether the pod's cached claims have the owners that the retention policy wants. Claims that
-    /// don't exist are ignored.
+    /// True if the pod's cached claims have the owners that the retention policy wants. Ignores
+    /// missing claims.
     ///
     /// # Errors
     ///
-    /// A claim can't be looked up.
+    /// The cache fails to look up a claim.
     ///
     /// Upstream: `ClaimsMatchRetentionPolicy`.
     pub fn claims_match_retention_policy(&self, slot: &PodSlot) -> Result<bool, Error> {
@@ -87,11 +87,11 @@ impl SetPodControl<'_> {
         Ok(true)
     }
 
-    /// Gives the pod's claims the owners that the retention policy wants.
+    /// Sets the owners of the pod's claims as the retention policy wants.
     ///
     /// # Errors
     ///
-    /// The first claim that can't be looked up or written.
+    /// Error of the first claim that can't be read or written.
     ///
     /// Upstream: `UpdatePodClaimForRetentionPolicy`.
     pub async fn update_pod_claim_for_retention_policy(&self, slot: &PodSlot) -> Result<(), Error> {
@@ -129,7 +129,7 @@ impl SetPodControl<'_> {
         if change == OwnersChange::Removes {
             return self.write_claim(live).await;
         }
-        // Nothing stands between this look and the write.
+        // No step may come between this check and the write.
         let passed = self.live_set.passes(&*self.control.objects, set).await;
         let _turn = passed.map_err(|reason| Error::OwnClaim {
             claim: name.to_string(),
@@ -138,12 +138,12 @@ impl SetPodControl<'_> {
         self.write_claim(live).await
     }
 
-    /// Removes the pod from the owners of its claims, so that they outlive it. Nothing else about
-    /// the claims changes, and no owner is added: the live set needn't be checked.
+    /// Removes the pod from the owners of its claims, so that they outlive it. Changes only the
+    /// owners and adds none, so the live set needs no check.
     ///
     /// # Errors
     ///
-    /// The first claim that can't be looked up or written.
+    /// Error of the first claim that can't be read or written.
     pub async fn release_claims(&self, slot: &PodSlot) -> Result<(), Error> {
         for name in claim_names(self.set, slot.ordinal()) {
             let released = self.release_claim(slot, &name).await;
@@ -157,7 +157,7 @@ impl SetPodControl<'_> {
         let Some(claim) = self.retained_claim(slot, name)? else {
             return Ok(());
         };
-        // An owner that was added without an answer may not be in the cache, and a pod that ended is
+        // The cache may lack an owner if the response of its write was lost, and a terminal pod is
         // deleted next.
         let is_cache_enough = self.set.spec.claim_retention_policy.when_scaled
             == ClaimRetentionPolicyType::Retain
@@ -173,7 +173,7 @@ impl SetPodControl<'_> {
         Ok(())
     }
 
-    /// The claim in the cache, for a change of its owners.
+    /// Returns a cached claim, for an update of its owners.
     fn retained_claim(&self, slot: &PodSlot, name: &str) -> Result<Option<Arc<Claim>>, Error> {
         let cached = self.control.objects.get_claim(self.set.namespace(), name);
         cached.map_err(|source| Error::RetainClaim {
@@ -183,7 +183,7 @@ impl SetPodControl<'_> {
         })
     }
 
-    /// Reads a claim live, to change its owners.
+    /// Reads a claim live, for an update of its owners.
     async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
         let name = &claim.name;
         let read = self.control.objects.read_claim(&claim.namespace, name);
@@ -200,12 +200,13 @@ impl SetPodControl<'_> {
         written.map_err(|source| update_claim(&name, source))
     }
 
-    /// The first of the pod's claims that an earlier pod of this name owns: the garbage collector
-    /// will delete it. Claims that are retained on scaling are never stale.
+    /// Returns the first of the pod's claims that an earlier pod of this name owns and that the
+    /// garbage collector will therefore delete. Claims that are retained on scaling are never
+    /// stale.
     ///
     /// # Errors
     ///
-    /// A claim can't be looked up.
+    /// The cache fails to look up a claim.
     ///
     /// Upstream: `PodClaimIsStale`, which returns no name.
     pub fn stale_pod_claim(&self, slot: &PodSlot) -> Result<Option<String>, Error> {
@@ -230,7 +231,7 @@ fn update_claim(claim: &str, source: ApiError) -> Error {
 
 fn another_claim(name: &str) -> ApiError {
     let message = format!(
-        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: it is another claim than the one that was seen; please apply your changes to the latest version and try again"
+        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: the claim was recreated; please apply your changes to the latest version and try again"
     );
     ApiError::api(409, "Conflict", message)
 }

@@ -85,7 +85,7 @@ impl SetPodControl<'_> {
         recorder.event(&set, EventType::Warning, reason, message);
     }
 
-    /// Records a failure and returns it.
+    /// Records a failure event and returns the error.
     pub(super) fn failed(&self, verb: Verb, pod: &str, error: Error) -> Error {
         self.record_pod_event(verb, pod, Some(&error));
         error

@@ -1,4 +1,4 @@
-//! Pods and claims over an object manager in memory, and over a fake API where requests count.
+//! Pods and claims, with in-memory objects or with a fake API that records requests.
 
 use statefulset_client::fake::{FaultError, Verb as ApiVerb};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
@@ -13,7 +13,7 @@ mod delete;
 mod retain;
 mod update;
 
-/// Two replicas, one claim template each.
+/// A set of two replicas with one claim template.
 fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(2).claim_template("data")
 }
@@ -34,7 +34,7 @@ fn already_exists() -> ApiError {
     ApiError::api(409, "AlreadyExists", "taken")
 }
 
-/// The owners of a claim, by name.
+/// Names of a claim's owners.
 fn owners(json: &serde_json::Value) -> Vec<String> {
     let references = json["metadata"]["ownerReferences"].as_array();
     let name = |reference: &serde_json::Value| reference["name"].as_str().unwrap().to_owned();

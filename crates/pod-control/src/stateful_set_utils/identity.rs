@@ -10,21 +10,21 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 #[cfg(test)]
 mod tests;
 
-/// The ordinal of a pod: the number at the end of its name. Not an index: the first pod of a set
-/// has the ordinal `spec.ordinals.start`.
+/// A pod's ordinal: the number at the end of its name. The first ordinal of a set is
+/// `spec.ordinals.start`, so an ordinal is not an index.
 ///
-/// Parsed ordinals fit 31 bits; those that a set asks for may go past them.
+/// Parsed ordinals fit 31 bits; a set can ask for larger ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ordinal(i64);
 
 impl Ordinal {
-    /// The ordinal of the pod with this index in the set.
+    /// Returns the ordinal of the pod at this index of the set.
     pub fn of_index(set: &StatefulSet, index: usize) -> Self {
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Self(i64::from(set.spec.start_ordinal).saturating_add(index))
     }
 
-    /// The index in the set of a pod with this ordinal, if the set wants such a pod.
+    /// Returns the ordinal's index in the set, if the set wants such a pod.
     pub fn index_in(self, set: &StatefulSet) -> Option<usize> {
         let index = self.0 - i64::from(set.spec.start_ordinal);
         if index >= i64::from(set.spec.replicas) {
@@ -33,12 +33,13 @@ impl Ordinal {
         usize::try_from(index).ok()
     }
 
-    /// Whether no pod's name can bear the ordinal: the pod would never count as the set's.
+    /// True if the ordinal is too large for a pod's name: such a pod would never count as the
+    /// set's.
     pub fn is_past_largest(self) -> bool {
         self.0 > i64::from(i32::MAX)
     }
 
-    /// Whether the ordinal lies below the set's first ordinal plus `count`.
+    /// True if the ordinal is less than the set's first ordinal plus `count`.
     pub fn is_below(self, set: &StatefulSet, count: i32) -> bool {
         self.0 < i64::from(set.spec.start_ordinal) + i64::from(count)
     }
@@ -57,7 +58,7 @@ impl From<i32> for Ordinal {
 }
 
 /// Splits a pod's name at its last dash into the name of its set and its ordinal. The ordinal is
-/// missing where the digits don't fit 31 bits; nothing is found where there are no digits.
+/// `None` if the digits don't fit 31 bits; the result is `None` without digits.
 ///
 /// Upstream: `getParentNameAndOrdinal`.
 pub fn parent_name_and_ordinal(pod_name: &str) -> Option<(&str, Option<Ordinal>)> {
@@ -65,29 +66,29 @@ pub fn parent_name_and_ordinal(pod_name: &str) -> Option<(&str, Option<Ordinal>)
     Some((parent, digits.parse::<i32>().ok().map(Ordinal::from)))
 }
 
-/// The ordinal in a pod's name, if there is one.
+/// Returns the ordinal in a pod's name, if any.
 ///
 /// Upstream: `getOrdinal`.
 pub fn ordinal(pod_name: &str) -> Option<Ordinal> {
     parent_name_and_ordinal(pod_name)?.1
 }
 
-/// The name of the set's pod with this ordinal.
+/// Returns the name of the set's pod with this ordinal.
 ///
 /// Upstream: `getPodName`.
 pub fn pod_name(set: &StatefulSet, ordinal: Ordinal) -> String {
     format!("{}-{ordinal}", set.name())
 }
 
-/// The name of the claim that the set's pod with this ordinal has from a template.
+/// Returns the name of the claim from a template for the set's pod with this ordinal.
 ///
 /// Upstream: `getPersistentVolumeClaimName`.
 pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: Ordinal) -> String {
     format!("{template}-{}-{ordinal}", set.name())
 }
 
-/// How a pod's name relates to the set: a member's name is the set's, a dash, and the ordinal in
-/// canonical decimal. Names such as `web-007`, or with an ordinal past 31 bits, are malformed.
+/// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal
+/// in canonical decimal. Names such as `web-007`, or with an ordinal past 31 bits, are malformed.
 ///
 /// Upstream: `isMemberOf`, which takes malformed names for members.
 pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
@@ -100,8 +101,8 @@ pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
     }
 }
 
-/// Whether a pod bears the name, namespace and name label that the set gives it. Its index label,
-/// revision, host name and owner play no part.
+/// True if a pod is named as a member of the set, and has the set's namespace and the right name
+/// label. Ignores its index label, revision, host name and owner.
 ///
 /// Upstream: `identityMatches`.
 pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
@@ -110,7 +111,7 @@ pub fn identity_matches(set: &StatefulSet, pod: &Pod) -> bool {
         && pod.labels.get(POD_NAME_LABEL) == Some(&pod.name)
 }
 
-/// Gives a pod's JSON the namespace of its set, and the labels of its identity.
+/// Sets the namespace and the identity labels in a pod's JSON.
 ///
 /// Upstream: `updateIdentity`.
 pub(crate) fn update_identity(pod: &mut Value, set: &StatefulSet, name: &str, ordinal: Ordinal) {
@@ -121,7 +122,7 @@ pub(crate) fn update_identity(pod: &mut Value, set: &StatefulSet, name: &str, or
     labels[POD_INDEX_LABEL] = Value::from(ordinal.to_string());
 }
 
-/// The object in a member of an object, made if it isn't there.
+/// Returns the object in an object's member, created if absent.
 pub(super) fn object_member<'a>(value: &'a mut Value, member: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());

@@ -1,4 +1,4 @@
-//! A pod that doesn't exist yet.
+//! Pods before their creation.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,22 +13,23 @@ use super::storage::update_storage;
 #[cfg(test)]
 mod tests;
 
-/// A pod that a set wants and that doesn't exist: built when it is created, not before.
+/// A missing pod that a set wants; its body is built only at its creation.
 #[derive(Clone, Debug)]
 pub struct NewPod {
     /// Its ordinal.
     pub ordinal: Ordinal,
     /// Its name.
     pub name: Box<str>,
-    /// The name of the revision that it is made from.
+    /// Name of its revision.
     pub revision: Box<str>,
-    /// The set as of that revision.
+    /// The set at that revision.
     set: StatefulSet,
     created: OnceLock<Arc<Pod>>,
 }
 
 impl NewPod {
-    /// The pod of `set`, as of the revision with the name `revision`, with this ordinal.
+    /// Returns the pod with this ordinal of `set`, which is restored to the revision named
+    /// `revision`.
     ///
     /// Upstream: `newVersionedStatefulSetPod`.
     pub fn new(set: &StatefulSet, revision: &str, ordinal: Ordinal) -> Self {
@@ -42,40 +43,40 @@ impl NewPod {
         }
     }
 
-    /// The pod as the API server returned it, once this sync has created it.
+    /// Returns the pod from the API server's response, once this sync has created it.
     pub(crate) fn created(&self) -> Option<&Arc<Pod>> {
         self.created.get()
     }
 
     pub(crate) fn set_created(&self, pod: Arc<Pod>) {
-        // A sync creates a pod once.
+        // A sync creates each pod once.
         let _ = self.created.set(pod);
     }
 
-    /// The namespace that it goes to.
+    /// The pod's namespace.
     pub fn namespace(&self) -> &str {
         self.set.namespace()
     }
 
-    /// The length of the template that it is built from.
+    /// Length of the pod's template.
     pub(crate) fn template_bytes(&self) -> usize {
         self.set.spec.template.json_len()
     }
 
-    /// The object to POST. Members of the template that no type knows are in it.
+    /// Returns the body to POST, with the template's unknown members.
     ///
     /// # Errors
     ///
-    /// The template has no JSON value.
+    /// The template can't be encoded as JSON.
     pub fn body(&self) -> Result<String, ParseError> {
         Ok(to_go_string(&self.to_value()?))
     }
 
-    /// The object to POST, as a value.
+    /// Returns the object to POST as a value.
     ///
     /// # Errors
     ///
-    /// The template has no JSON value.
+    /// The template can't be encoded as JSON.
     ///
     /// Upstream: `newStatefulSetPod`, in JSON.
     pub fn to_value(&self) -> Result<Value, ParseError> {
@@ -100,7 +101,7 @@ impl NewPod {
             json!([self.set.controller_reference()]),
         );
         let spec = template.get_mut("spec").map(Value::take);
-        // Go writes an empty status, too.
+        // Go writes an empty status too.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {},
         });
@@ -112,7 +113,7 @@ impl NewPod {
         Ok(pod)
     }
 
-    /// Overwrites host name and subdomain, whatever the template says.
+    /// Overwrites the template's host name and subdomain.
     fn set_host_name(&self, spec: &mut Value) {
         spec["hostname"] = Value::from(&*self.name);
         if let (Value::Object(spec), "") = (&mut *spec, &*self.set.spec.service_name) {

@@ -1,4 +1,4 @@
-//! The retention policy, as rules over a claim's owner references.
+//! The retention policy as rules over a claim's owner references.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ mod tests;
 const POD_KIND: &str = "Pod";
 const POD_API_VERSION: &str = "v1";
 
-/// One of the two that may own a claim: the set, or the pod.
+/// A possible owner of a claim: the set or the pod.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner<'a> {
     api_version: &'a str,
@@ -44,7 +44,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Whether the reference is to this owner's name, whatever its uid.
+    /// True if the reference names this owner; ignores the uid.
     ///
     /// Upstream: `matchesRef`.
     pub(crate) fn matches_ref(self, reference: &OwnerReference) -> bool {
@@ -53,7 +53,7 @@ impl<'a> Owner<'a> {
             && *reference.name == *self.name
     }
 
-    /// Whether the claim has a reference with this owner's uid.
+    /// True if the claim has a reference with this owner's uid.
     ///
     /// Upstream: `hasOwnerRef`.
     pub(crate) fn has_owner_ref(self, claim: &Claim) -> bool {
@@ -63,7 +63,8 @@ impl<'a> Owner<'a> {
             .any(|reference| *reference.uid == *self.uid)
     }
 
-    /// Whether an earlier object of this name owns the claim: the garbage collector will delete it.
+    /// True if an earlier object of this name owns the claim, so that the garbage collector will
+    /// delete it.
     ///
     /// Upstream: `hasStaleOwnerRef`.
     pub(crate) fn has_stale_owner_ref(self, claim: &Claim) -> bool {
@@ -87,7 +88,7 @@ pub(crate) enum WantedOwner {
     Pod,
 }
 
-/// The owner that the policy wants for a pod's claim. A policy that this version doesn't know retains.
+/// Returns the owner that the policy wants for a pod's claim. An unknown policy retains the claim.
 pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
     use ClaimRetentionPolicyType::{Delete, Retain};
     let policy = set.spec.claim_retention_policy;
@@ -99,19 +100,19 @@ pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
     }
 }
 
-/// Whether the policy has a value that this version doesn't know.
+/// True if a policy value is unknown to this version.
 pub(crate) fn is_policy_unknown(set: &StatefulSet) -> bool {
     let policy = set.spec.claim_retention_policy;
     [policy.when_scaled, policy.when_deleted].contains(&ClaimRetentionPolicyType::Other)
 }
 
-/// Whether the set no longer wants a pod with this ordinal.
+/// True if the set no longer wants a pod with this ordinal.
 pub(crate) fn is_condemned(set: &StatefulSet, pod: &PodSlot) -> bool {
     pod.ordinal().index_in(set).is_none()
 }
 
-/// Whether something other than the set and the pod controls the claim, or an earlier incarnation
-/// of either owns it. Plays no part where everything is retained.
+/// True if something other than the set and the pod controls the claim, or an earlier object of
+/// either name owns it. Always false if both policies retain.
 ///
 /// Upstream: `hasUnexpectedController`.
 pub fn has_unexpected_controller(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
@@ -132,7 +133,7 @@ pub fn has_unexpected_controller(claim: &Claim, set: &StatefulSet, pod: &PodSlot
     })
 }
 
-/// Whether set or pod own the claim without controlling it, as earlier versions left it.
+/// True if the set or the pod owns the claim without controlling it, as earlier versions left it.
 ///
 /// Upstream: `hasNonControllerOwner`.
 pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
@@ -142,7 +143,7 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
     })
 }
 
-/// Whether the claim's owners are those that the policy wants, or may not be touched.
+/// True if the claim has the owners that the policy wants, or if its owners must not change.
 ///
 /// Upstream: `isClaimOwnerUpToDate`.
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
@@ -167,17 +168,17 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
     }
 }
 
-/// The effect of a rewrite of a claim's owners.
+/// Effect of an update of a claim's owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OwnersChange {
-    /// The set or the pod was made an owner: the claim is deleted with it.
+    /// The set or the pod became an owner, with which the claim is deleted.
     Adds,
     /// Owners were only removed.
     Removes,
 }
 
-/// Rewrites the owners in a claim's JSON: those of other kinds or names stay as they are, every
-/// reference to the set's or the pod's name goes, and the wanted owner is added at the end.
+/// Updates the owners in a claim's JSON: keeps owners of other kinds or names, removes every
+/// reference to the set's or the pod's name, and appends the wanted owner.
 ///
 /// Upstream: `updateClaimOwnerRefForSetAndPod`.
 pub(crate) fn update_claim_owner_ref_for_set_and_pod(

@@ -1,4 +1,4 @@
-//! A place in a set: the pod that is there, or the one that is to come.
+//! A slot of a set: an existing or a missing pod.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use statefulset_controller_util::pod::Pod;
 use super::identity::Ordinal;
 use super::new_pod::NewPod;
 
-/// One place in a set.
+/// One slot of a set.
 #[derive(Clone, Debug)]
 pub enum PodSlot {
-    /// A pod of the cache, with the ordinal in its name.
+    /// A cached pod, with the ordinal in its name.
     Existing(Ordinal, Arc<Pod>),
-    /// No pod; this one would be created.
+    /// A missing pod, ready to be created.
     Missing(NewPod),
 }
 
@@ -42,12 +42,12 @@ impl PodSlot {
         }
     }
 
-    /// The uid of the pod; empty for one that doesn't exist.
+    /// The pod's uid; empty for a missing pod.
     pub fn uid(&self) -> &str {
         self.pod().map_or("", |pod| &pod.uid)
     }
 
-    /// The pod of the cache, or the one that this sync created.
+    /// The cached pod, or the one that this sync created.
     pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Existing(_, pod) => Some(pod),
@@ -55,7 +55,7 @@ impl PodSlot {
         }
     }
 
-    /// The pod of the cache, if there is one.
+    /// The cached pod, if any.
     pub fn existing(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Existing(_, pod) => Some(pod),
@@ -63,13 +63,13 @@ impl PodSlot {
         }
     }
 
-    /// Whether there is no available pod here, or one on its way out.
+    /// True if the slot has no available pod, or a terminating one.
     pub fn is_unavailable(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
         self.existing()
             .is_none_or(|pod| pod.is_unavailable(min_ready_seconds, now))
     }
 
-    /// The name of the revision that the pod carries, or would.
+    /// Name of the pod's revision.
     pub fn revision(&self) -> &str {
         match self {
             Self::Existing(_, pod) => pod.revision(),
@@ -86,7 +86,7 @@ mod tests {
     use crate::test_setup::existing;
 
     #[test]
-    fn a_place_tells_of_the_pod_that_is_there_or_is_to_come() {
+    fn slot_reports_existing_and_missing_pods() {
         let set = builders::set("web").build();
         let new_pod = NewPod::new(&set, "web-1", Ordinal::from(4));
         let pod = builders::pod(&set, 4).revision("web-0");

@@ -1,4 +1,4 @@
-//! The claims of a pod, and the volumes that use them.
+//! A pod's claims, and the volumes that use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,16 @@ use super::identity::{Ordinal, object_member, persistent_volume_claim_name};
 #[cfg(test)]
 mod tests;
 
-/// A claim that doesn't exist yet.
+/// A claim before its creation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClaim {
     /// Name of its template.
     pub template: Box<str>,
     /// Its name.
     pub name: String,
-    /// The namespace that it goes to.
+    /// Its namespace.
     pub namespace: Box<str>,
-    /// The object to POST; members of the template that no type knows are in it.
+    /// The object to POST, with the template's unknown members.
     pub json: Value,
 }
 
@@ -56,15 +56,15 @@ impl NewClaim {
         })
     }
 
-    /// The object to POST.
+    /// Returns the body to POST.
     pub fn body(&self) -> String {
         to_go_string(&self.json)
     }
 }
 
-/// The claims of the set's pod with this ordinal, in the order of their templates.
+/// Returns the claims of the set's pod with this ordinal, in the order of their templates.
 ///
-/// A template that has no JSON value is an error.
+/// A template that can't be encoded as JSON gives an error.
 ///
 /// Upstream: `getPersistentVolumeClaims`.
 pub fn persistent_volume_claims(
@@ -75,14 +75,15 @@ pub fn persistent_volume_claims(
     templates.map(move |template| NewClaim::new(set, template, ordinal))
 }
 
-/// The names of the claims of the set's pod with this ordinal, in the order of their templates.
+/// Returns the names of the claims of the set's pod with this ordinal, in the order of their
+/// templates.
 pub(crate) fn claim_names(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = String> {
     let templates = set.spec.claim_templates.iter();
     templates.map(move |template| persistent_volume_claim_name(set, &template.name, ordinal))
 }
 
-/// Whether a pod has, for every claim template, a volume of that name which uses the claim for the
-/// ordinal. Other volumes play no part.
+/// True if a pod has, for every claim template, a volume of that name with the claim for the
+/// ordinal. Ignores other volumes.
 ///
 /// Upstream: `storageMatches`.
 pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
@@ -97,7 +98,7 @@ pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
     })
 }
 
-/// Rewrites the volumes of a pod's JSON: one for each claim template, then those with other names.
+/// Replaces the volumes in a pod's JSON: one per claim template first, then those with other names.
 ///
 /// Upstream: `updateStorage`.
 pub(crate) fn update_storage(set: &StatefulSet, ordinal: Ordinal, pod: &mut Value) {

@@ -1,4 +1,4 @@
-//! Whether a claim has the owners that the retention policy wants.
+//! Comparison of a claim's owners with the retention policy.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -22,8 +22,8 @@ fn ss(replicas: i32, policy: Policy) -> StatefulSet {
 mod test_is_claim_owner_up_to_date {
     use super::*;
 
-    /// Eight claims: with and without a reference to the pod, to the set, and to two others. Only
-    /// the first two matter.
+    /// Checks eight claims: with and without a reference to the pod, to the set, and to two others.
+    /// Only the first two matter.
     #[track_caller]
     fn check(policy: Policy, replicas: i32, ordinal: i32, needs_pod: bool, needs_set: bool) {
         let (set, name) = (ss(replicas, policy), format!("pod-{ordinal}"));
@@ -79,7 +79,7 @@ mod test_is_claim_owner_up_to_date {
 mod test_claim_owner_up_to_date_edge_cases {
     use super::*;
 
-    /// The set wants one pod, so that this one, `pod-1`, is condemned.
+    /// The set wants one pod, so `pod-1` is condemned.
     #[track_caller]
     fn check<const N: usize>(policy: Policy, owners: [OwnerReference; N], expected: bool) {
         let (set, pod) = (ss(1, policy), slot(1, "pod-1", "pod-123"));
@@ -123,7 +123,7 @@ mod test_claim_owner_up_to_date_edge_cases {
 
     #[test]
     fn non_controller_causes_policy_mismatch_set() {
-        // The version is written so upstream: the uid alone makes it the set's.
+        // Upstream writes the version this way: only the uid makes the reference the set's.
         let misspelt = ("appsv1", "StatefulSet");
         let set = reference(misspelt, "stateful-set", "ss-456", None);
         check(WITH_SET, [set], false);

@@ -1,5 +1,5 @@
-//! Writes are reported to the consistency store, which holds back the next sync until the cache
-//! shows them.
+//! Reports of writes to the consistency store, which delays the next sync until the cache shows
+//! them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::fixtures::{claim, misnamed_pod, new_pod, pod};
 use crate::PodSlot;
 use crate::test_setup::{OverApi, existing, over_api_reporting_to};
 
-/// A pod control and its consistency store, over one cache that is tracked.
+/// A pod control and its consistency store, with one tracked cache.
 struct Setup {
     caches: Arc<FakeCaches>,
     store: Arc<RealConsistencyStore>,
@@ -25,7 +25,7 @@ struct Setup {
     over_api: OverApi,
 }
 
-/// The tracked cache is at version 1; whatever is written comes back with version 2.
+/// The tracked cache has version 1; every write returns version 2.
 fn setup(tracked: TrackedResource) -> Setup {
     let caches = Arc::new(FakeCaches::default());
     caches.set_version(tracked, "1");
@@ -52,7 +52,7 @@ fn set_123() -> Builder<StatefulSet> {
 }
 
 impl Setup {
-    /// The set waits for the write until the cache shows it.
+    /// Checks that the set waits until the cache shows the write.
     fn waits_for_the_write(&self) {
         let set = set_123().build().key();
         let stale = StaleCache::Older {

@@ -1,4 +1,4 @@
-//! Owners that control a claim and shouldn't, and owners that should and don't.
+//! Unexpected controllers of a claim, and owners that should control it but don't.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_controller_util::testing::upstream::set;
@@ -9,8 +9,8 @@ use crate::stateful_set_utils::{has_non_controller_owner, has_unexpected_control
 mod test_has_unexpected_controller {
     use super::*;
 
-    /// Under each policy; where all is retained nobody is unexpected, which upstream checks for an
-    /// absent policy only.
+    /// Checks each policy. If both retain, no controller is unexpected; upstream checks that only
+    /// for an absent policy.
     #[track_caller]
     fn check<const N: usize>(owners: [OwnerReference; N], unexpected: bool) {
         let pod = slot(0, "pod", "pod-uid");

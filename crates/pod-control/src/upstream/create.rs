@@ -1,4 +1,4 @@
-//! Creating a pod, its claims first.
+//! Creation of a pod, after its claims.
 
 use statefulset_client::fake::{FaultError, Verb};
 use statefulset_client::resource::PODS;

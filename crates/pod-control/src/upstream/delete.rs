@@ -1,4 +1,4 @@
-//! Deleting a pod. The pod bears a uid, as every stored one does: one without would be looked up
+//! Deletion of a pod. The pod has a uid, as every stored pod does; without one it would be read
 //! first.
 
 use statefulset_client::fake::{FaultError, Verb};
@@ -17,7 +17,7 @@ fn stored_pod() -> Builder<Pod> {
     pod(&set(3).build(), 0).uid("foo-0-uid")
 }
 
-/// Deletes the pod by one request, whatever the answer.
+/// Deletes the pod with one request.
 async fn delete(setup: &OverApi) -> Result<(), Error> {
     let (set, pod) = (set(3).build(), stored_pod().build());
     let deleted = setup.control.for_sync(&set).delete_stateful_pod(&pod).await;

@@ -1,4 +1,4 @@
-//! The pods, claims and owners that the tests share.
+//! Shared pods, claims and owners.
 
 use std::sync::Arc;
 
@@ -21,31 +21,31 @@ pub(super) const SET: (&str, &str) = ("apps/v1", "StatefulSet");
 /// API version and kind of a pod.
 pub(super) const POD: (&str, &str) = ("v1", "Pod");
 
-/// A pod that isn't there yet.
+/// Builds a missing pod.
 pub(super) fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
     NewPod::new(set, "foo-674c887789", Ordinal::from(ordinal))
 }
 
-/// A pod as production builds it: with no uid, phase or revision.
+/// Builds a pod as production does: without uid, phase and revision.
 ///
 /// Upstream: `newStatefulSetPod`.
 pub(super) fn pod(set: &StatefulSet, ordinal: i32) -> Builder<Pod> {
     Builder::from_json(new_pod(set, ordinal).to_value().unwrap()).without_label(REVISION_LABEL)
 }
 
-/// The first pod with another pod's name in its name label.
+/// Builds the first pod with another pod's name in its name label.
 pub(super) fn misnamed_pod(set: &StatefulSet) -> Builder<Pod> {
     pod(set, 0).label(POD_NAME_LABEL, "goo-0")
 }
 
-/// The claim of the first pod, owned by nobody.
+/// Builds the first pod's claim, without owners.
 pub(super) fn claim(set: &StatefulSet) -> Builder<Claim> {
     let mut claims = persistent_volume_claims(set, Ordinal::from(0));
     let claim = claims.next().expect("there is a claim template");
     Builder::from_json(claim.unwrap().json)
 }
 
-/// A place in a set with a pod of this name and uid in it, both its own.
+/// Builds a slot with an existing pod of this name and uid.
 pub(super) fn slot(ordinal: i32, name: &str, uid: &str) -> PodSlot {
     let pod = Pod {
         name: name.into(),
@@ -55,7 +55,7 @@ pub(super) fn slot(ordinal: i32, name: &str, uid: &str) -> PodSlot {
     PodSlot::Existing(Ordinal::from(ordinal), Arc::new(pod))
 }
 
-/// A reference that controls, or doesn't, or doesn't say.
+/// Builds an owner reference with this `controller` value.
 pub(super) fn reference(
     (api_version, kind): (&str, &str),
     name: &str,
@@ -72,7 +72,7 @@ pub(super) fn reference(
     }
 }
 
-/// A claim with these owners.
+/// Builds a claim with these owners.
 pub(super) fn owned(owners: impl IntoIterator<Item = OwnerReference>) -> Claim {
     Claim {
         owner_references: owners.into_iter().collect(),
@@ -80,7 +80,7 @@ pub(super) fn owned(owners: impl IntoIterator<Item = OwnerReference>) -> Claim {
     }
 }
 
-/// A set of that name and uid.
+/// Gives a set this name and uid.
 pub(super) fn named_set(set: Builder<StatefulSet>, name: &str, uid: &str) -> Builder<StatefulSet> {
     set.with("metadata.name", name).uid(uid)
 }

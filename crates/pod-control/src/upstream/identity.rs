@@ -1,4 +1,4 @@
-//! Names, ordinals, and whose pod is whose.
+//! Names, ordinals and membership of pods.
 
 use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod};
@@ -55,7 +55,7 @@ fn test_identity_matches() {
     }
 }
 
-/// A pod after its identity was repaired.
+/// Returns a pod after a repair of its identity.
 fn repaired(set: &StatefulSet, pod: &Builder<Pod>) -> Builder<Pod> {
     let mut json = pod.json();
     update_identity(&mut json, set, "foo-1", Ordinal::from(1));

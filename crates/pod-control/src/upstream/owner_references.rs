@@ -1,11 +1,11 @@
-//! References to owners: which are the same, and whom they mean.
+//! Comparison of owner references with each other and with their objects.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 
 use super::fixtures::{POD, owned, reference, slot};
 use crate::stateful_set_utils::Owner;
 
-/// Whether the owners are others than before; order, uid and who controls play no part.
+/// True if the owners differ; ignores order, uid and the `controller` flag.
 ///
 /// Upstream: `ownerRefsChanged`.
 pub(super) fn owner_refs_changed(before: &[OwnerReference], after: &[OwnerReference]) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn owner_refs_changed(before: &[OwnerReference], after: &[OwnerRefere
 mod test_owner_refs_changed {
     use super::*;
 
-    /// References written as `apiVersion/kind/name`.
+    /// Parses references written as `apiVersion/kind/name`.
     fn references(texts: &[&str]) -> Vec<OwnerReference> {
         let parse = |text: &&str| {
             let mut parts = text.split('/').map(Box::from);

@@ -1,4 +1,4 @@
-//! The retention policy, from the set to the claims' owners.
+//! Effect of a set's retention policy on the claims' owners.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 
-/// Updates the first pod, which is as it should be.
+/// Updates the first pod, which needs no repair.
 async fn update(setup: &OverApi, set: &StatefulSet) {
     setup.store_set(set);
     let pod = existing(&pod(set, 0));
@@ -25,7 +25,7 @@ fn owners(claim: &Value) -> Value {
     claim["metadata"]["ownerReferences"].clone()
 }
 
-/// The owners of the stored claim.
+/// Returns the owners of the stored claim.
 fn stored_owners(setup: &OverApi) -> Value {
     let claim = setup
         .api
@@ -33,7 +33,7 @@ fn stored_owners(setup: &OverApi) -> Value {
     owners(&claim.unwrap())
 }
 
-/// The look at the set stands before the write that adds it as an owner.
+/// The set is read before the write that adds it as an owner.
 fn writes_of_claim_and_pod() -> [String; 5] {
     [
         format!("get {CLAIMS} {CLAIM}"),
@@ -87,8 +87,8 @@ mod test_stateful_pod_control_update_pod_claim_for_retention_policy {
         assert_eq!(stored_owners(&setup), json!([set.controller_reference()]));
     }
 
-    /// The pod has no uid, and neither has the reference: equal, as upstream compares them. So the
-    /// claim is written, unchanged.
+    /// Neither the pod nor the reference has a uid. Upstream compares them as equal, so the claim
+    /// is written unchanged.
     #[tokio::test]
     async fn pvc_already_controller() {
         let (setup, set) = (over_api(), deleting_set());
@@ -109,7 +109,7 @@ mod test_stateful_pod_control_update_pod_claim_for_retention_policy {
     }
 }
 
-/// Upstream looks at copies of the claim that never had an owner; here at what was sent.
+/// Upstream checks copies of the claim that never had an owner; here the sent claim is checked.
 #[tokio::test]
 async fn test_stateful_pod_control_retain_deletion_policy_update() {
     let (setup, set) = (over_api(), set(1).build());
@@ -117,7 +117,7 @@ async fn test_stateful_pod_control_retain_deletion_policy_update() {
     setup.load_claim(&claim(&set).owner(json!(set.controller_reference())));
     update(&setup, &set).await;
     let mut expected = writes_of_claim_and_pod().to_vec();
-    // Removing an owner needs no look at the set.
+    // Removing an owner needs no live read of the set.
     expected.remove(1);
     assert_eq!(setup.requests(), expected);
     assert_eq!(setup.sent(Verb::Update, CLAIMS), claim(&set).json());
@@ -155,7 +155,7 @@ async fn test_stateful_pod_control_retention_policy_update_missing_claims() {
     assert_eq!(setup.recorder.drain(), [UPDATED]);
 }
 
-/// Upstream's test leaves out the set without a policy, which retains.
+/// Upstream's test lacks the set without a policy, which retains.
 #[test]
 fn test_get_persistent_volume_claim_retention_policy() {
     use ClaimRetentionPolicyType::{Delete, Retain};

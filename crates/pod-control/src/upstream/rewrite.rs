@@ -1,4 +1,4 @@
-//! Rewriting a claim's owners.
+//! Updates of a claim's owners.
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::owner_references::owner_refs_changed;
 use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{OwnersChange, update_claim_owner_ref_for_set_and_pod};
 
-/// The owners after a rewrite, which says whether the set or the pod is one of them.
+/// Returns the updated owners, after checking the reported effect.
 fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec<OwnerReference> {
     let claim = owned(owners.to_vec());
     let mut json = json!({"metadata": {"ownerReferences": owners}});
@@ -25,12 +25,12 @@ fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec
     references
 }
 
-/// Upstream checks for the two references by uid. Here all owners are compared: the others stay
-/// first, as they were.
+/// Upstream checks the two references by uid. Here all owners are compared: the others stay first
+/// and unchanged.
 mod test_update_claim_owner_ref_for_set_and_pod {
     use super::*;
 
-    /// Who is to own the claim in the end.
+    /// The claim's wanted owner.
     #[derive(Clone, Copy)]
     enum Owner {
         Nobody,
@@ -38,8 +38,8 @@ mod test_update_claim_owner_ref_for_set_and_pod {
         Pod,
     }
 
-    /// Upstream adds its extra owner exactly where the set or the pod own the claim, by a mistaken
-    /// mask, and so runs four states of eight; here are all.
+    /// Upstream's mistaken mask adds its extra owner only if the set or the pod owns the claim, and
+    /// so covers four states of eight; here all are covered.
     #[track_caller]
     fn check(policy: (&str, &str), ordinal: i32, others: &[OwnerReference], wanted: Owner) {
         let set = named_set(set(5), "ss", "ss-123").retention(policy.0, policy.1);
@@ -106,7 +106,7 @@ mod test_update_claim_owner_ref_for_set_and_pod {
     }
 }
 
-/// Upstream compares version, kind and name alone; here the whole references are compared, too.
+/// Upstream compares only version, kind and name; here the whole references are compared.
 mod test_update_claim_controller_ref {
     use super::*;
 
@@ -138,7 +138,7 @@ mod test_update_claim_controller_ref {
         check(&[sts("123", None)], &[new_controller()]);
     }
 
-    /// The uid is the pod's, too; what goes goes by kind and name.
+    /// The uid is also the pod's; only kind and name decide.
     #[test]
     fn matching_name_but_missing() {
         let other = reference(("someone", "else"), "sts", "456", None);

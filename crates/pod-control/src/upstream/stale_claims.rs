@@ -1,4 +1,4 @@
-//! Claims that belong to an earlier pod of the same name.
+//! Claims of an earlier pod with the same name.
 
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::{self, owner_reference};
@@ -8,12 +8,12 @@ use super::fixtures::{POD, owned, reference, slot};
 use crate::stateful_set_utils::Owner;
 use crate::test_setup::over_api;
 
-/// What there is of a claim.
+/// State of a claim.
 #[derive(Clone, Copy)]
 enum State {
     Missing,
     Exists,
-    /// Owned by a pod of the name with another uid.
+    /// Owned by a pod of the same name with another uid.
     Stale,
     /// Owned by the pod.
     WithRef,
@@ -33,7 +33,7 @@ fn set_of(states: &[State]) -> StatefulSet {
         .build()
 }
 
-/// The stale claim of the pod `set-3` with this uid, whose claims are in these states.
+/// Returns the stale claim of the pod `set-3` with this uid, whose claims have these states.
 fn stale_claim(states: &[State], uid: &str) -> Option<String> {
     let (setup, set) = (over_api(), set_of(states));
     for (index, state) in states.iter().enumerate() {
@@ -53,7 +53,7 @@ fn stale_claim(states: &[State], uid: &str) -> Option<String> {
         .unwrap()
 }
 
-/// Upstream tells only whether there is one; which one is told here.
+/// Upstream returns only whether a claim is stale; here its name is returned.
 mod test_pod_claim_is_stale {
     use super::State::{Exists, Missing, Stale, WithRef};
     use super::*;

@@ -1,4 +1,4 @@
-//! The claims of a pod, and the volumes that use them.
+//! A pod's claims, and the volumes that use them.
 
 use serde_json::{Value, json};
 use statefulset_controller_util::pod::Pod;
@@ -14,7 +14,7 @@ fn fresh() -> Builder<Pod> {
     pod(&set(3).build(), 1)
 }
 
-/// The pod whose volumes don't match: none, none that uses a claim, and one that uses another.
+/// Pods whose volumes don't match: none, none with a claim, and one with another claim.
 fn broken() -> [Builder<Pod>; 3] {
     let mut without_claims = fresh().json();
     for volume in without_claims["spec"]["volumes"].as_array_mut().unwrap() {
@@ -40,9 +40,9 @@ fn test_storage_matches() {
     for pod in broken() {
         assert!(!matches(&pod), "{}", pod.text());
     }
-    // Storage is looked at by ordinal, and this name has none: such a pod never gets a place in a
-    // set (set-control: `pod_without_ordinal_has_no_place`). In a place other than the one it
-    // was made for, its volumes don't match.
+    // Storage is compared by ordinal, and this name has none. Such a pod never gets a slot in a set
+    // (set-control: `pod_without_ordinal_has_no_place`). In a slot of another ordinal, its
+    // volumes don't match.
     let bar = fresh().with("metadata.name", "bar");
     assert_eq!(stateful_set_utils::ordinal(&bar.build().name), None);
     for other in [0, 2] {

@@ -1,4 +1,4 @@
-//! Repairing a pod.
+//! Repair of a pod.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,13 +28,13 @@ async fn update(setup: &OverApi, set: &StatefulSet, pod: &Builder<Pod>) -> Resul
     control.for_sync(set).update_stateful_pod(&pod).await
 }
 
-/// The pod that the only update of one sent.
+/// Returns the pod in the body of the only update.
 fn sent_pod(setup: &OverApi) -> Pod {
     let sent = setup.sent(Verb::Update, "pods");
     Pod::decode(&sent.to_string()).unwrap()
 }
 
-/// The first pod without volumes that use claims.
+/// Builds the first pod without claim volumes.
 fn pod_without_claims(set: &StatefulSet) -> Builder<Pod> {
     let home = pod(set, 0).json()["spec"]["volumes"][1].take();
     pod(set, 0).with("spec.volumes", vec![home])
@@ -60,8 +60,8 @@ async fn test_stateful_pod_control_updates_identity() {
     assert_eq!(setup.recorder.drain(), [UPDATED]);
 }
 
-/// Upstream's reactor undoes the change that is then looked at. What must hold is that a failed
-/// write leaves the pod as it was, where it is stored.
+/// Upstream's reactor reverts the change before it is checked. Here a failed write must leave the
+/// stored pod unchanged.
 #[tokio::test]
 async fn test_stateful_pod_control_update_identity_failure() {
     let (setup, set) = (over_api(), set(3).build());
@@ -108,8 +108,8 @@ async fn test_stateful_pod_control_update_pod_storage_failure() {
     assert_eq!(setup.recorder.drain(), [claim_failed, failed(&error)]);
 }
 
-/// Upstream looks claims up among the pods by mistake, and so finds none; here the claim is where
-/// it is looked for.
+/// Upstream looks claims up among the pods by mistake, and so finds none; here the cache has the
+/// claim.
 #[tokio::test(start_paused = true)]
 async fn test_stateful_pod_control_update_pod_conflict_success() {
     let (setup, set) = (over_api(), set(3).build());

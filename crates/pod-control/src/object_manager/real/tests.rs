@@ -1,4 +1,4 @@
-//! The requests for pods and claims, and what is reported about them.
+//! Requests for pods and claims, and reports to the consistency store.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -41,7 +41,7 @@ impl Setup {
         actions.remove(0)
     }
 
-    /// Answers a verb with this version, as a server does.
+    /// Answers a verb's requests with this version.
     fn answer(&self, verb: Verb, resource: &str, version: &str) {
         let text = json!({"metadata": {"name": "x", "resourceVersion": version}}).to_string();
         self.api
@@ -49,7 +49,7 @@ impl Setup {
     }
 }
 
-/// How many turns another task gets while 40 pods are created at once.
+/// Number of turns that another task gets while 40 pods are created at once.
 async fn turns_of_others(filler: usize) -> usize {
     let setup = setup();
     setup.answer(Verb::Create, "pods", "41");
@@ -74,7 +74,7 @@ async fn turns_of_others(filler: usize) -> usize {
 }
 
 #[tokio::test]
-async fn between_large_pods_other_tasks_get_turns() {
+async fn other_tasks_run_between_large_pods() {
     let (small, large) = (
         turns_of_others(10).await,
         turns_of_others(LARGE_TEMPLATE_BYTES).await,
@@ -83,7 +83,7 @@ async fn between_large_pods_other_tasks_get_turns() {
 }
 
 #[tokio::test]
-async fn no_set_waits_for_the_large_pods_of_another() {
+async fn sets_dont_wait_for_each_others_large_pods() {
     let setup = setup();
     let note = "spec.template.metadata.annotations.note";
     let large = |name: &str| {
@@ -110,7 +110,7 @@ async fn no_set_waits_for_the_large_pods_of_another() {
 }
 
 #[tokio::test]
-async fn a_pod_is_posted_and_its_version_awaited() {
+async fn create_pod_posts_and_reports_the_version() {
     let setup = setup();
     setup.answer(Verb::Create, "pods", "41");
     let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
@@ -124,7 +124,7 @@ async fn a_pod_is_posted_and_its_version_awaited() {
 }
 
 #[tokio::test]
-async fn a_live_pod_is_put_back_whole_with_its_version() {
+async fn update_pod_puts_the_whole_live_object() {
     let setup = setup();
     let pod: Builder<Pod> = builders::pod(&setup.set, 0)
         .with("spec.future", json!({"z": "<", "a": [1]}))
@@ -144,7 +144,7 @@ async fn a_live_pod_is_put_back_whole_with_its_version() {
 }
 
 #[tokio::test]
-async fn a_deletion_names_the_uid_and_is_awaited_even_if_the_pod_was_gone() {
+async fn delete_pod_sends_uid_and_reports_even_missing_pods() {
     let setup = setup();
     let pod = builders::pod(&setup.set, 0);
     setup.api.load(&PODS, pod.text());
@@ -166,7 +166,7 @@ async fn a_deletion_names_the_uid_and_is_awaited_even_if_the_pod_was_gone() {
 }
 
 #[tokio::test]
-async fn a_deletion_that_failed_isnt_awaited() {
+async fn failed_deletion_is_not_reported() {
     let setup = setup();
     let rule = FaultRule::new(Verb::Delete, "pods", 1, FaultError::Conflict);
     setup.api.fail(rule);
@@ -177,7 +177,7 @@ async fn a_deletion_that_failed_isnt_awaited() {
 }
 
 #[tokio::test]
-async fn a_claim_is_posted_and_its_version_awaited() {
+async fn create_claim_posts_and_reports_the_version() {
     let setup = setup();
     setup.answer(Verb::Create, "persistentvolumeclaims", "43");
     let claim = persistent_volume_claims(&setup.set, Ordinal::from(0))
@@ -197,7 +197,7 @@ async fn a_claim_is_posted_and_its_version_awaited() {
 }
 
 #[tokio::test]
-async fn a_live_claim_is_put_back_whole_with_its_version() {
+async fn update_claim_puts_the_whole_live_object() {
     let setup = setup();
     let claim = builders::claim(&setup.set, "data", 0).with("spec.future", "<");
     setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
@@ -215,7 +215,7 @@ async fn a_live_claim_is_put_back_whole_with_its_version() {
 }
 
 #[tokio::test]
-async fn claims_are_looked_up_in_the_cache() {
+async fn get_claim_reads_the_cache() {
     let setup = setup();
     let claim = builders::claim(&setup.set, "data", 0);
     setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
@@ -228,7 +228,7 @@ async fn claims_are_looked_up_in_the_cache() {
 }
 
 #[tokio::test]
-async fn a_success_whose_answer_cant_be_read_is_one_and_an_unreadable_object_isnt() {
+async fn undecodable_response_fails_reads_but_not_writes() {
     let setup = setup();
     setup
         .api
@@ -244,7 +244,7 @@ async fn a_success_whose_answer_cant_be_read_is_one_and_an_unreadable_object_isn
 }
 
 #[tokio::test]
-async fn failures_are_handed_on_and_nothing_is_awaited() {
+async fn failed_writes_are_returned_and_not_reported() {
     let setup = setup();
     let (objects, set) = (&setup.objects, &setup.set);
     for (verb, resource) in [

@@ -1,4 +1,4 @@
-//! Claims first, then the pod, then the claims' owners; and the events about it.
+//! Creation of claims, then the pod, then the claims' owners; and the events.
 
 use super::*;
 
@@ -43,7 +43,7 @@ async fn events_are_about_the_set() {
 }
 
 #[tokio::test]
-async fn claims_that_are_there_are_left_alone() {
+async fn existing_claims_are_left_unchanged() {
     let (setup, set) = (in_memory(), two_claims());
     let claim = builders::claim(&set, "data", 0).json();
     setup.objects.claims.put(claim.clone());
@@ -54,7 +54,7 @@ async fn claims_that_are_there_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cant_be_created_keeps_the_pod_away_but_not_other_claims() {
+async fn failed_claim_blocks_the_pod_but_not_other_claims() {
     let (setup, set) = (in_memory(), two_claims());
     setup.objects.create_claim_tracker.fail_after(0, boom);
     let error = create(&setup, &set).await.unwrap_err();
@@ -71,12 +71,12 @@ async fn a_claim_that_cant_be_created_keeps_the_pod_away_but_not_other_claims() 
 }
 
 #[tokio::test]
-async fn a_claim_that_exists_after_all_is_an_error_without_a_claim_event() {
+async fn already_existing_claim_fails_without_claim_event() {
     let (setup, set) = (in_memory(), web().build());
     let tracker = &setup.objects.create_claim_tracker;
     tracker.fail_after(0, already_exists);
     let error = create(&setup, &set).await.unwrap_err();
-    assert!(!error.is_already_exists(), "it is one of several in form");
+    assert!(!error.is_already_exists(), "the error is an aggregate");
     assert_eq!(
         setup.recorder.drain(),
         [
@@ -86,7 +86,7 @@ async fn a_claim_that_exists_after_all_is_an_error_without_a_claim_event() {
 }
 
 #[tokio::test]
-async fn claims_on_their_way_out_are_told_about_the_pod_alone() {
+async fn terminating_claims_give_only_a_pod_event() {
     let (setup, set) = (in_memory(), two_claims());
     for template in ["data", "logs"] {
         let claim = builders::claim(&set, template, 0).terminating();
@@ -105,7 +105,7 @@ async fn claims_on_their_way_out_are_told_about_the_pod_alone() {
 }
 
 #[tokio::test]
-async fn a_pod_that_exists_is_a_silent_error_and_claims_keep_their_owners() {
+async fn existing_pod_fails_without_event_or_owner_change() {
     let setup = in_memory();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 0);
@@ -123,7 +123,7 @@ async fn a_pod_that_exists_is_a_silent_error_and_claims_keep_their_owners() {
 }
 
 #[tokio::test]
-async fn claims_get_their_owners_after_the_pod_whether_it_was_created_or_not() {
+async fn claims_get_owners_even_if_the_pod_fails() {
     for fails in [false, true] {
         let setup = in_memory();
         let set = web().retention("Retain", "Delete").build();
@@ -147,7 +147,7 @@ async fn claims_get_their_owners_after_the_pod_whether_it_was_created_or_not() {
 }
 
 #[tokio::test]
-async fn a_claim_that_gets_no_owner_masks_what_became_of_the_pod() {
+async fn failed_claim_owner_masks_the_pods_result() {
     for fails in [false, true] {
         let setup = in_memory();
         let set = web().retention("Retain", "Delete").build();
@@ -183,7 +183,7 @@ async fn create_missing(setup: &InMemory, set: &StatefulSet) -> Result<(), Error
 }
 
 #[tokio::test]
-async fn a_pending_pod_gets_its_claims_and_they_their_owners_without_a_word_about_the_pod() {
+async fn pending_pod_gets_owned_claims_without_pod_event() {
     let setup = in_memory();
     let set = web().retention("Retain", "Delete").build();
     create_missing(&setup, &set).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_pending_pod_gets_its_claims_and_they_their_owners_without_a_word_abou
 }
 
 #[tokio::test]
-async fn a_pending_pods_missing_claim_is_told_about_the_claim_alone() {
+async fn pending_pods_failed_claim_gives_only_a_claim_event() {
     let setup = in_memory();
     setup.objects.create_claim_tracker.fail_after(0, boom);
     let error = create_missing(&setup, &web().build()).await.unwrap_err();
@@ -212,7 +212,7 @@ async fn a_pending_pods_missing_claim_is_told_about_the_claim_alone() {
 }
 
 #[tokio::test]
-async fn a_pending_pods_claim_without_its_owner_is_told_about_the_pod() {
+async fn pending_pods_failed_claim_owner_gives_a_pod_event() {
     let setup = in_memory();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 0);
@@ -228,7 +228,7 @@ async fn a_pending_pods_claim_without_its_owner_is_told_about_the_pod() {
 }
 
 #[tokio::test]
-async fn messages_begin_in_lower_case_for_versions_before_1_35() {
+async fn event_messages_are_lower_case_before_1_35() {
     let mut setup = in_memory();
     setup.control = setup.control.with_lower_case_events(true);
     let set = web().build();
@@ -249,7 +249,7 @@ async fn messages_begin_in_lower_case_for_versions_before_1_35() {
 }
 
 #[tokio::test]
-async fn an_ordinal_that_no_pod_can_have_creates_nothing() {
+async fn ordinal_past_the_largest_creates_nothing() {
     let setup = in_memory();
     let set = web()
         .claim_template("data")

@@ -1,9 +1,9 @@
-//! Deletion of a pod by its uid.
+//! Deletion of a pod by uid.
 
 use super::*;
 
 #[tokio::test]
-async fn a_pod_that_is_gone_counts_as_deleted() {
+async fn missing_pod_counts_as_deleted() {
     let (setup, set) = (in_memory(), web().build());
     let pod = builders::pod(&set, 0).build();
     let deleted = setup.control.for_sync(&set).delete_stateful_pod(&pod).await;
@@ -15,7 +15,7 @@ async fn a_pod_that_is_gone_counts_as_deleted() {
 }
 
 #[tokio::test]
-async fn another_pod_of_the_name_stays() {
+async fn recreated_pod_is_not_deleted() {
     let (setup, set) = (in_memory(), web().build());
     let pod = builders::pod(&set, 0);
     setup.objects.pods.put(pod.clone().uid("new").json());
@@ -34,7 +34,7 @@ async fn another_pod_of_the_name_stays() {
 }
 
 #[tokio::test]
-async fn the_uid_is_a_precondition_and_there_is_one_request() {
+async fn delete_sends_one_request_with_uid_precondition() {
     let (setup, set) = (over_api(), web().build());
     let pod = builders::pod(&set, 0);
     setup.api.load(&PODS, pod.text());
@@ -53,7 +53,7 @@ async fn the_uid_is_a_precondition_and_there_is_one_request() {
 }
 
 #[tokio::test]
-async fn a_pod_created_in_this_sync_is_deleted_by_its_uid() {
+async fn pod_created_in_this_sync_is_deleted_by_uid() {
     let (setup, set) = (over_api(), web().build());
     let control = setup.control.for_sync(&set);
     let slot = PodSlot::Missing(new_pod(&set, 0));

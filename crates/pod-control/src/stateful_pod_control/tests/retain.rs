@@ -1,11 +1,11 @@
-//! Owners of claims: who is told, what is written, and the look at the live set before a claim is
-//! given to a pod that is to go.
+//! Owners of claims: events, writes, and the check of the live set before a condemned pod becomes
+//! an owner.
 
 use super::*;
 
 const CONFLICTING: &str = "Warning ConflictingController PersistentVolumeClaim data-web-5 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim";
 
-/// The pod with the ordinal 5: condemned.
+/// The condemned pod with ordinal 5.
 fn condemned(set: &StatefulSet) -> PodSlot {
     existing(&builders::pod(set, 5))
 }
@@ -30,7 +30,7 @@ fn two_claims() -> Builder<StatefulSet> {
 }
 
 #[tokio::test]
-async fn each_claim_of_a_condemned_pod_becomes_its_own_after_a_look() {
+async fn condemned_pod_owns_each_claim_after_a_live_read() {
     let (setup, set) = (over_api(), two_claims());
     setup.api.load(&STATEFUL_SETS, set.text());
     let set = set.build();
@@ -61,7 +61,7 @@ async fn each_claim_of_a_condemned_pod_becomes_its_own_after_a_look() {
 }
 
 #[tokio::test]
-async fn a_set_that_is_another_by_now_keeps_its_claims() {
+async fn changed_set_adds_no_claim_owner() {
     for (live, reason) in [
         (
             Some(two_claims().generation(2)),
@@ -103,13 +103,13 @@ async fn a_set_that_is_another_by_now_keeps_its_claims() {
         assert_eq!(
             setup.requests(),
             [get_claim, "get statefulsets web", get_claim],
-            "the set is read once in a sync, and nothing is written"
+            "the sync reads the set once and writes nothing"
         );
     }
 }
 
 #[tokio::test]
-async fn a_claim_that_is_gone_is_an_error() {
+async fn claim_missing_in_the_api_is_an_error() {
     let (setup, set) = (over_api(), two_claims().build());
     for template in ["data", "logs"] {
         setup.load_claim(&builders::claim(&set, template, 5));
@@ -124,13 +124,17 @@ async fn a_claim_that_is_gone_is_an_error() {
     assert_eq!(claim, "data-web-5");
     assert!(source.is_not_found(), "{source}");
     let get_claim = "get persistentvolumeclaims data-web-5";
-    assert_eq!(setup.requests(), [get_claim], "the other one waits");
+    assert_eq!(
+        setup.requests(),
+        [get_claim],
+        "the other claim is not tried"
+    );
 }
 
-/// A live read of the set that fails.
+/// Result of a failed live read of the set.
 type FailedRead = fn() -> Result<String, ApiError>;
 
-/// Everything that a live read may answer but the set.
+/// All results of a live read other than the set.
 const FAILED_READS: [(&str, FailedRead); 10] = [
     ("internal error", || failed(500, "InternalError")),
     ("server timeout", || failed(500, "ServerTimeout")),
@@ -154,7 +158,7 @@ fn failed(code: u16, reason: &str) -> Result<String, ApiError> {
     Err(ApiError::api(code, reason, "boom"))
 }
 
-/// The requests that change something.
+/// Requests that change an object.
 fn writes(setup: &OverApi) -> Vec<String> {
     let mut requests = setup.requests();
     requests.retain(|request| !request.starts_with("get "));
@@ -213,7 +217,7 @@ async fn a_failed_live_read_deletes_no_condemned_pod() {
 }
 
 #[tokio::test]
-async fn a_condemned_pod_is_deleted_after_a_look_unless_scaling_retains() {
+async fn deletion_reads_the_live_set_unless_scaling_retains() {
     for (when_scaled, looks) in [("Delete", 1), ("Retain", 0), ("Later", 0)] {
         let setup = over_api();
         let builder = web().retention(when_scaled, "Delete");
@@ -235,7 +239,7 @@ async fn a_condemned_pod_is_deleted_after_a_look_unless_scaling_retains() {
 }
 
 #[tokio::test]
-async fn a_change_between_two_claims_keeps_the_second() {
+async fn set_change_between_two_claims_keeps_the_second() {
     let setup = over_api();
     let looks = std::sync::atomic::AtomicI64::new(0);
     setup.api.react(ApiVerb::Get, "statefulsets", move |_| {
@@ -251,7 +255,7 @@ async fn a_change_between_two_claims_keeps_the_second() {
 }
 
 #[tokio::test]
-async fn removing_an_owner_needs_no_look() {
+async fn owner_removal_needs_no_live_read() {
     let setup = over_api();
     let set = web().retention("Retain", "Retain").build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
@@ -268,7 +272,7 @@ async fn removing_an_owner_needs_no_look() {
 }
 
 #[tokio::test]
-async fn the_set_becomes_an_owner_after_a_look() {
+async fn set_becomes_an_owner_after_a_live_read() {
     let setup = over_api();
     let builder = web().retention("Retain", "Delete");
     setup.api.load(&STATEFUL_SETS, builder.text());
@@ -281,7 +285,7 @@ async fn the_set_becomes_an_owner_after_a_look() {
 }
 
 #[tokio::test]
-async fn a_pod_that_must_go_leaves_its_claims_behind() {
+async fn release_removes_the_pod_from_its_claims_owners() {
     let set = two_claims().build();
     let pod = || owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
     let setup = over_api();
@@ -316,7 +320,7 @@ async fn a_pod_that_must_go_leaves_its_claims_behind() {
 }
 
 #[tokio::test]
-async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
+async fn release_keeps_claims_that_the_pod_does_not_own() {
     let set = two_claims().build();
     let earlier = owner_reference(("v1", "Pod"), "web-5", "earlier", Some(true));
     let setup = over_api();
@@ -330,7 +334,7 @@ async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
         .unwrap();
     assert_eq!(setup.requests(), [""; 0]);
 
-    // The live claim decides.
+    // The live claim counts.
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
     let claim = builders::claim(&set, "logs", 5);
     setup.load_claim(&claim.clone().owner(pod));
@@ -345,7 +349,7 @@ async fn claims_that_the_pod_does_not_own_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn claims_of_a_pod_that_ended_are_read_live() {
+async fn release_reads_a_terminal_pods_claims_live() {
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
     for (when_scaled, phase, requests) in [
         ("Delete", "Failed", 2),
@@ -354,7 +358,7 @@ async fn claims_of_a_pod_that_ended_are_read_live() {
     ] {
         let set = web().retention(when_scaled, "Retain").build();
         let setup = over_api();
-        // The cache doesn't show the owner yet.
+        // The cache lacks the owner.
         let claim = builders::claim(&set, "data", 5);
         setup.load_claim(&claim);
         let live = claim.owner(pod.clone());
@@ -372,7 +376,7 @@ async fn claims_of_a_pod_that_ended_are_read_live() {
 }
 
 #[tokio::test]
-async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
+async fn failed_release_returns_an_error_and_records_an_event() {
     let set = web().build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
     let setup = in_memory();
@@ -397,7 +401,7 @@ async fn a_claim_that_stays_with_its_pod_is_an_error_and_an_event() {
 }
 
 #[tokio::test]
-async fn a_foreign_controller_is_told_about_each_time_and_left_alone() {
+async fn foreign_controller_is_kept_and_reported_each_time() {
     let setup = over_api();
     let set = web().retention("Delete", "Delete").build();
     let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
@@ -411,7 +415,7 @@ async fn a_foreign_controller_is_told_about_each_time_and_left_alone() {
 }
 
 #[tokio::test]
-async fn beside_a_foreign_controller_our_own_reference_goes() {
+async fn foreign_controller_removes_our_reference() {
     let setup = over_api();
     let set = web().retention("Delete", "Delete").build();
     let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
@@ -423,7 +427,7 @@ async fn beside_a_foreign_controller_our_own_reference_goes() {
 }
 
 #[tokio::test]
-async fn a_claim_that_isnt_there_is_passed_over() {
+async fn missing_claim_is_skipped() {
     let (setup, set) = (over_api(), two_claims().build());
     setup.api.load(&STATEFUL_SETS, two_claims().text());
     setup.load_claim(&builders::claim(&set, "logs", 5));
@@ -435,7 +439,7 @@ async fn a_claim_that_isnt_there_is_passed_over() {
 }
 
 #[tokio::test]
-async fn the_first_failure_ends_it() {
+async fn first_failure_stops_the_owner_updates() {
     let set = two_claims().build();
     let setup = in_memory();
     setup.objects.sets.add(two_claims().build());
@@ -463,7 +467,7 @@ async fn the_first_failure_ends_it() {
 }
 
 #[tokio::test]
-async fn another_claim_of_the_name_is_a_conflict_and_not_written() {
+async fn recreated_claim_is_a_conflict_and_not_written() {
     let setup = over_api();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 5);
@@ -491,7 +495,7 @@ async fn an_unknown_policy_retains() {
 }
 
 #[tokio::test]
-async fn a_claim_of_an_earlier_pod_is_stale_unless_scaling_retains() {
+async fn earlier_pods_claim_is_stale_unless_scaling_retains() {
     let pod = owner_reference(("v1", "Pod"), "web-5", "old-uid", Some(true));
     for (when_scaled, expected) in [
         ("Delete", Some("logs-web-5")),
@@ -509,7 +513,7 @@ async fn a_claim_of_an_earlier_pod_is_stale_unless_scaling_retains() {
 }
 
 #[tokio::test]
-async fn a_stale_claim_cant_be_looked_for_in_a_failing_cache() {
+async fn stale_claim_lookup_fails_with_the_cache() {
     let (setup, set) = (in_memory(), two_claims().build());
     setup.objects.get_claim_tracker.fail_after(0, boom);
     let slot = PodSlot::Missing(new_pod(&set, 5));

@@ -1,4 +1,4 @@
-//! Repairs: what is wrong, decided on the cache and again on the live object, and conflicts.
+//! Repairs, decided on the cached and again on the live object, and conflicts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn update(setup: &OverApi, set: &StatefulSet, pod: &PodSlot) -> Result<(),
     control.for_sync(set).update_stateful_pod(pod).await
 }
 
-/// A pod without its name label, live and as the cache has it.
+/// A pod without its name label, both live and in the cache.
 fn unnamed(set: &StatefulSet, setup: &OverApi) -> PodSlot {
     let pod = builders::pod(set, 0).without_label(NAME_LABEL);
     setup.load_claim(&builders::claim(set, "data", 0));
@@ -30,7 +30,7 @@ fn unnamed(set: &StatefulSet, setup: &OverApi) -> PodSlot {
 }
 
 #[tokio::test]
-async fn identity_is_repaired_on_the_live_object_with_everything_else_as_it_is() {
+async fn identity_repair_keeps_other_live_fields() {
     let (setup, set) = (over_api(), web().build());
     setup.load_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0).without_label(NAME_LABEL);
@@ -46,7 +46,7 @@ async fn identity_is_repaired_on_the_live_object_with_everything_else_as_it_is()
     setup.api.load(&PODS, live.text());
     update(&setup, &set, &existing(&pod)).await.unwrap();
     assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
-    // The server keeps the managed fields that a PUT doesn't have.
+    // The server keeps managed fields that a PUT lacks.
     let expected = live.label(NAME_LABEL, "web-0");
     let expected = expected.without("metadata.managedFields").json();
     assert_eq!(setup.api.actions()[1].json(), expected);
@@ -54,7 +54,7 @@ async fn identity_is_repaired_on_the_live_object_with_everything_else_as_it_is()
 }
 
 #[tokio::test]
-async fn storage_is_repaired_after_its_claims_were_created() {
+async fn storage_repair_follows_claim_creation() {
     let (setup, set) = (over_api(), web().claim_template("logs").build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([{"name": "x", "emptyDir": {}}]));
     setup.api.load(&PODS, pod.text());
@@ -91,7 +91,7 @@ async fn claims_are_created_once_until_the_pod_is_written() {
     assert_eq!(setup.requests(), requests);
 }
 
-/// As upstream does it: where the cache is behind, the claim's name is taken by then.
+/// As upstream. If the cache is stale, the claim's name is taken.
 #[tokio::test(start_paused = true)]
 async fn claims_are_created_again_after_a_conflict_on_the_pod() {
     let (setup, set) = (over_api(), web().build());
@@ -108,7 +108,7 @@ async fn claims_are_created_again_after_a_conflict_on_the_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_that_cant_be_created_end_the_repair_even_by_a_conflict() {
+async fn failed_claim_creation_stops_the_repair() {
     let (setup, set) = (over_api(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
     setup.api.load(&PODS, pod.text());
@@ -133,7 +133,7 @@ async fn claims_that_cant_be_created_end_the_repair_even_by_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_pod_whose_claims_alone_were_wrong_is_written_as_it_is() {
+async fn pod_with_only_wrong_claims_is_written_unchanged() {
     let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
     setup.load_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0);
@@ -155,7 +155,7 @@ async fn a_pod_whose_claims_alone_were_wrong_is_written_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_claim_whose_owners_cant_be_compared_ends_the_repair() {
+async fn failed_claim_lookup_stops_the_repair() {
     let (setup, set) = (in_memory(), web().build());
     setup.objects.get_claim_tracker.fail_after(0, boom);
     let pod = existing(&builders::pod(&set, 0));
@@ -170,7 +170,7 @@ async fn a_claim_whose_owners_cant_be_compared_ends_the_repair() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cant_be_given_its_owner_ends_the_repair() {
+async fn failed_claim_owner_update_stops_the_repair() {
     let set = web().retention("Retain", "Delete").build();
     let update = async |setup: &InMemory| {
         let claim = builders::claim(&set, "data", 0);
@@ -199,7 +199,7 @@ async fn a_claim_that_cant_be_given_its_owner_ends_the_repair() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all_with_one_event() {
+async fn pod_conflict_is_tried_four_times_with_one_event() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
         let (setup, set) = (over_api(), web().build());
         let pod = unnamed(&set, &setup);
@@ -233,7 +233,7 @@ async fn a_conflict_is_retried_on_a_fresh_copy_four_times_in_all_with_one_event(
 }
 
 #[tokio::test]
-async fn another_failure_isnt_retried() {
+async fn other_update_errors_are_not_retried() {
     let (setup, set) = (over_api(), web().build());
     let pod = unnamed(&set, &setup);
     setup.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
@@ -243,7 +243,7 @@ async fn another_failure_isnt_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_pod_of_the_name_is_a_conflict_and_never_written() {
+async fn recreated_pod_is_a_conflict_and_never_written() {
     let (setup, set) = (over_api(), web().build());
     let pod = unnamed(&set, &setup);
     setup
@@ -256,7 +256,7 @@ async fn another_pod_of_the_name_is_a_conflict_and_never_written() {
 }
 
 #[tokio::test]
-async fn a_pod_that_is_gone_is_told_about() {
+async fn missing_pod_gives_a_failure_event() {
     let (setup, set) = (over_api(), web().build());
     let pod = unnamed(&set, &setup);
     setup.api.unload(&PODS, "ns", "web-0");
@@ -266,7 +266,7 @@ async fn a_pod_that_is_gone_is_told_about() {
 }
 
 #[tokio::test]
-async fn a_live_pod_that_is_right_already_isnt_written() {
+async fn correct_live_pod_is_not_written() {
     let (setup, set) = (over_api(), web().build());
     let pod = unnamed(&set, &setup);
     setup.api.load(&PODS, builders::pod(&set, 0).text());
@@ -276,7 +276,7 @@ async fn a_live_pod_that_is_right_already_isnt_written() {
 }
 
 #[tokio::test]
-async fn a_live_claim_that_is_right_already_isnt_written() {
+async fn correct_live_claim_is_not_written() {
     let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
     let claim = builders::claim(&set, "data", 0);
     setup.load_claim(&claim);
@@ -296,7 +296,7 @@ async fn a_live_claim_that_is_right_already_isnt_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conflict_on_a_claim_is_retried_with_an_event_each_time() {
+async fn claim_conflict_is_retried_with_one_event_each() {
     let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
     setup.load_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0);
@@ -313,7 +313,7 @@ async fn a_conflict_on_a_claim_is_retried_with_an_event_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_created_pod_is_written_and_no_other_of_its_name() {
+async fn created_pod_is_updated_only_with_the_same_uid() {
     let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
     setup.store_set(&set);
     setup.load_claim(&builders::claim(&set, "data", 0));
@@ -345,7 +345,7 @@ async fn a_created_pod_is_written_and_no_other_of_its_name() {
 }
 
 #[tokio::test]
-async fn a_pod_just_created_whose_claims_are_right_needs_nothing() {
+async fn new_pod_with_correct_claims_needs_no_request() {
     let (setup, set) = (over_api(), web().build());
     let slot = PodSlot::Missing(new_pod(&set, 0));
     update(&setup, &set, &slot).await.unwrap();

@@ -1,4 +1,4 @@
-//! Names, ordinals, and whose pod is whose.
+//! Names, ordinals and membership of pods.
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders;
@@ -30,7 +30,7 @@ fn names_split_at_the_last_dash() {
 }
 
 #[test]
-fn a_name_is_a_members_a_strangers_or_malformed() {
+fn names_are_members_strangers_or_malformed() {
     let set = builders::set("web").build();
     for (name, expected) in [
         ("web-0", Membership::Member),
@@ -72,7 +72,7 @@ fn identity_is_name_namespace_and_name_label() {
 }
 
 #[test]
-fn repair_writes_the_namespace_and_the_two_labels_and_nothing_else() {
+fn identity_repair_writes_only_namespace_and_two_labels() {
     let set = builders::set("web").build();
     for (labels, expected) in [
         (
@@ -96,7 +96,7 @@ fn repair_writes_the_namespace_and_the_two_labels_and_nothing_else() {
 }
 
 #[test]
-fn ordinals_begin_at_the_start_and_dont_overflow() {
+fn ordinals_begin_at_start_and_never_overflow() {
     let set = builders::set("web").replicas(3).start(5).build();
     let index = |ordinal: i32| Ordinal::from(ordinal).index_in(&set);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The pod that is posted.
+//! Bodies of new pods.
 
 use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_controller_util::testing::builders::{self, Builder};
@@ -13,7 +13,7 @@ fn body(set: &Builder<StatefulSet>, ordinal: i32) -> Value {
 }
 
 #[test]
-fn a_pod_is_its_template_with_identity_owner_and_revision() {
+fn new_pod_is_its_template_with_identity_and_owner() {
     let set = builders::set("web").start(2).claim_template("data");
     let pod = NewPod::new(&set.build(), "web-1", Ordinal::from(2));
     assert_eq!((&*pod.name, &*pod.revision), ("web-2", "web-1"));
@@ -51,7 +51,7 @@ fn a_pod_is_its_template_with_identity_owner_and_revision() {
 }
 
 #[test]
-fn of_the_templates_metadata_only_labels_annotations_and_finalizers_count() {
+fn only_labels_annotations_and_finalizers_are_copied() {
     let set = builders::set("web").with(
         "spec.template.metadata",
         json!({
@@ -120,7 +120,7 @@ fn unknown_members_of_the_template_survive() {
 }
 
 #[test]
-fn host_name_and_subdomain_are_overwritten_and_an_empty_service_clears_the_latter() {
+fn host_name_and_subdomain_are_overwritten() {
     let named = builders::set("web")
         .with("spec.template.spec.hostname", "mine")
         .with("spec.template.spec.subdomain", "mine");
@@ -141,7 +141,7 @@ fn host_name_and_subdomain_are_overwritten_and_an_empty_service_clears_the_latte
 }
 
 #[test]
-fn volumes_of_the_template_follow_the_claims_and_give_way_to_them() {
+fn claim_volumes_replace_and_precede_template_volumes() {
     let set = builders::set("web")
         .claim_template("data")
         .claim_template("logs")
@@ -170,7 +170,7 @@ fn large_integers_stay_exact() {
 }
 
 #[test]
-fn the_pod_comes_from_the_set_that_it_was_made_for() {
+fn new_pod_uses_the_template_of_its_set() {
     let old = builders::set("web").image("registry.example/app:0").build();
     let pod = NewPod::new(&old, "web-0", Ordinal::from(1));
     assert_eq!(
@@ -180,7 +180,7 @@ fn the_pod_comes_from_the_set_that_it_was_made_for() {
 }
 
 #[test]
-fn pods_of_odd_templates_have_an_identity() {
+fn odd_templates_still_give_pods_an_identity() {
     let mut set = builders::set("web").build();
     for template in [
         json!(null),

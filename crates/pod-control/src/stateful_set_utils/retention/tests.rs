@@ -1,4 +1,4 @@
-//! Who owns a claim, row by row.
+//! Owners of a claim, case by case.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::stateful_set_utils::Ordinal;
 const SET: (&str, &str) = ("apps/v1", "StatefulSet");
 const POD: (&str, &str) = ("v1", "Pod");
 
-/// Who a claim refers to, in a letter: `S` and `P` control, `s` and `p` own without controlling,
-/// `t` and `q` name an earlier set and pod, `F` is another controller, `f` another owner.
+/// Owner for a letter: `S` and `P` control, `s` and `p` own without controlling, `t` and `q` are an
+/// earlier set and pod, `F` is another controller, `f` another owner.
 fn reference(letter: char) -> Value {
     let controls = letter.is_ascii_uppercase().then_some(true);
     match letter {
@@ -33,7 +33,7 @@ fn claim(owners: &str) -> Builder<Claim> {
         .fold(claim, |claim, letter| claim.owner(reference(letter)))
 }
 
-/// `wanted` pods: with 2 the pod is one of them, with 1 it is condemned.
+/// Builds a set of `wanted` pods: with 2 the set wants the pod, with 1 it is condemned.
 fn set(policy: (&str, &str), wanted: i32) -> StatefulSet {
     let set = builders::set("web").claim_template("data");
     set.retention(policy.0, policy.1).replicas(wanted).build()
@@ -58,8 +58,8 @@ const UNKNOWN: Policy = ("Delete", "Later");
 const ALL: [Policy; 5] = [RETAIN, ON_DELETE, ON_SCALE, ALWAYS, UNKNOWN];
 
 #[test]
-fn the_policy_says_who_owns_a_claim() {
-    // For each policy: the owners that are up to date for a wanted pod and for a condemned one.
+fn policy_decides_the_claims_owner() {
+    // For each policy, the correct owners for a wanted pod and for a condemned one.
     for (policy, wanted, condemned) in [
         (RETAIN, "", ""),
         (ON_DELETE, "S", "S"),
@@ -94,7 +94,7 @@ fn the_policy_says_who_owns_a_claim() {
 }
 
 #[test]
-fn only_an_unknown_policy_is_unknown() {
+fn unknown_policy_values_are_detected() {
     for (policy, unknown) in [
         (RETAIN, false),
         (ALWAYS, false),
@@ -106,7 +106,7 @@ fn only_an_unknown_policy_is_unknown() {
 }
 
 #[test]
-fn other_owners_play_no_part_and_stay_first() {
+fn other_owners_are_ignored_and_stay_first() {
     let set = set(ON_DELETE, 2);
     for (owners, up_to_date, rewritten) in [
         ("fS", true, "fS"),
@@ -124,11 +124,11 @@ fn other_owners_play_no_part_and_stay_first() {
 }
 
 #[test]
-fn a_claim_of_an_earlier_set_or_pod_is_never_touched() {
+fn stale_claim_owners_are_never_changed() {
     for policy in ALL {
         for count in [1, 2] {
             for owners in ["t", "q", "tq", "St", "Fq", "qP"] {
-                // Of several references to one name only the first counts.
+                // Only the first of several references to one name counts.
                 let stale = owners != "St";
                 let claim = claim(owners).build();
                 let set = set(policy, count);
@@ -137,7 +137,7 @@ fn a_claim_of_an_earlier_set_or_pod_is_never_touched() {
             }
         }
     }
-    // `St`: not stale, but a reference to an earlier set makes a controller that is none of ours.
+    // `St` isn't stale, but the reference to an earlier set counts as an unexpected controller.
     let claim = claim("St").build();
     assert!(!is_claim_owner_up_to_date(
         &claim,
@@ -148,7 +148,7 @@ fn a_claim_of_an_earlier_set_or_pod_is_never_touched() {
 }
 
 #[test]
-fn staleness_of_a_pod_goes_by_the_first_reference_to_its_name() {
+fn first_reference_to_the_pods_name_decides_staleness() {
     for (owners, stale, stale_for_missing) in [
         ("", false, false),
         ("S", false, false),
@@ -166,14 +166,14 @@ fn staleness_of_a_pod_goes_by_the_first_reference_to_its_name() {
             stale,
             "{owners}"
         );
-        // A pod that is to be created has no uid yet: whoever bears its name was before it.
+        // A missing pod has no uid yet, so any owner of its name is an earlier pod.
         let missing = Owner::pod(&missing_pod()).has_stale_owner_ref(&claim);
         assert_eq!(missing, stale_for_missing, "{owners}");
     }
 }
 
 #[test]
-fn a_reference_matches_by_version_kind_and_name() {
+fn references_match_by_version_kind_and_name() {
     for (kind, name) in [
         (("apps/v1beta1", "StatefulSet"), "web"),
         (("apps/v1", "Deployment"), "web"),
@@ -198,7 +198,7 @@ fn a_reference_matches_by_version_kind_and_name() {
 }
 
 #[test]
-fn an_unexpected_controller_is_another_one_or_an_earlier_incarnation() {
+fn other_and_earlier_controllers_are_unexpected() {
     for (owners, unexpected) in [
         ("", false),
         ("S", false),
@@ -222,7 +222,7 @@ fn an_unexpected_controller_is_another_one_or_an_earlier_incarnation() {
 }
 
 #[test]
-fn with_an_unexpected_controller_our_references_go_and_nothing_comes() {
+fn unexpected_controller_removes_our_references() {
     for policy in [ON_DELETE, ON_SCALE, ALWAYS] {
         for (owners, up_to_date, rewritten) in [
             ("F", true, "F"),
@@ -242,13 +242,13 @@ fn with_an_unexpected_controller_our_references_go_and_nothing_comes() {
             }
         }
     }
-    // Where all is retained nobody is unexpected; our references go all the same.
+    // If both policies retain, no controller is unexpected, yet our references are removed.
     let claim = claim("FS").build();
     assert!(!is_claim_owner_up_to_date(&claim, &set(RETAIN, 2), &pod()));
 }
 
 #[test]
-fn owners_of_ours_that_dont_control_are_replaced() {
+fn non_controller_references_of_ours_are_replaced() {
     let claim = claim("s").build();
     let set = set(ON_DELETE, 2);
     assert!(!is_claim_owner_up_to_date(&claim, &set, &pod()));
@@ -258,7 +258,7 @@ fn owners_of_ours_that_dont_control_are_replaced() {
 }
 
 #[test]
-fn a_uid_that_is_there_under_another_name_isnt_added_again() {
+fn uid_under_another_name_is_not_added_again() {
     let alias = owner_reference(("apps/v1", "StatefulSet"), "alias", "web-uid", None);
     let claim = claim("").owner(alias);
     let set = set(ON_DELETE, 2);
@@ -268,7 +268,7 @@ fn a_uid_that_is_there_under_another_name_isnt_added_again() {
 }
 
 #[test]
-fn rewriting_touches_the_owners_alone() {
+fn owner_update_changes_only_the_owners() {
     let claim = claim("S")
         .with("metadata.future", "x")
         .with("spec.future", 1.5)
@@ -279,7 +279,7 @@ fn rewriting_touches_the_owners_alone() {
 }
 
 #[test]
-fn odd_metadata_take_the_owner() {
+fn odd_metadata_accepts_the_owner() {
     for mut json in [json!(null), json!([1]), json!({"metadata": ["x"]})] {
         let rewritten = update_claim_owner_ref_for_set_and_pod(
             &mut json,

@@ -1,4 +1,4 @@
-//! The claims of a pod, and the volumes that use them.
+//! A pod's claims, and the volumes that use them.
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
@@ -19,7 +19,7 @@ fn one_claim(set: &Builder<StatefulSet>) -> NewClaim {
 }
 
 #[test]
-fn a_claim_is_its_template_with_name_namespace_and_selector_labels() {
+fn new_claim_is_its_template_with_identity_and_labels() {
     let claim = one_claim(&web().with("spec.volumeClaimTemplates.0.spec.future", "<"));
     assert_eq!((&*claim.template, &*claim.name), ("data", "data-web-2"));
     assert_eq!(&*claim.namespace, "ns");
@@ -39,7 +39,7 @@ fn a_claim_is_its_template_with_name_namespace_and_selector_labels() {
 }
 
 #[test]
-fn selector_labels_win_over_the_templates_and_expressions_add_nothing() {
+fn match_labels_override_the_templates_labels() {
     let template = "spec.volumeClaimTemplates.0.metadata";
     let set = web()
         .with(
@@ -62,7 +62,7 @@ fn selector_labels_win_over_the_templates_and_expressions_add_nothing() {
 }
 
 #[test]
-fn a_template_without_a_kind_gets_one() {
+fn template_without_kind_gets_one() {
     let set = web()
         .without("spec.volumeClaimTemplates.0.kind")
         .without("spec.volumeClaimTemplates.0.apiVersion");
@@ -72,7 +72,7 @@ fn a_template_without_a_kind_gets_one() {
 }
 
 #[test]
-fn of_templates_with_one_name_the_last_counts() {
+fn last_of_templates_with_one_name_counts() {
     let set = web()
         .claim_template("data")
         .with("spec.volumeClaimTemplates.2.spec.storageClassName", "fast")
@@ -87,7 +87,7 @@ fn of_templates_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn storage_matches_where_every_template_has_its_claim() {
+fn storage_matches_if_every_template_has_its_claim() {
     let set = web().build();
     let pod = || builders::pod(&set, 1);
     let extra = json!({"name": "extra", "persistentVolumeClaim": {"claimName": "any"}});
@@ -135,7 +135,7 @@ fn storage_matches_where_every_template_has_its_claim() {
 }
 
 #[test]
-fn claims_come_first_and_other_volumes_keep_their_order() {
+fn claim_volumes_come_first_and_others_keep_order() {
     let set = web().build();
     let mut pod = json!({"spec": {"volumes": [
         {"name": "z", "emptyDir": {}},
@@ -156,7 +156,7 @@ fn claims_come_first_and_other_volumes_keep_their_order() {
 }
 
 #[test]
-fn without_any_volume_the_member_goes() {
+fn empty_volume_list_is_removed() {
     let set = builders::set("web").build();
     for volumes in [json!(null), json!([])] {
         let mut pod = json!({"spec": {"volumes": volumes}});
