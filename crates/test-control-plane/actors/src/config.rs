@@ -9,34 +9,34 @@ use crate::pod_collector::PodCollectorConfig;
 use crate::scheduler::SchedulerConfig;
 use crate::volume_binder::VolumeBinderConfig;
 
-/// The enabled actors and their settings.
+/// Selection and settings of the actors.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
-    /// The nodes to register if pods are run or scheduled.
+    /// Nodes. They are registered if the kubelet or the scheduler runs.
     pub nodes: NodesConfig,
-    /// Kubelet and scheduler write events, as in a real cluster. Without events, the actors write
-    /// only pod changes.
+    /// Makes kubelet and scheduler record events, as in a real cluster. Otherwise only pod changes
+    /// cause writes.
     pub events: bool,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
     pub scheduler: Option<SchedulerConfig>,
-    /// Taints silent nodes, and evicts pods from tainted nodes.
+    /// Taints unresponsive nodes and evicts pods from tainted ones.
     pub node_controller: Option<NodeControllerConfig>,
-    /// Deletes orphaned, unscheduled terminating and old finished pods.
+    /// Deletes pods of missing nodes and surplus terminated pods.
     pub pod_collector: Option<PodCollectorConfig>,
-    /// Counts the evictions that each disruption budget allows.
+    /// Computes the allowed disruptions of disruption budgets.
     pub disruption_controller: bool,
-    /// Binds claims and provisions volumes for them.
+    /// Binds claims and provisions volumes.
     pub volume_binder: Option<VolumeBinderConfig>,
-    /// Deletes objects without a living owner.
+    /// Deletes objects whose owners are gone.
     pub garbage_collector: Option<GarbageCollectorConfig>,
-    /// Empties terminating namespaces.
+    /// Empties namespaces that are deleted.
     pub namespace_controller: Option<NamespaceControllerConfig>,
 }
 
 impl ActorsConfig {
-    /// Reports whether no actor is enabled.
+    /// Reports whether every actor is disabled.
     pub fn is_empty(&self) -> bool {
         let Self {
             nodes: _,
@@ -60,7 +60,7 @@ impl ActorsConfig {
             && namespace_controller.is_none()
     }
 
-    /// Enables every actor with its defaults, but no events.
+    /// Enables every actor with its defaults, without events.
     pub fn all() -> Self {
         Self {
             nodes: NodesConfig::default(),

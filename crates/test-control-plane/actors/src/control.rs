@@ -1,4 +1,4 @@
-//! A test's controls over pods and nodes of a running control plane.
+//! Test operations on the pods and nodes of a running control plane.
 
 mod leases;
 mod nodes;
@@ -22,7 +22,7 @@ use super::server::ActorServer;
 pub use leases::Leases;
 pub use nodes::Nodes;
 
-/// Attempts to change an object that others change at the same time.
+/// Attempts to change an object before giving up on write conflicts.
 const TRIES: u32 = 5;
 
 /// Handles to the running actors.
@@ -31,9 +31,9 @@ pub struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
-    /// Invariant violations seen so far.
+    /// Violations seen so far.
     pub invariants: Invariants,
-    /// Number of rules added.
+    /// Number of rules added so far.
     rules: AtomicU64,
 }
 
@@ -61,7 +61,7 @@ impl Handles {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {code} {message}")]
 pub struct ActionError {
-    /// The attempted action with its object.
+    /// The attempted action and its object.
     pub action: String,
     /// The HTTP status code.
     pub code: u16,
@@ -69,10 +69,10 @@ pub struct ActionError {
     pub message: String,
 }
 
-/// A test's controls over the pods of a control plane.
+/// Operations on the pods of a control plane.
 ///
-/// Some methods need the kubelet or the scheduler, and do nothing without it. The others send
-/// requests like any client.
+/// Operations that only a node performs need the kubelet, and scheduling operations need the
+/// scheduler; without that actor they do nothing. The rest are ordinary API requests.
 #[derive(Debug)]
 pub struct Pods<'a> {
     client: ActorClient,
@@ -80,14 +80,13 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    /// Controls the pods of a server.
+    /// Creates a handle to the pods of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Overrides the behaviour of the pods with this name. The override wins over configuration and
-    /// annotations.
+    /// Sets the behaviour of pods with this name. It overrides configuration and annotations.
     pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
@@ -96,7 +95,7 @@ impl<'a> Pods<'a> {
         self.handles.order_kubelet(order).await;
     }
 
-    /// Removes the override for the pods with this name.
+    /// Returns the pods of this name to their configured behaviour.
     pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
@@ -106,13 +105,13 @@ impl<'a> Pods<'a> {
     }
 
     /// Evaluates the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules
-    /// again for each pod. They are also evaluated on every write to a pod; call this after a
-    /// change of the closure's own state.
+    /// again for every pod. Each pod write evaluates them anyway; call this when the closure's
+    /// result has changed since.
     pub async fn refresh(&self) {
         self.handles.order_kubelet(KubeletOrder::Refresh).await;
     }
 
-    /// Adds a rule that takes precedence over all existing rules, for running pods too.
+    /// Adds a rule with the highest precedence. It also applies to running pods.
     pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
         let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
         let rule = Box::new(rule);
@@ -121,32 +120,32 @@ impl<'a> Pods<'a> {
         id
     }
 
-    /// Removes an added rule. Its pods follow the remaining rules.
+    /// Removes an added rule. The remaining rules apply.
     pub async fn remove_rule(&self, id: PodRuleId) {
         let order = KubeletOrder::RemoveRule { id };
         self.handles.order_kubelet(order).await;
     }
 
-    /// Crashes a running container now. The crash's `after` and `times` are ignored.
+    /// Crashes a container now, if it is running. The crash's delay and count are ignored.
     pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::Crash { pod, crash };
         self.handles.order_kubelet(order).await;
     }
 
-    /// Marks the running containers ready or unready, until a later change.
+    /// Marks the running containers ready or unready until something else changes that.
     pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::SetReady { pod, ready };
         self.handles.order_kubelet(order).await;
     }
 
-    /// Ends a pod with phase Failed.
+    /// Moves a pod to the phase Failed.
     pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, true, cause).await;
     }
 
-    /// Ends a pod with phase Succeeded.
+    /// Moves a pod to the phase Succeeded.
     pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, false, cause).await;
     }
@@ -159,7 +158,7 @@ impl<'a> Pods<'a> {
         self.handles.order_kubelet(order).await;
     }
 
-    /// Makes the pods with this name unschedulable until they are released.
+    /// Keeps the pods of this name unschedulable until they are released.
     pub async fn hold(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
@@ -167,7 +166,7 @@ impl<'a> Pods<'a> {
             .await;
     }
 
-    /// Releases the held pods with this name, in spite of configuration and annotations.
+    /// Makes the pods of this name schedulable, overriding configuration and annotations.
     pub async fn release(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
@@ -175,8 +174,8 @@ impl<'a> Pods<'a> {
             .await;
     }
 
-    /// Returns every pod with running containers on some node, ordered by name. This includes pods
-    /// that were force-deleted on a lost node, which the API server no longer knows.
+    /// Lists every pod with running containers, sorted by name. It includes pods that were
+    /// force-deleted while their node was lost, although the API server no longer has them.
     pub async fn running(&self) -> Vec<RunningPod> {
         let (sender, answer) = oneshot::channel();
         let order = KubeletOrder::Running(sender);
@@ -184,11 +183,11 @@ impl<'a> Pods<'a> {
         answer.await.unwrap_or_default()
     }
 
-    /// Evicts a pod.
+    /// Requests a pod's eviction.
     ///
     /// # Errors
     ///
-    /// A disruption budget forbids the eviction, or the pod does not exist.
+    /// A disruption budget forbids the eviction, or the pod doesn't exist.
     pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
         let key = pod_key(namespace, name);
         let body = json!({
@@ -201,11 +200,11 @@ impl<'a> Pods<'a> {
         request(&self.client, action, Method::POST, &path, &body).await
     }
 
-    /// Deletes a pod, with the given grace period or else its own.
+    /// Deletes a pod, with its own grace period by default.
     ///
     /// # Errors
     ///
-    /// The pod does not exist.
+    /// The pod doesn't exist.
     pub async fn delete(
         &self,
         namespace: &str,

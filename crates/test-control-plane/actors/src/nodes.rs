@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use super::client::{ActorClient, path};
 
-/// The nodes' OS image, which identifies simulated nodes.
+/// OS image of simulated nodes, which distinguishes them from a real cluster's nodes.
 pub const OS_IMAGE: &str = "Simulated";
 
-/// The label with a node's zone.
+/// Label with a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// The simulated nodes.
+/// Nodes of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodesConfig {
@@ -33,12 +33,12 @@ pub struct NodesConfig {
 pub struct NodeConfig {
     /// Name.
     pub name: String,
-    /// Additional labels, such as `topology.kubernetes.io/zone`.
+    /// Labels besides those that every node has, such as `topology.kubernetes.io/zone`.
     pub labels: BTreeMap<String, String>,
     /// Taints.
     pub taints: Vec<NodeTaint>,
     /// Allocatable resources, such as `cpu: 4` or `nvidia.com/gpu: 1`. CPU, memory, ephemeral
-    /// storage and pods default to ample amounts.
+    /// storage and pods are plentiful by default.
     pub allocatable: BTreeMap<String, String>,
 }
 
@@ -55,14 +55,14 @@ pub struct NodeTaint {
 }
 
 impl Default for NodesConfig {
-    /// Returns three nodes with ample resources.
+    /// Three nodes with plentiful resources.
     fn default() -> Self {
         Self::numbered(3)
     }
 }
 
 impl NodesConfig {
-    /// Creates `count` nodes with ample resources: `node-0`, `node-1` and so on.
+    /// Creates `count` nodes with plentiful resources, named `node-0`, `node-1` and so on.
     pub fn numbered(count: usize) -> Self {
         let nodes = (0..count).map(|i| NodeConfig::new(&format!("node-{i}")));
         Self {
@@ -70,7 +70,7 @@ impl NodesConfig {
         }
     }
 
-    /// Sets each node's amount of a resource, such as `pods` or `cpu`.
+    /// Sets the allocatable amount of a resource, such as `pods` or `cpu`, on each node.
     #[must_use]
     pub fn allocatable(mut self, resource: &str, amount: &str) -> Self {
         for node in &mut self.nodes {
@@ -98,7 +98,7 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
-    /// Creates a node with ample resources.
+    /// Creates a node with plentiful resources.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -164,12 +164,12 @@ impl NodeConfig {
     }
 }
 
-/// Returns the address of node `i`, counted from 172.18.0.0.
+/// Returns the address of the node with this number, starting at 172.18.0.0.
 fn address(i: u32) -> String {
     Ipv4Addr::from(0xac12_0000_u32.wrapping_add(i)).to_string()
 }
 
-/// Returns the pod network of node `i`, counted from 10.244.0.0/24.
+/// Returns the pod network of the node with this number, starting at 10.244.0.0/24.
 fn subnet(i: u32) -> String {
     let network = 0x0af4_0000_u32.wrapping_add(i.wrapping_mul(256));
     format!("{}/24", Ipv4Addr::from(network))
@@ -181,7 +181,8 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
         let now = client.server.now_text();
         let body = node.register(i, &now);
         let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &body).await;
-        // A real server taints new nodes as not ready. These are ready.
+        // A real server taints new nodes until a controller finds them ready. These are ready
+        // already.
         if made.pointer("/spec/taints") != body.pointer("/spec/taints") {
             let taints = body.pointer("/spec/taints");
             let untainted = json!({"spec": {"taints": taints}});
@@ -191,7 +192,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     }
 }
 
-/// Returns the first number whose address is unused.
+/// Returns the first number whose address is free.
 pub(super) fn free_number(client: &ActorClient) -> u32 {
     let nodes = client.list("nodes", "");
     let mut taken = BTreeSet::new();
@@ -214,7 +215,7 @@ pub(super) fn node_key(name: &str) -> Key {
     }
 }
 
-/// Returns the conditions of a healthy node.
+/// Returns the conditions that a healthy kubelet reports.
 pub(super) fn conditions(now: &str) -> Value {
     let rows = [
         (

@@ -1,4 +1,5 @@
-//! The event loop of an actor: it delivers writes and orders, and runs due work.
+//! Event loop of an actor: delivers every write and every order, and calls the actor when an object
+//! is due.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -20,39 +21,39 @@ use tokio_util::sync::CancellationToken;
 use super::agenda::Agenda;
 use super::server::ActorServer;
 
-/// Limit of events in one read.
+/// Maximum number of events that an actor reads at once.
 const BATCH_MAX: usize = 500;
 
-/// Requests that run beside the actor; `None` if they failed.
+/// Requests in flight while the actor continues. `None` means failure.
 pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
 
-/// An actor observes every write and acts on due objects. Its work runs concurrently, one task per
-/// object, so it never delays writes and orders.
+/// An actor: it observes every write and acts on due objects. Slow work runs concurrently, one task
+/// per object, so the actor always stays responsive.
 pub(super) trait Actor: Send {
-    /// A test's order to the actor.
+    /// Orders of a test.
     type Order: Send;
 
-    /// Result of completed work.
+    /// Results of completed work.
     type Done: Send;
 
-    /// Processes a write.
+    /// Observes a write.
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda);
 
-    /// Starts the due work for an object. If the work fails, the object is retried after a delay.
+    /// Starts the work for a due object. The object becomes due again later if the work fails.
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Self::Done>>;
 
-    /// Processes the result of work for an object.
+    /// Handles the completed work for an object.
     fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
-    /// Carries out an order.
+    /// Executes an order.
     fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
 
-    /// Clears all state from past writes. The log was truncated, so all existing objects are
-    /// replayed, but no deletions.
-    fn begin_again(&mut self);
+    /// Forgets all observed writes. The log was truncated, so every existing object is delivered
+    /// again, but no deletions.
+    fn reset(&mut self);
 
-    /// Called after all objects were replayed.
-    fn told_again(&mut self, _agenda: &mut Agenda) {}
+    /// Called after all existing objects were delivered again.
+    fn replayed(&mut self, _agenda: &mut Agenda) {}
 }
 
 /// Sends orders to an actor.
@@ -63,7 +64,7 @@ pub(super) struct Orders<O> {
     stopping: CancellationToken,
 }
 
-/// An order, and the channel that confirms it.
+/// An order with a channel for its confirmation.
 #[derive(Debug)]
 struct Order<O> {
     order: O,
@@ -71,23 +72,23 @@ struct Order<O> {
 }
 
 impl<O> Orders<O> {
-    /// Sends an order, and returns once the actor has processed it or the server stops.
+    /// Sends an order and returns once the actor has executed it or the server stops.
     ///
     /// # Panics
     ///
-    /// Panics if the actor has panicked, since the test would wait forever.
+    /// Panics if the actor has panicked: the test would wait in vain.
     pub(super) async fn give(&self, order: O) {
         let (taken, done) = oneshot::channel();
         let is_taken = self.sender.send(Order { order, taken }).is_ok() && done.await.is_ok();
         let actor = self.actor;
         assert!(
             is_taken || self.stopping.is_cancelled(),
-            "the {actor} can't process orders: it has panicked"
+            "the {actor} has panicked and takes no orders"
         );
     }
 }
 
-/// Starts an actor and returns the channel for its orders.
+/// Spawns an actor. Returns its order channel.
 pub(super) fn spawn<A: Actor + 'static>(
     name: &'static str,
     actor: A,
@@ -103,7 +104,7 @@ pub(super) fn spawn<A: Actor + 'static>(
     let work = AssertUnwindSafe(run(actor, server.clone(), receiver)).catch_unwind();
     tasks.spawn(async move {
         if let Err(panic) = work.await {
-            tracing::error!(actor = name, "actor panicked and has stopped");
+            tracing::error!(actor = name, "the actor has panicked");
             resume_unwind(panic);
         }
     });
@@ -130,10 +131,10 @@ struct Running<A: Actor> {
     actor: A,
     server: ActorServer,
     agenda: Agenda,
-    /// Position in the log; `None` before the first read.
+    /// Position in the log up to which it has read; `None` before the first read.
     cursor: Option<u64>,
     tasks: FuturesUnordered<Task<A::Done>>,
-    /// The objects with a running task.
+    /// Objects with a running task.
     busy: BTreeSet<Key>,
     /// Busy objects that are due again.
     due_again: BTreeSet<Key>,
@@ -194,11 +195,11 @@ async fn run<A: Actor>(
 impl<A: Actor> Running<A> {
     fn obey(&mut self, order: Order<A::Order>) {
         self.actor.obey(order.order, &mut self.agenda);
-        // The sender may have given up waiting.
+        // The sender may have stopped waiting.
         let _ = order.taken.send(());
     }
 
-    /// Starts the due work for an object, and completes work that is ready immediately.
+    /// Starts the work for a due object. Work that needs no waiting completes here.
     fn begin(&mut self, key: Key) {
         if self.busy.contains(&key) {
             self.due_again.insert(key);
@@ -214,7 +215,7 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Completes the work for an object.
+    /// Handles the end of the work for an object.
     fn end(&mut self, key: &Key, done: Option<A::Done>) {
         self.busy.remove(key);
         match done {
@@ -226,8 +227,8 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Delivers the next writes, or replays all objects if the log was truncated. Returns true if
-    /// there were any.
+    /// Delivers the next writes to the actor, or all existing objects if the log was truncated.
+    /// Returns whether there were any.
     fn read(&mut self) -> bool {
         let server = &self.server;
         let news = self
@@ -240,7 +241,7 @@ impl<A: Actor> Running<A> {
             self.cursor = Some(until);
             return !events.is_empty();
         }
-        self.actor.begin_again();
+        self.actor.reset();
         let (revision, objects) = self.server.all();
         for object in objects {
             self.actor.observe(&added(object), &mut self.agenda);
@@ -251,7 +252,7 @@ impl<A: Actor> Running<A> {
     }
 }
 
-/// Returns an existing object as a write.
+/// Presents an existing object as an added one.
 fn added(object: Arc<Object>) -> LogEntry {
     LogEntry {
         revision: object.resource_version,

@@ -1,5 +1,5 @@
-//! The scheduler: assigns pods to suitable nodes with the fewest pods, and reports unschedulable
-//! pods.
+//! The scheduler: assigns each pod to the feasible node with the fewest pods. Unschedulable pods
+//! get the reason.
 
 mod cache;
 mod needs;
@@ -37,46 +37,46 @@ use pod_context::PodContext;
 use ports::HostPort;
 use verdict::{Reasons, Verdict};
 
-/// The annotation that holds a pod back until it is removed or set to `false`.
+/// Annotation that holds a pod until it is removed or `false`.
 const HOLD: &str = "scheduler.test-control-plane/hold";
 
-/// The reported reason of held pods.
+/// Reported reason for held pods.
 const HELD: &str = "Insufficient cpu";
 
-/// The reporting controller in the scheduler's events.
+/// Reporting controller of the scheduler's events.
 const REPORTER: &str = "default-scheduler";
 
 /// Settings of the scheduler.
 ///
 /// It honours resource requests, host ports, node selectors, required node affinity, taints,
 /// required affinity and anti-affinity between pods, spread constraints with `DoNotSchedule`, and
-/// the location of volumes. It ignores preferences (except `PreferNoSchedule`), claims of dynamic
-/// resources, volume limits per node, and priorities: it never preempts pods.
+/// the topology of the claims' volumes. It ignores preferences (except `PreferNoSchedule`), claims
+/// of dynamic resources, limits on volumes per node, and priorities: it never preempts pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulerConfig {
     /// Delay between the creation of a pod and its binding.
     pub bind_delay: Delay,
-    /// Pods that are unschedulable until they are released.
+    /// Pods that stay unschedulable until they are released.
     pub hold: Vec<PodMatcher>,
 }
 
-/// A test's order to the scheduler.
+/// An order of a test to the scheduler.
 #[derive(Debug)]
 pub(super) enum SchedulerOrder {
-    /// Makes the pods with this name unschedulable.
+    /// Holds the pods of this name.
     Hold { pod: Key },
-    /// Releases the held pods with this name.
+    /// Releases the pods of this name.
     Release { pod: Key },
 }
 
-/// Completed work for a pod.
+/// Completed work on a pod.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The pod with this uid was bound to a node.
+    /// The pod with this uid was assigned to a node.
     Bound(Box<str>),
-    /// The chosen node or the reason for unschedulability was written.
-    Told,
+    /// The claims were annotated with a node, or the pod was marked unschedulable.
+    Explained,
 }
 
 /// The scheduler.
@@ -84,22 +84,22 @@ pub(super) enum Done {
 pub(super) struct Scheduler {
     client: ActorClient,
     config: SchedulerConfig,
-    /// Volume binding settings; `None` if pods don't wait for claims.
+    /// Settings of volume binding. `None` means that pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
     rng: SeededRng,
     incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
-    /// Earliest binding time of each pending pod, by uid.
+    /// Earliest binding time of each waiting pod, by uid.
     due: BTreeMap<Box<str>, Instant>,
-    /// The chosen nodes of pods whose volumes are being provisioned there, by uid.
+    /// Nodes selected for pods whose volumes are being provisioned, by uid.
     chosen: BTreeMap<Box<str>, String>,
-    /// A test's overrides of the hold, by pod name.
+    /// Hold or release by name. It overrides configuration and annotations.
     held: BTreeMap<Key, bool>,
-    /// Unschedulable pods, with true for held ones.
+    /// Unschedulable pods, and whether a hold is the cause.
     unschedulable: BTreeMap<Key, bool>,
     waiting: Waiters,
-    /// `None` if events are disabled.
+    /// `None` disables events.
     events: Option<Recorder>,
 }
 
@@ -148,7 +148,7 @@ impl Scheduler {
         })
     }
 
-    /// Chooses a node for a pod.
+    /// Decides the node of a pod.
     fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
         let nodes = self.cache.nodes().count();
         if self.is_held(key, pod) {
@@ -160,7 +160,7 @@ impl Scheduler {
         }
         let claims = match &self.volumes {
             None => volumes::Claims::default(),
-            Some(config) => match volumes::look(&self.client, config, key, pod) {
+            Some(config) => match volumes::read(&self.client, config, key, pod) {
                 Ok(claims) => claims,
                 Err(refusal) => return refusal.verdict(nodes),
             },
@@ -242,7 +242,7 @@ impl Scheduler {
         .boxed()
     }
 
-    /// Writes the selected node to a pod's claims.
+    /// Annotates a pod's claims with the selected node.
     fn select(&self, node: String, claims: Vec<Key>) -> Work<Done> {
         let client = self.client.clone();
         async move {
@@ -260,7 +260,7 @@ impl Scheduler {
 
     /// Reports in a pod's status why it is unschedulable.
     fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
-        if verdict::says(pod, message) {
+        if verdict::is_reported(pod, message) {
             return None;
         }
         let status = json!({"conditions": [{
@@ -304,14 +304,14 @@ impl Scheduler {
         self.unschedulable.remove(key);
     }
 
-    /// Schedules all unschedulable pods again.
+    /// Schedules another check of all unschedulable pods.
     fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
         for pod in std::mem::take(&mut self.unschedulable).into_keys() {
             agenda.now(&pod);
         }
     }
 
-    /// Schedules pods again that another pod's removal may help.
+    /// Schedules another check of the pods for which another pod's end may have made room.
     fn wake_crowded_out(&mut self, agenda: &mut Agenda) {
         self.unschedulable.retain(|pod, is_held| {
             if !*is_held {
@@ -376,7 +376,7 @@ impl Actor for Scheduler {
         if object.deleting || !wants_node(&pod) {
             return None;
         }
-        // Its earlier binding failed.
+        // The earlier assignment failed.
         self.cache.release(&object);
         let due = self.due(&object);
         if due > Instant::now() {
@@ -420,7 +420,7 @@ impl Actor for Scheduler {
         self.held.insert(pod, held);
     }
 
-    fn begin_again(&mut self) {
+    fn reset(&mut self) {
         self.cache = Cache::default();
         self.unschedulable.clear();
     }

@@ -1,4 +1,4 @@
-//! The actors' API server: the embedded one, or a real one through a copy of its objects.
+//! The API server of the actors: the embedded one, or a real one through a mirror.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use crate::mirror::Mirror;
 use crate::no_answer::NoAnswer;
 
-/// The API server of the actors.
+/// The API server that the actors use.
 #[derive(Clone, Debug)]
 pub enum ActorServer {
-    /// The embedded server, with direct reads from its store.
+    /// The embedded server. Actors read its store.
     Embedded(ApiServer),
-    /// A real server, with reads from a copy.
+    /// A real server. Actors read a mirror of its objects.
     #[cfg(feature = "client")]
     Real(Arc<Mirror>),
 }
@@ -36,7 +36,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
+    /// Lists the newest versions of a kind's objects. An empty namespace means all namespaces.
     pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
         match self {
             Self::Embedded(server) => server.store().list(storage, namespace).1,
@@ -45,7 +45,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns all objects with their position in the log.
+    /// Returns all objects and their position in the log.
     pub(super) fn all(&self) -> (u64, Vec<Arc<Object>>) {
         match self {
             Self::Embedded(server) => server.store().all(),
@@ -54,8 +54,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns the next events after a position in the log, and the position up to which they are
-    /// complete.
+    /// Returns the events after a position in the log, and the position of the last one.
     pub(super) fn events_after(
         &self,
         after: u64,
@@ -68,7 +67,7 @@ impl ActorServer {
         }
     }
 
-    /// Subscribes to the log's last position.
+    /// Subscribes to the log's newest position.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         match self {
             Self::Embedded(server) => server.store().subscribe(),
@@ -77,8 +76,8 @@ impl ActorServer {
         }
     }
 
-    /// Returns the newest version of an object, or `None` if it does not exist. The embedded store
-    /// is always current. The copy of a real server may lack an object, so the server is asked.
+    /// Returns the newest version of an object, or `None` if it doesn't exist. The embedded store
+    /// is always current. A mirror may lag, so a real server is asked.
     ///
     /// # Errors
     ///
@@ -91,8 +90,8 @@ impl ActorServer {
         }
     }
 
-    /// Sends a request and returns the status code and body. The actors see the write once it
-    /// returns.
+    /// Sends a request. Returns the status code and the body of the answer. After that, actors see
+    /// the write.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -107,7 +106,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns the seed of the actors' random draws.
+    /// Returns the seed for the actors' random draws.
     pub(super) fn seed(&self) -> u64 {
         match self {
             Self::Embedded(server) => server.config().seed,
@@ -130,7 +129,7 @@ impl ActorServer {
         time::format_seconds(self.now())
     }
 
-    /// Cancelled when the actors stop.
+    /// Returns a token that stops the actors.
     pub fn stopping(&self) -> CancellationToken {
         match self {
             Self::Embedded(server) => server.stopping(),

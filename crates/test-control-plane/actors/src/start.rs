@@ -1,4 +1,4 @@
-//! Start of the actors.
+//! Starts the actors.
 
 use tokio::task::JoinSet;
 

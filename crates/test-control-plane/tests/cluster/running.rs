@@ -43,7 +43,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// Returns the folder with the logs.
 fn logs(cluster: &TestCluster) -> std::path::PathBuf {
     let TestCluster::Real(real) = cluster else {
-        panic!("it is not real");
+        panic!("expected a real cluster");
     };
     real.logs().unwrap().to_owned()
 }

@@ -43,7 +43,7 @@ async fn token_grants_the_rights_of_its_roles() {
     let jane = client(&kubeconfig, with_token("t0")).await;
     let pods = "/api/v1/namespaces/default/pods";
     let Err(kube::Error::Api(status)) = get(&jane, pods).await else {
-        panic!("the token has rights");
+        panic!("the list must be forbidden");
     };
     assert_eq!(
         (status.code, &*status.reason, &*status.message),
@@ -57,7 +57,7 @@ async fn token_grants_the_rights_of_its_roles() {
     let Err(kube::Error::Api(status)) =
         get(&client(&kubeconfig, with_token("t1")).await, pods).await
     else {
-        panic!("the token is known");
+        panic!("the unknown token must be rejected");
     };
     assert_eq!((status.code, &*status.message), (401, "Unauthorized"));
 
@@ -176,7 +176,7 @@ async fn requests_are_logged_and_fail_by_plan() {
     let admin = client(&folder.path().join("kubeconfig"), |_| ()).await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let Err(kube::Error::Api(status)) = get(&admin, maps).await else {
-        panic!("the first list succeeds");
+        panic!("the first list must fail");
     };
     assert_eq!((status.code, &*status.reason), (503, "ServiceUnavailable"));
     get(&admin, maps).await.unwrap();

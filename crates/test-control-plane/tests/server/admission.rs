@@ -24,7 +24,7 @@ fn is_new_pod(request: &AdmissionRequest<'_>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_changes_objects_before_they_are_checked() {
+async fn hook_changes_objects_before_validation() {
     let plane = plane().await;
     let admission = plane.0.server().admission();
     admission.add("sidecars", |request: &mut AdmissionRequest<'_>| {
@@ -52,7 +52,7 @@ async fn a_hook_changes_objects_before_they_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_denies_as_webhooks_and_plug_ins_do() {
+async fn hook_denies_like_webhooks_and_plug_ins() {
     let plane = plane().await;
     let admission = plane.0.server().admission();
     let left = Mutex::new(2);

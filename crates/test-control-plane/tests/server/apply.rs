@@ -1,4 +1,4 @@
-//! Server-side apply and the managers of fields, as clients see them.
+//! Server-side apply and field managers, from a client's point of view.
 
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -10,7 +10,7 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
-/// A control plane that prunes unknown members, as the reference does.
+/// A control plane that prunes unknown fields, like the reference.
 struct Server(TestControlPlane);
 
 /// An answer.
@@ -76,7 +76,7 @@ fn set(spec: &Value) -> Value {
     set
 }
 
-/// Manager, operation and subresource of every entry.
+/// Returns manager, operation and subresource of every entry.
 fn managers(object: &Value) -> Vec<String> {
     let entries = object["metadata"]["managedFields"].as_array();
     let entry = |entry: &Value| {
@@ -93,7 +93,7 @@ fn managers(object: &Value) -> Vec<String> {
     entries.into_iter().flatten().map(entry).collect()
 }
 
-/// The fields of a manager.
+/// Returns the fields of a manager.
 fn fields(object: &Value, manager: &str) -> Value {
     let entries = object["metadata"]["managedFields"].as_array();
     let found = entries
@@ -195,7 +195,7 @@ async fn bodies_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_apply_creates_and_then_updates() {
+async fn apply_creates_then_updates() {
     let server = Server::start().await;
     let path = format!("{MAPS}/m?fieldManager=me");
     let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m, resourceVersion: '7'}\ndata:\n  a: '1'\n";
@@ -226,7 +226,7 @@ async fn an_apply_creates_and_then_updates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_stores_nothing() {
+async fn dry_run_stores_nothing() {
     let server = Server::start().await;
     let path = format!("{MAPS}/m?fieldManager=me&dryRun=All");
     let answer = server.apply(&path, &map(&json!({"a": "1"}))).await;
@@ -239,7 +239,7 @@ async fn a_dry_run_stores_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_that_occur_twice_are_told() {
+async fn duplicate_fields_are_reported() {
     let server = Server::start().await;
     let body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: '1', a: '2'}\n";
     let path = format!("{MAPS}/m?fieldManager=me&fieldValidation=Strict");
@@ -262,7 +262,7 @@ async fn members_that_occur_twice_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_user_agent_names_the_manager_of_other_writes() {
+async fn user_agent_names_the_manager_of_other_writes() {
     let server = Server::start().await;
     let body = map(&json!({"a": "1"})).to_string();
     let created = server
@@ -283,7 +283,7 @@ async fn the_user_agent_names_the_manager_of_other_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_can_write_the_managers() {
+async fn clients_can_write_managed_fields() {
     let server = Server::start().await;
     let body = map(&json!({"a": "1"})).to_string();
     server
@@ -325,7 +325,7 @@ async fn clients_can_write_the_managers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_status_is_applied_through_its_subresource() {
+async fn status_is_applied_through_its_subresource() {
     let server = Server::start().await;
     let mut config = set(&json!({}));
     config["status"] = json!({"replicas": 9});
@@ -357,7 +357,7 @@ async fn the_status_is_applied_through_its_subresource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scale_shares_the_managers_of_replicas() {
+async fn scale_shares_the_managers_of_replicas() {
     let server = Server::start().await;
     let path = format!("{SETS}/s?fieldManager=me");
     server.apply(&path, &set(&json!({"replicas": 1}))).await;
@@ -400,7 +400,7 @@ async fn the_scale_shares_the_managers_of_replicas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn templates_that_only_defaults_changed_are_in_conflict() {
+async fn template_with_changed_defaults_conflicts() {
     let server = Server::start().await;
     let claim = json!({
         "metadata": {"name": "data"},
@@ -433,7 +433,7 @@ async fn templates_that_only_defaults_changed_are_in_conflict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_adds_belongs_to_nobody() {
+async fn server_set_fields_have_no_manager() {
     let server = Server::start().await;
     let pod = json!({
         "metadata": {"name": "p"},

@@ -29,7 +29,7 @@ fn any() -> RequestMatcher {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_audit_log_tells_who_did_what() {
+async fn audit_log_records_the_requests_of_each_user() {
     let plane = plane().await;
     plane.create(MAPS, &map("a")).await;
     plane.code(&format!("{MAPS}/nope")).await;
@@ -53,7 +53,7 @@ async fn the_audit_log_tells_who_did_what() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_changes_and_patches_are_told_apart() {
+async fn audit_log_distinguishes_writes_changes_and_patches() {
     let plane = plane().await;
     let path = format!("{MAPS}/a");
     plane.create(MAPS, &map("a")).await;
@@ -68,13 +68,13 @@ async fn writes_changes_and_patches_are_told_apart() {
     let review = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     plane.call(Method::POST, reviews, &review).await;
-    let told: Vec<_> = plane.0.server().audit().entries();
-    let told: Vec<_> = told
+    let shown: Vec<_> = plane.0.server().audit().entries();
+    let shown: Vec<_> = shown
         .iter()
         .map(|e| (e.is_write(), e.is_change(), e.patch_type()))
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             (true, true, None),
             (true, true, Some("strategic")),
@@ -88,7 +88,7 @@ async fn writes_changes_and_patches_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_did_is_checked() {
+async fn expectations_check_a_client() {
     let plane = plane().await;
     let audit = plane.0.server().audit();
     plane.create(MAPS, &map("a")).await;
@@ -119,7 +119,7 @@ async fn what_a_client_did_is_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_is_too_short_says_so() {
+async fn truncated_log_fails_expectations() {
     let config = ServerConfig {
         audit_limit: 3,
         ..ServerConfig::default()
@@ -140,7 +140,7 @@ async fn a_log_that_is_too_short_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_smallest_role_of_a_client() {
+async fn log_yields_the_smallest_role() {
     let plane = plane().await;
     plane.create(MAPS, &map("a")).await;
     plane.get(MAPS).await;
@@ -160,7 +160,7 @@ async fn the_smallest_role_of_a_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_settles_once_nothing_changes() {
+async fn cluster_settles_without_changes() {
     let plane = TestControlPlane::builder().all_actors().start().await;
     let plane = Plane::new(plane);
     let audit = plane.0.server().audit();
@@ -191,7 +191,7 @@ async fn a_cluster_settles_once_nothing_changes() {
     plane.stop().await;
 }
 
-/// Keeps what is written.
+/// A writer that stores its input.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -207,7 +207,7 @@ impl Write for Written {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_are_written_in_the_form_of_the_reference() {
+async fn audit_events_have_the_form_of_the_reference() {
     let plane = plane().await;
     let written = Written::default();
     let server = plane.0.server();
@@ -274,7 +274,7 @@ async fn events_are_written_in_the_form_of_the_reference() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_bodies_are_dropped_when_there_are_too_many() {
+async fn large_bodies_are_dropped_at_the_limit() {
     let config = ServerConfig {
         audit_limit: 4,
         audit_bodies_max: 5_000,
@@ -304,7 +304,7 @@ async fn large_bodies_are_dropped_when_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_impersonates_is_told_and_credentials_of_nobody_are_too() {
+async fn log_shows_impersonators_and_invalid_credentials() {
     let plane = plane().await;
     let server = plane.0.server();
     for headers in [
@@ -315,7 +315,7 @@ async fn whoever_impersonates_is_told_and_credentials_of_nobody_are_too() {
         assert!(matches!(answer.code, 401 | 403), "{}", answer.code);
     }
     let entries = server.audit().entries();
-    let told: Vec<(&str, Option<&str>, u16)> = entries
+    let shown: Vec<(&str, Option<&str>, u16)> = entries
         .iter()
         .map(|entry| {
             let impersonator = entry.impersonator.as_ref();
@@ -324,7 +324,7 @@ async fn whoever_impersonates_is_told_and_credentials_of_nobody_are_too() {
         })
         .collect();
     assert_eq!(
-        told,
+        shown,
         [("bob", Some("kubernetes-admin"), 403), ("", None, 401)]
     );
     plane.stop().await;

@@ -1,4 +1,4 @@
-//! Bodies that say nothing, or nothing that can be: what the reference answers to each.
+//! Empty and malformed bodies: the reference's answers.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -14,7 +14,7 @@ async fn started() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// The code and the message of the answer to a POST.
+/// Returns the status code and message of a POST's answer.
 async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
     let server = plane.0.server();
     let (code, text) = raw(server, Method::POST, MAPS, content_type, body.to_owned()).await;
@@ -26,7 +26,7 @@ async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn yaml_that_is_none_is_told_in_one_line() {
+async fn invalid_yaml_gets_a_one_line_error() {
     let plane = started().await;
     for (body, why) in [
         (
@@ -52,7 +52,7 @@ async fn yaml_that_is_none_is_told_in_one_line() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_set_twice_in_yaml_is_told() {
+async fn duplicate_yaml_keys_are_reported() {
     let plane = started().await;
     let body = "metadata: {name: m}\ndata:\n  a: first\n  a: last\n";
     let path = format!("{MAPS}?fieldValidation=Strict");
@@ -78,7 +78,7 @@ async fn a_key_that_is_set_twice_in_yaml_is_told() {
 }
 
 #[tokio::test]
-async fn numbers_in_yaml_are_those_of_yaml_1_1() {
+async fn yaml_numbers_follow_yaml_1_1() {
     let plane = started().await;
     let body = "metadata: {name: p}\nspec:\n  terminationGracePeriodSeconds: 010\n  \
                 containers: [{name: c, image: i, ports: [{containerPort: 80.0}]}]\n";
@@ -92,7 +92,7 @@ async fn numbers_in_yaml_are_those_of_yaml_1_1() {
 }
 
 #[tokio::test]
-async fn a_strict_merge_patch_shows_the_object_as_go_prints_it() {
+async fn strict_merge_patch_error_prints_the_object_like_go() {
     let plane = started().await;
     let map = json!({"metadata": {"name": "m", "labels": {"a": "b"}}, "data": {"k": "v"}});
     plane.create(MAPS, &map).await;
@@ -117,7 +117,7 @@ async fn a_strict_merge_patch_shows_the_object_as_go_prints_it() {
 }
 
 #[tokio::test]
-async fn names_of_managers_that_clients_send_are_checked() {
+async fn client_supplied_manager_names_are_validated() {
     let plane = started().await;
     let entry = |manager: &str| {
         json!({"manager": manager, "operation": "Update", "apiVersion": "v1",
@@ -135,7 +135,7 @@ async fn names_of_managers_that_clients_send_are_checked() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_replaced_in_json_one_by_one() {
+async fn invalid_utf8_in_json_is_replaced_bytewise() {
     let plane = started().await;
     let body = b"{\"metadata\":{\"name\":\"odd\"},\"data\":{\"k\":\"a\xff\xe2\x82b\"}}";
     let headers = [("Content-Type", "application/json")];
@@ -151,7 +151,7 @@ async fn bytes_that_are_no_text_are_replaced_in_json_one_by_one() {
         (answer.code, &answer.json()["data"]["k"]),
         (200, &json!("\u{fffd}"))
     );
-    // So they are in what is told of data that is kept as it was sent.
+    // The message about verbatim data shows replaced bytes too.
     let revision = b"{\"metadata\":{\"name\":\"odd\"},\"revision\":1,\"data\":\"\xe2\x82\"}";
     let headers = [("Content-Type", "application/json")];
     let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
@@ -165,7 +165,7 @@ async fn bytes_that_are_no_text_are_replaced_in_json_one_by_one() {
              \"\u{fffd}\u{fffd}\": data must be a valid JSON object"
         )
     );
-    // Outside of a text they are a mistake like any other.
+    // Outside a string they are an ordinary syntax error.
     let headers = [("Content-Type", "application/json")];
     let answer = exchange(server, Method::POST, MAPS, &headers, b"{\xff}".to_vec()).await;
     assert_eq!(answer.code, 400);

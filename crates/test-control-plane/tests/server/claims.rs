@@ -1,4 +1,4 @@
-//! Claims that ask for more, or for less, than they did.
+//! Resizing of claims.
 
 use crate::support::{Plane, claim};
 use http::Method;
@@ -10,7 +10,7 @@ const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const NOT_DYNAMIC: &str = "persistentvolumeclaims \"c\" is forbidden: only dynamically provisioned \
      pvc can be resized and the storageclass that provisions the pvc must support resize";
 
-/// A claim of a class, bound, with a gibibyte.
+/// A bound claim of a class, with a size of 1Gi.
 async fn bound(class: &Value) -> Plane {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for (name, expands) in [("fixed", json!(null)), ("growing", json!(true))] {
@@ -38,10 +38,10 @@ async fn resize(plane: &Plane, size: &str) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_grows_if_its_class_allows_it() {
+async fn claim_grows_if_its_class_allows_expansion() {
     let plane = bound(&json!("growing")).await;
     assert_eq!(resize(&plane, "3Gi").await.0, 200);
-    // Back to what it has is too little, anything above may be.
+    // The status capacity is too little; any larger size is allowed.
     let (code, answer) = resize(&plane, "1Gi").await;
     assert_eq!(code, 422);
     let cause = &answer["details"]["causes"][0];
@@ -55,7 +55,7 @@ async fn a_claim_grows_if_its_class_allows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_of_any_other_class_keeps_its_size() {
+async fn claim_of_another_class_keeps_its_size() {
     for class in ["fixed", "missing", ""] {
         let plane = bound(&json!(class)).await;
         let (code, answer) = resize(&plane, "2Gi").await;
@@ -65,14 +65,14 @@ async fn a_claim_of_any_other_class_keeps_its_size() {
             "{class:?}"
         );
         assert_eq!(answer["reason"], "Forbidden");
-        // The same amount in other words is no growth.
+        // An equal amount in another unit is no change.
         assert_eq!(resize(&plane, "1024Mi").await.0, 200, "{class:?}");
         plane.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_is_not_bound_cannot_change_at_all() {
+async fn unbound_claim_cannot_change() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     plane.create(CLAIMS, &claim("c")).await;
     let (code, answer) = resize(&plane, "2Gi").await;

@@ -1,5 +1,4 @@
-//! The forms in which clients written in Go ask: controllers with their informers and leases,
-//! and kubectl.
+//! Requests in the form of Go clients: controllers with informers and leases, and kubectl.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -7,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Plane, claim, exchange, pod};
 
-/// How clients ask that speak JSON, and those that would rather have protobuf.
+/// `Accept` headers of clients that use JSON, and of those that prefer protobuf.
 const ACCEPTS: [&str; 3] = [
     "application/json",
     "application/json, */*",
     "application/vnd.kubernetes.protobuf,application/json",
 ];
 
-/// What kubectl asks for where it prints.
+/// `Accept` header of kubectl's printed output.
 const PRINTED: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,\
                        application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 
@@ -51,7 +50,7 @@ fn events(answer: &Answer) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_leader_takes_its_lease_and_keeps_it() {
+async fn leader_acquires_and_renews_its_lease() {
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     for accept in ACCEPTS {
         let plane = started().await;
@@ -92,7 +91,7 @@ async fn a_leader_takes_its_lease_and_keeps_it() {
 }
 
 #[tokio::test]
-async fn a_controller_asks_for_health_and_records_events() {
+async fn controller_checks_health_and_records_events() {
     let plane = started().await;
     let answer = read(&plane, "/healthz?timeout=10s", ACCEPTS[0]).await;
     assert_eq!((answer.code, answer.text().as_str()), (200, "ok"));
@@ -112,7 +111,7 @@ async fn a_controller_asks_for_health_and_records_events() {
     let path = "/api/v1/namespaces/default/events";
     let created = ask(&plane, Method::POST, path, ACCEPTS[0], &event).await;
     assert_eq!(created.code, 201, "{}", created.text());
-    // The next of the same kind is a patch of the count.
+    // A repeated event is a patch of the count.
     let patch = json!({"count": 2, "lastTimestamp": "2026-01-01T00:00:05Z"});
     let headers = [("Content-Type", "application/strategic-merge-patch+json")];
     let one = format!("{path}/web.1");
@@ -122,7 +121,7 @@ async fn a_controller_asks_for_health_and_records_events() {
     plane.stop().await;
 }
 
-/// Every informer of a stateful set controller begins with one watch that lists, too.
+/// Every informer of a StatefulSet controller starts with a watch that includes the list.
 #[tokio::test(start_paused = true)]
 async fn informers_list_by_watching() {
     let plane = started().await;
@@ -184,7 +183,7 @@ async fn informers_list_by_watching() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kubectl_prints_and_waits() {
+async fn kubectl_gets_tables_and_waits() {
     let plane = started().await;
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &pod("a")).await;
@@ -196,7 +195,7 @@ async fn kubectl_prints_and_waits() {
     let revision = table["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{pods}?resourceVersion={revision}&watch=true&timeoutSeconds=1");
     assert!(events(&read(&plane, &path, PRINTED).await).is_empty());
-    // Waiting for one object is a list and a watch of it alone.
+    // Waiting for one object lists and watches only that object.
     let selected = "fieldSelector=metadata.name%3Da";
     let path = format!("{pods}?{selected}&limit=500&resourceVersion=0");
     let list = read(&plane, &path, ACCEPTS[0]).await.json();

@@ -1,4 +1,4 @@
-//! Collections: the order of what is in them, their pages, and deleting them.
+//! Collections: order, pages and deletion.
 
 use crate::support::{Plane, get_as};
 use http::Method;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const ALL: &str = "/api/v1/configmaps?labelSelector=mine";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Namespaces in the order of their storage keys, where a slash follows the name.
+/// Namespaces in the order of their storage keys, which end in a slash.
 const NAMESPACES: [&str; 4] = ["prod-eu", "prod-us", "prod", "prod0"];
 
 async fn with_maps() -> Plane {
@@ -48,11 +48,11 @@ fn expected() -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_namespaces_come_in_the_order_of_storage_keys() {
+async fn objects_of_all_namespaces_follow_storage_keys() {
     let plane = with_maps().await;
     let list = plane.get(ALL).await;
     assert_eq!(places(&list), expected());
-    // Also as of an earlier version, where something has changed since.
+    // An earlier version has the same order despite later changes.
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     plane
         .call(
@@ -67,7 +67,7 @@ async fn all_namespaces_come_in_the_order_of_storage_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_leave_nothing_out_whatever_their_size() {
+async fn pages_of_every_size_cover_all_objects() {
     let plane = with_maps().await;
     for limit in 1..=12 {
         let mut seen = Vec::new();
@@ -88,7 +88,7 @@ async fn pages_leave_nothing_out_whatever_their_size() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_begins_in_the_same_order() {
+async fn watch_starts_in_the_same_order() {
     let plane = with_maps().await;
     let path = format!("{ALL}&watch=1&timeoutSeconds=1");
     let answer = get_as(plane.0.server(), &path, "").await;
@@ -100,7 +100,7 @@ async fn a_watch_begins_in_the_same_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_collection_is_deleted_page_by_page_for_those_who_want_it() {
+async fn collection_is_deleted_page_by_page_on_request() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for name in ["a", "b", "c", "d"] {
         let object = json!({"metadata": {"name": name}, "data": {"k": "v"}});
@@ -122,7 +122,7 @@ async fn a_collection_is_deleted_page_by_page_for_those_who_want_it() {
     let (_, page) = plane.call(Method::DELETE, &path, &Value::Null).await;
     assert_eq!(names(&page), ["c"]);
     assert!(page["metadata"]["continue"].is_string());
-    // Without a limit everything goes.
+    // Without a limit all objects are deleted.
     let (_, page) = plane.call(Method::DELETE, MAPS, &Value::Null).await;
     assert_eq!(names(&page), ["d"]);
     assert_eq!(page["metadata"].get("continue"), None);

@@ -1,4 +1,4 @@
-//! Events: the rules of both groups, how they are selected, and how they are shown.
+//! Events: validation in both groups, selection and tables.
 
 use crate::support::{Plane, get_as};
 use http::Method;
@@ -27,7 +27,7 @@ fn event(name: &str, changes: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_series_counts_from_two_and_has_a_time() {
+async fn series_needs_a_count_of_two_and_a_time() {
     let plane = plane().await;
     let series = json!({"series": {"count": 1, "lastObservedTime": null}});
     let expected = [
@@ -40,7 +40,7 @@ async fn a_series_counts_from_two_and_has_a_time() {
     let path = format!("{NEW}/e");
     let found = plane.refused(Method::PATCH, &path, &series).await;
     assert_eq!(found, expected);
-    // Whoever writes the old form may leave it as it likes.
+    // The old group accepts the same series.
     let (code, _) = plane
         .call(Method::PATCH, &format!("{OLD}/e"), &series)
         .await;
@@ -49,7 +49,7 @@ async fn a_series_counts_from_two_and_has_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_new_form_can_change_nothing_but_its_series() {
+async fn new_group_allows_only_series_changes() {
     let plane = plane().await;
     plane.create(NEW, &event("e", &json!({}))).await;
     let path = format!("{NEW}/e");
@@ -73,7 +73,7 @@ async fn the_new_form_can_change_nothing_but_its_series() {
         (json!({"reportingInstance": "d-1"}), "reportingInstance"),
     ] {
         let found = plane.refused(Method::PATCH, &path, &change).await;
-        // Two rules say the same of the reason.
+        // Two rules cover the reason.
         let times = if field == "reason" { 2 } else { 1 };
         assert_eq!(found.len(), times, "{found:?}");
         assert!(
@@ -89,7 +89,7 @@ async fn the_new_form_can_change_nothing_but_its_series() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missing_or_too_long_is_refused_in_either_form() {
+async fn missing_or_long_fields_are_rejected_in_both_groups() {
     let plane = plane().await;
     let long = "x".repeat(129);
     let changes = json!({
@@ -159,7 +159,7 @@ async fn events_are_selected_by_source_and_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wide_table_tells_component_and_host() {
+async fn wide_table_shows_component_and_host() {
     let plane = plane().await;
     plane.create(NEW, &event("a-new", &json!({}))).await;
     let old = json!({

@@ -12,7 +12,7 @@ async fn plane() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// A pod on a node that nobody runs.
+/// Creates a pod on a node without a kubelet.
 async fn scheduled(plane: &Plane, name: &str) -> String {
     let mut pod = crate::support::pod(name);
     pod["spec"]["nodeName"] = json!("n");
@@ -25,7 +25,7 @@ async fn delete(plane: &Plane, path: &str, options: Value) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grace_period_begins_shortens_and_never_grows() {
+async fn grace_period_starts_and_only_shrinks() {
     let plane = plane().await;
     let path = scheduled(&plane, "p").await;
     for (options, grace, ends, generation) in [
@@ -60,7 +60,7 @@ async fn a_grace_period_begins_shortens_and_never_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_that_do_not_run_go_at_once() {
+async fn pods_that_do_not_run_are_deleted_immediately() {
     let plane = plane().await;
     plane
         .create(PODS, &crate::support::pod("unscheduled"))
@@ -79,7 +79,7 @@ async fn pods_that_do_not_run_go_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_finalizer_ends_the_grace_only_if_it_is_over() {
+async fn last_finalizer_ends_only_an_expired_grace_period() {
     let plane = plane().await;
     let path = scheduled(&plane, "p").await;
     let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
@@ -103,7 +103,7 @@ async fn the_last_finalizer_ends_the_grace_only_if_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn preconditions_name_the_object_that_is_meant() {
+async fn preconditions_must_match_the_object() {
     let plane = plane().await;
     let created = plane
         .create(MAPS, &json!({"metadata": {"name": "a"}}))
@@ -129,7 +129,7 @@ async fn preconditions_name_the_object_that_is_meant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_deletion_may_change_the_policy() {
+async fn later_deletion_may_change_the_policy() {
     let plane = plane().await;
     plane
         .create(MAPS, &json!({"metadata": {"name": "a"}}))
@@ -151,7 +151,7 @@ async fn a_later_deletion_may_change_the_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_deleted_can_change_but_not_be_created_again() {
+async fn terminating_object_can_change_but_not_be_recreated() {
     let plane = plane().await;
     let body = json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]}});
     plane.create(MAPS, &body).await;
@@ -173,7 +173,7 @@ async fn what_is_being_deleted_can_change_but_not_be_created_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn some_namespaces_stay() {
+async fn system_namespaces_cannot_be_deleted() {
     let plane = plane().await;
     for name in ["default", "kube-system", "kube-public"] {
         let path = format!("/api/v1/namespaces/{name}");
@@ -182,11 +182,11 @@ async fn some_namespaces_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_forces_a_deletion_succeeds_though_somebody_else_is_faster_in_the_end() {
+async fn forced_deletion_succeeds_against_a_faster_rival() {
     let plane = std::sync::Arc::new(plane().await);
     for round in 0..200 {
         let path = scheduled(&plane, &format!("p-{round}")).await;
-        // As a kubelet does it: once the pod is marked, it goes.
+        // Like a kubelet, deletes the pod once it is terminating.
         let other = {
             let (plane, path) = (std::sync::Arc::clone(&plane), path.clone());
             async move {
@@ -205,7 +205,7 @@ async fn whoever_forces_a_deletion_succeeds_though_somebody_else_is_faster_in_th
     }
 }
 
-/// A namespace that was deleted so, and its finalizers.
+/// Returns a namespace after its deletion, and its finalizers.
 async fn terminated(plane: &Plane, name: &str, options: Value) -> (Value, Value) {
     let namespaces = "/api/v1/namespaces";
     let object = json!({"metadata": {"name": name, "finalizers": ["example.com/f", "orphan"]}});
@@ -217,7 +217,7 @@ async fn terminated(plane: &Plane, name: &str, options: Value) -> (Value, Value)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_is_marked_as_the_propagation_policy_says() {
+async fn namespace_finalizers_follow_the_propagation_policy() {
     let plane = plane().await;
     for (name, options, expected) in [
         ("plain", json!({}), json!(["example.com/f", "orphan"])),
@@ -246,7 +246,7 @@ async fn a_namespace_is_marked_as_the_propagation_policy_says() {
         assert_eq!(finalizers, expected, "{name}");
         assert_eq!(object["status"]["phase"], "Terminating", "{name}");
         assert_eq!(object["spec"]["finalizers"], json!(["kubernetes"]));
-        // A second deletion changes nothing while there may be content.
+        // A second deletion has no effect while content may remain.
         let path = format!("/api/v1/namespaces/{name}");
         let (_, again) = delete(&plane, &path, json!({"propagationPolicy": "Foreground"})).await;
         assert_eq!(again, object, "{name}");
@@ -254,7 +254,7 @@ async fn a_namespace_is_marked_as_the_propagation_policy_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_goes_whatever_the_policy() {
+async fn namespace_is_deleted_under_every_policy() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     for policy in ["Orphan", "Foreground", "Background"] {
         let name = policy.to_lowercase();
@@ -273,7 +273,7 @@ async fn a_namespace_goes_whatever_the_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn preconditions_of_a_namespace_have_words_of_their_own() {
+async fn namespace_preconditions_have_distinct_messages() {
     let plane = plane().await;
     let path = "/api/v1/namespaces/team";
     let object = json!({"metadata": {"name": "team"}});

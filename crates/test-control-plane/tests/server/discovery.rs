@@ -1,4 +1,4 @@
-//! What is served beside resources, and the answers to paths and methods that aren't.
+//! Paths besides resources, and answers to unknown paths and methods.
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
@@ -19,7 +19,7 @@ async fn get(server: &ApiServer, path: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn each_resource_is_listed_with_what_it_can_do() {
+async fn each_resource_is_listed_with_its_verbs() {
     let plane = started().await;
     let list = get(plane.server(), "/apis/apps/v1").await.json();
     let find = |name: &str| {
@@ -60,7 +60,7 @@ async fn each_resource_is_listed_with_what_it_can_do() {
 }
 
 #[tokio::test]
-async fn the_server_tells_the_address_that_it_was_called_at() {
+async fn server_reports_the_requested_address() {
     let plane = started().await;
     let headers = [("Host", "127.0.0.1:6443")];
     let answer = exchange(plane.server(), Method::GET, "/api", &headers, "").await;
@@ -73,7 +73,7 @@ async fn the_server_tells_the_address_that_it_was_called_at() {
 }
 
 #[tokio::test]
-async fn aggregated_discovery_is_given_where_it_is_asked_for() {
+async fn aggregated_discovery_is_served_on_request() {
     let plane = started().await;
     let server = plane.server();
     let kubectl = format!("{AGGREGATED},{BETA},{JSON}");
@@ -112,9 +112,9 @@ async fn aggregated_discovery_is_given_where_it_is_asked_for() {
     plane.stop().await;
 }
 
-/// Both forms of discovery list the same, and a request of each verb is routed.
+/// Both forms of discovery list the same resources, and every listed verb has a route.
 #[tokio::test]
-async fn what_discovery_lists_is_served() {
+async fn discovery_lists_only_served_resources() {
     let plane = started().await;
     let server = plane.server();
     let mut versions = vec!["/api/v1".to_owned()];
@@ -141,7 +141,7 @@ async fn what_discovery_lists_is_served() {
 }
 
 #[tokio::test]
-async fn probes_answer_whole_and_check_by_check() {
+async fn probes_answer_as_a_whole_and_per_check() {
     let plane = started().await;
     let server = plane.server();
     for probe in ["healthz", "livez", "readyz"] {
@@ -165,7 +165,7 @@ async fn probes_answer_whole_and_check_by_check() {
 }
 
 #[tokio::test]
-async fn the_version_is_that_of_the_reference() {
+async fn version_matches_the_reference() {
     let plane = started().await;
     let version = get(plane.server(), "/version").await.json();
     assert_eq!(version["gitVersion"], "v1.36.2");
@@ -177,7 +177,7 @@ async fn the_version_is_that_of_the_reference() {
 }
 
 #[tokio::test]
-async fn the_root_names_the_paths() {
+async fn root_lists_the_paths() {
     let plane = started().await;
     let server = plane.server();
     let root = get(server, "/").await.json();
@@ -194,7 +194,7 @@ async fn the_root_names_the_paths() {
 }
 
 #[tokio::test]
-async fn unknown_paths_are_told_in_text_or_as_a_status() {
+async fn unknown_paths_are_reported_as_text_or_status() {
     let plane = started().await;
     let text = [
         "/nope",
@@ -231,7 +231,7 @@ async fn unknown_paths_are_told_in_text_or_as_a_status() {
 }
 
 #[tokio::test]
-async fn methods_that_a_resource_has_not_are_refused() {
+async fn unsupported_methods_are_rejected() {
     let plane = started().await;
     let sets = "/apis/apps/v1/namespaces/default/statefulsets";
     for (method, path) in [
@@ -264,7 +264,7 @@ async fn methods_that_a_resource_has_not_are_refused() {
 }
 
 #[tokio::test]
-async fn escaped_paths_and_a_last_slash_are_understood() {
+async fn escaped_paths_and_trailing_slashes_are_understood() {
     let plane = started().await;
     let server = plane.server();
     assert_eq!(
@@ -278,7 +278,7 @@ async fn escaped_paths_and_a_last_slash_are_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_older_form_of_a_watch_is_understood() {
+async fn old_watch_paths_are_understood() {
     let plane = started().await;
     let server = plane.server();
     for (path, names) in [

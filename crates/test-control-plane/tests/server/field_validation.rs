@@ -1,5 +1,4 @@
-//! `fieldValidation`: what clients are told of members that the schema doesn't know or that occur
-//! twice.
+//! `fieldValidation`: warnings and errors about unknown and duplicate fields.
 
 use bytes::Bytes;
 use http::header::WARNING;
@@ -14,7 +13,7 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// A stateful set with a misspelt member and one of a container that nothing knows.
+/// A StatefulSet with a misspelt field and an unknown container field.
 const TYPOS: &str = r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web"},
     "spec":{"serviceName":"web","selector":{"matchLabels":{"app":"web"}},
     "template":{"metadata":{"labels":{"app":"web"}},
@@ -66,7 +65,7 @@ async fn post(plane: &Plane, parameters: &str, body: &str) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_strict_client_is_refused_under_either_policy() {
+async fn strict_client_is_rejected_under_either_policy() {
     for policy in [UnknownFields::Keep, UnknownFields::Prune] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?fieldValidation=Strict", TYPOS).await;
@@ -90,7 +89,7 @@ async fn a_strict_client_is_refused_under_either_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_asks_for_warnings_gets_them_and_the_policy_decides_what_is_stored() {
+async fn warnings_appear_and_the_policy_decides_about_storage() {
     for (policy, kept) in [(UnknownFields::Keep, true), (UnknownFields::Prune, false)] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?fieldValidation=Warn", TYPOS).await;
@@ -114,7 +113,7 @@ async fn a_client_that_asks_for_warnings_gets_them_and_the_policy_decides_what_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_ask_is_told_of_what_gets_lost() {
+async fn default_client_is_warned_about_dropped_fields() {
     for (policy, count) in [(UnknownFields::Keep, 0), (UnknownFields::Prune, 2)] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?dryRun=All", TYPOS).await;
@@ -126,11 +125,11 @@ async fn a_client_that_does_not_ask_is_told_of_what_gets_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_is_judged_by_what_it_brings_in() {
+async fn patch_is_validated_by_its_own_fields() {
     let plane = plane(UnknownFields::Keep).await;
     assert_eq!(post(&plane, "", TYPOS).await.code, 201);
     let path = format!("{SETS}/web?fieldValidation=Strict");
-    // The stored object holds unknown members; this patch brings none.
+    // The stored object has unknown fields; this patch adds none.
     let scale = r#"{"spec":{"replicas":2}}"#;
     let answer = send(&plane, Method::PATCH, &path, MERGE, scale).await;
     assert_eq!((answer.code, answer.warnings.len()), (200, 0));

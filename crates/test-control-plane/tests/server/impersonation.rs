@@ -1,4 +1,4 @@
-//! Acting as somebody else.
+//! Impersonation.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -58,7 +58,7 @@ fn message(answer: &(u16, Value)) -> &str {
 }
 
 #[tokio::test]
-async fn the_administrator_may_act_as_anyone() {
+async fn administrator_may_impersonate_any_user() {
     let plane = TestControlPlane::builder().start().await;
     let admin = Identity::admin();
     let headers = [
@@ -120,7 +120,7 @@ async fn the_administrator_may_act_as_anyone() {
 }
 
 #[tokio::test]
-async fn whoever_may_not_is_told_what_is_missing_first() {
+async fn forbidden_user_gets_the_first_missing_right() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let bob = [("Impersonate-User", "bob")];
@@ -161,7 +161,7 @@ async fn whoever_may_not_is_told_what_is_missing_first() {
 }
 
 #[tokio::test]
-async fn the_verb_impersonate_alone_is_enough_as_ever() {
+async fn legacy_impersonate_verb_suffices() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let rules = json!([
@@ -192,7 +192,7 @@ async fn the_verb_impersonate_alone_is_enough_as_ever() {
 }
 
 #[tokio::test]
-async fn a_service_account_may_act_as_the_node_of_its_pod() {
+async fn service_account_may_impersonate_the_node_of_its_pod() {
     let plane = TestControlPlane::builder().start().await;
     let agent = Identity::service_account("kube-system", "agent")
         .extra("authentication.kubernetes.io/node-name", "n1");

@@ -1,4 +1,4 @@
-//! The API server and its actors, as clients see them.
+//! The API server and its actors, from a client's point of view.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Mistakes in objects that are stored and no more: the reference's words for each.
+//! Validation errors of objects that the server only stores, in the reference's words.
 
 use crate::support::Plane;
 use http::Method;
@@ -21,7 +21,7 @@ fn named(members: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taints_have_a_key_an_effect_and_no_twin() {
+async fn taints_need_a_key_an_effect_and_uniqueness() {
     let plane = plane().await;
     let taints = json!({"spec": {"taints": [
         {"key": "a", "value": "b", "effect": "NoSchedule"},
@@ -50,7 +50,7 @@ async fn taints_have_a_key_an_effect_and_no_twin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_are_in_order() {
+async fn limits_must_be_ordered() {
     let plane = plane().await;
     let limits = json!({"spec": {"limits": [
         {
@@ -104,7 +104,7 @@ async fn limits_are_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quotas_name_what_can_be_counted() {
+async fn quotas_accept_only_countable_resources() {
     let plane = plane().await;
     let quota = json!({"spec": {
         "hard": {"pods": "1500m", "cpu": "-1", "thing": "1", "count/jobs.batch": "3"},
@@ -134,7 +134,7 @@ async fn quotas_name_what_can_be_counted() {
     let quota = json!({"spec": {"hard": {"pods": "3"}, "scopes": ["NotTerminating"]}});
     plane.create(QUOTAS, &named(&quota)).await;
     let (code, _) = plane.call(Method::POST, QUOTAS, &named(&fine)).await;
-    assert_eq!(code, 422, "services are nothing that pods have");
+    assert_eq!(code, 422, "pods have no services");
     let other = json!({"spec": {"hard": {"pods": "3"}, "scopes": ["Terminating"]}});
     let (code, answer) = plane
         .call(Method::PUT, &format!("{QUOTAS}/x"), &named(&other))
@@ -149,7 +149,7 @@ async fn quotas_name_what_can_be_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endpoints_have_addresses_and_ports_that_can_be() {
+async fn endpoints_need_valid_addresses_and_ports() {
     let plane = plane().await;
     let endpoints = json!({"subsets": [
         {"ports": [{"port": 80}]},

@@ -1,4 +1,4 @@
-//! Formats and forms of answers, and what is refused of them.
+//! Media types and forms of answers, and rejected ones.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -29,7 +29,7 @@ async fn send(plane: &Plane, method: Method, path: &str, accept: &str, body: &Va
 }
 
 #[tokio::test]
-async fn yaml_is_given_to_those_who_ask_for_it_and_so_are_errors() {
+async fn yaml_is_returned_on_request_errors_included() {
     let plane = with_map().await;
     let accept = "application/yaml";
     let answer = get_as(plane.0.server(), &format!("{MAPS}/m"), accept).await;
@@ -48,7 +48,7 @@ async fn yaml_is_given_to_those_who_ask_for_it_and_so_are_errors() {
 }
 
 #[tokio::test]
-async fn people_get_lines_and_programs_get_none() {
+async fn curl_gets_indented_json_and_kubectl_compact() {
     let plane = with_map().await;
     let server = plane.0.server();
     let path = format!("{MAPS}/m?pretty=true");
@@ -68,7 +68,7 @@ async fn people_get_lines_and_programs_get_none() {
 }
 
 #[tokio::test]
-async fn writes_answer_in_the_form_asked_for() {
+async fn writes_answer_in_the_requested_form() {
     let plane = with_map().await;
     let map = |name: &str| json!({"metadata": {"name": name}, "data": {"k": "v"}});
     let one = format!("{MAPS}/m");
@@ -105,7 +105,7 @@ async fn writes_answer_in_the_form_asked_for() {
 }
 
 #[tokio::test]
-async fn what_a_row_includes_is_asked_for() {
+async fn include_object_sets_the_content_of_rows() {
     let plane = with_map().await;
     let server = plane.0.server();
     for (include, kind) in [
@@ -132,7 +132,7 @@ async fn what_a_row_includes_is_asked_for() {
 }
 
 #[tokio::test]
-async fn metadata_is_of_one_object_or_of_a_list_as_the_answer_is() {
+async fn metadata_form_matches_object_or_list() {
     let plane = with_map().await;
     let server = plane.0.server();
     let one = get_as(server, &format!("{MAPS}/m"), METADATA).await.json();
@@ -157,7 +157,7 @@ async fn metadata_is_of_one_object_or_of_a_list_as_the_answer_is() {
 }
 
 #[tokio::test]
-async fn refusals_name_what_there_is() {
+async fn rejections_list_the_supported_types() {
     let plane = with_map().await;
     let one = format!("{MAPS}/m");
     let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -209,7 +209,7 @@ const WATCH_LIST: &str =
     "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
 
 #[tokio::test(start_paused = true)]
-async fn a_watched_table_tells_its_columns_once_and_its_bookmarks_are_empty_rows() {
+async fn table_watch_sends_columns_once_and_empty_bookmarks() {
     let plane = with_map().await;
     plane
         .create(MAPS, &json!({"metadata": {"name": "n"}}))
@@ -239,7 +239,7 @@ async fn a_watched_table_tells_its_columns_once_and_its_bookmarks_are_empty_rows
 }
 
 #[tokio::test(start_paused = true)]
-async fn watched_metadata_is_of_one_object_at_a_time() {
+async fn metadata_watch_sends_single_objects() {
     let plane = with_map().await;
     let found = events(&plane, WATCH_LIST, METADATA).await;
     let kinds: Vec<&Value> = found.iter().map(|e| &e["object"]["kind"]).collect();
@@ -251,7 +251,7 @@ async fn watched_metadata_is_of_one_object_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_scale_has_columns_of_its_own() {
+async fn scale_has_special_columns() {
     let plane = with_map().await;
     let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3, "serviceName": "web",
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
@@ -272,7 +272,7 @@ async fn a_scale_has_columns_of_its_own() {
 }
 
 #[tokio::test]
-async fn logs_are_text_for_all_but_those_who_ask_for_text() {
+async fn logs_are_served_unless_only_text_is_accepted() {
     let plane = with_map().await;
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &crate::support::pod("p")).await;

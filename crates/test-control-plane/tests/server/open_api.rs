@@ -1,4 +1,4 @@
-//! The `OpenAPI` documents: how they are kept and found, and what kubectl reads in them.
+//! `OpenAPI` documents: caching, discovery, and the parts that kubectl reads.
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
@@ -24,7 +24,7 @@ async fn document(server: &ApiServer, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_document_found_by_its_hash_may_be_kept() {
+async fn document_with_a_hash_may_be_cached() {
     let plane = started().await;
     let server = plane.server();
     let url = url_of(server, "apis/apps/v1").await;
@@ -92,9 +92,9 @@ async fn every_resource_has_its_operations() {
     plane.stop().await;
 }
 
-/// Whatever a document refers to is in it.
+/// Every reference in a document resolves within it.
 #[tokio::test]
-async fn documents_are_whole() {
+async fn documents_are_self_contained() {
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Array(list) => list.iter().for_each(|v| references(v, found)),
@@ -148,7 +148,7 @@ async fn every_kind_is_described() {
 
 #[cfg(feature = "openapi")]
 #[tokio::test]
-async fn members_tell_how_they_merge_and_what_they_mean() {
+async fn fields_have_merge_keys_and_descriptions() {
     use serde_json::json;
 
     let plane = started().await;
@@ -188,7 +188,7 @@ async fn members_tell_how_they_merge_and_what_they_mean() {
     assert_eq!(
         schemas["io.k8s.api.core.v1.LabelSelector"],
         Value::Null,
-        "types have the names of their packages"
+        "type names contain their packages"
     );
     let selector = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"];
     assert_eq!(selector["x-kubernetes-map-type"], "atomic");

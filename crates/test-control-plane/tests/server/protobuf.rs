@@ -1,5 +1,5 @@
-//! Bodies in protobuf, as kubectl and typed Go clients send them, answers in JSON, and answers in
-//! protobuf for those who take nothing else.
+//! Protobuf bodies as kubectl and typed Go clients send them, answered in JSON, or in protobuf for
+//! clients that accept nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use crate::support::{Answer, Plane, exchange, get_as, pod, raw};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What typed clients accept.
+/// `Accept` header of typed clients.
 const BOTH: &str = "application/vnd.kubernetes.protobuf,application/json";
 
-/// The recorded body of a kind.
+/// Returns the recorded body of a kind.
 fn body(api_version: &str, kind: &str) -> Vec<u8> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -148,7 +148,7 @@ async fn bindings_evictions_and_options_are_read_from_protobuf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_of_the_kind_is_refused() {
+async fn invalid_messages_are_rejected() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let pods = "/api/v1/namespaces/default/pods";
@@ -177,7 +177,7 @@ async fn what_is_no_message_of_the_kind_is_refused() {
     plane.stop().await;
 }
 
-/// Reads for a client that takes nothing but protobuf.
+/// Reads as a client that accepts only protobuf.
 async fn get(plane: &Plane, path: &str, accept: &str) -> Answer {
     get_as(plane.0.server(), path, accept).await
 }
@@ -189,7 +189,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_nothing_else_is_answered_in_protobuf() {
+async fn protobuf_only_clients_get_protobuf() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let pods = "/api/v1/namespaces/default/pods";
@@ -201,7 +201,7 @@ async fn who_takes_nothing_else_is_answered_in_protobuf() {
         (200, PROTOBUF)
     );
     assert!(answer.bytes.starts_with(b"k8s\0"));
-    // What is sent back as it came changes nothing.
+    // Writing back an unchanged object has no effect.
     let (code, again) = send(server, Method::PUT, &path, BOTH, answer.bytes.to_vec()).await;
     assert_eq!((code, &again), (200, &created));
     let list = get(&plane, pods, PROTOBUF).await;
@@ -231,7 +231,7 @@ async fn who_takes_nothing_else_is_answered_in_protobuf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_data_of_revisions_goes_out_as_it_came_in() {
+async fn revision_data_is_returned_unchanged() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let revisions = "/apis/apps/v1/namespaces/default/controllerrevisions";
@@ -251,7 +251,7 @@ async fn the_data_of_revisions_goes_out_as_it_came_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_in_protobuf_comes_in_frames() {
+async fn protobuf_watch_sends_frames() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &pod("p")).await;

@@ -1,4 +1,4 @@
-//! What users may do by the roles that are bound to them.
+//! Rights of users through bound roles.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -58,7 +58,7 @@ fn message(answer: &(u16, Value)) -> &str {
 }
 
 #[tokio::test]
-async fn a_role_allows_what_it_names_where_it_is_bound() {
+async fn role_grants_its_rules_where_it_is_bound() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").group("devs");
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -113,14 +113,14 @@ async fn a_role_allows_what_it_names_where_it_is_bound() {
 }
 
 #[tokio::test]
-async fn groups_and_service_accounts_are_bound_too_and_a_binding_counts_at_once() {
+async fn groups_and_service_accounts_are_bound_immediately() {
     let plane = TestControlPlane::builder().start().await;
     let dev = Identity::user("bob").group("devs");
     let account = Identity::service_account("default", "robot");
     let pods = "/api/v1/namespaces/default/pods";
     let bindings = &format!("{RBAC}/namespaces/default/rolebindings");
     let group = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "devs"});
-    // Without a namespace the account is one of the binding's.
+    // A service account without a namespace belongs to the binding's.
     let robot = json!({"kind": "ServiceAccount", "name": "robot"});
     for (who, name, subject) in [(&dev, "g", &group), (&account, "s", &robot)] {
         assert_eq!(ask(&plane, who, Method::GET, pods).await.0, 403);
@@ -143,7 +143,7 @@ async fn groups_and_service_accounts_are_bound_too_and_a_binding_counts_at_once(
 }
 
 #[tokio::test]
-async fn a_binding_to_no_role_is_told_when_it_might_have_helped() {
+async fn missing_role_is_reported_when_access_is_denied() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let body = binding("b", "ClusterRole", "nowhere", &user("alice"));
@@ -158,7 +158,7 @@ async fn a_binding_to_no_role_is_told_when_it_might_have_helped() {
 }
 
 #[tokio::test]
-async fn aggregated_roles_grant_what_the_roles_that_they_select_do() {
+async fn aggregated_roles_grant_the_selected_rules() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let body = binding("b", "ClusterRole", "view", &user("alice"));
@@ -185,7 +185,7 @@ async fn aggregated_roles_grant_what_the_roles_that_they_select_do() {
 }
 
 #[tokio::test]
-async fn nobody_gives_away_what_they_do_not_have() {
+async fn users_can_grant_only_the_rights_they_hold() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").group("devs");
     let bindings = &format!("{RBAC}/namespaces/default/rolebindings");
@@ -275,7 +275,7 @@ async fn nobody_gives_away_what_they_do_not_have() {
 }
 
 #[tokio::test]
-async fn to_create_by_put_needs_both_rights() {
+async fn create_by_put_needs_both_rights() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let roles = &format!("{RBAC}/namespaces/default/roles");
@@ -306,7 +306,7 @@ async fn to_create_by_put_needs_both_rights() {
 }
 
 #[tokio::test]
-async fn to_create_by_apply_needs_both_rights() {
+async fn create_by_apply_needs_both_rights() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let roles = &format!("{RBAC}/namespaces/default/roles");
@@ -339,7 +339,7 @@ async fn to_create_by_apply_needs_both_rights() {
 }
 
 #[tokio::test]
-async fn the_controllers_role_is_there_and_suffices_for_what_it_names() {
+async fn controller_role_exists_and_covers_its_requests() {
     let plane = TestControlPlane::builder().start().await;
     let controller = Identity::service_account("kube-system", "statefulset-controller");
     for (method, path, code) in [
@@ -365,7 +365,7 @@ async fn the_controllers_role_is_there_and_suffices_for_what_it_names() {
 }
 
 #[tokio::test]
-async fn other_modes_decide_otherwise() {
+async fn other_authorization_modes_decide() {
     let alice = Identity::user("alice");
     let nodes = "/api/v1/nodes";
     let plane = TestControlPlane::builder()
@@ -407,7 +407,7 @@ async fn other_modes_decide_otherwise() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_in_the_audit_log() {
+async fn forbidden_requests_are_audited() {
     let plane = TestControlPlane::builder().start().await;
     ask(
         &plane,
@@ -426,7 +426,7 @@ async fn what_is_refused_is_in_the_audit_log() {
 }
 
 #[tokio::test]
-async fn the_role_that_the_log_tells_of_suffices_for_the_same_again() {
+async fn role_from_the_log_allows_the_same_requests() {
     let plane = TestControlPlane::builder().start().await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";

@@ -1,4 +1,4 @@
-//! Which resources and methods are served.
+//! Served resources and methods.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -15,7 +15,7 @@ async fn plane() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn methods_that_a_resource_does_not_have_are_refused() {
+async fn unsupported_methods_are_rejected() {
     let plane = plane().await;
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     for (method, path, code) in [
@@ -55,7 +55,7 @@ async fn methods_that_a_resource_does_not_have_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_below_a_pod_leads_to_a_kubelet() {
+async fn pod_subresources_never_reach_a_kubelet() {
     let plane = plane().await;
     plane.create("/api/v1/namespaces/n/pods", &pod("p")).await;
     let path = "/api/v1/namespaces/n/pods/p";
@@ -76,7 +76,7 @@ async fn nothing_below_a_pod_leads_to_a_kubelet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parts_of_a_pod_change_through_their_subresources_only() {
+async fn pod_parts_change_only_through_subresources() {
     let plane = plane().await;
     plane.create("/api/v1/namespaces/n/pods", &pod("p")).await;
     let path = "/api/v1/namespaces/n/pods/p";

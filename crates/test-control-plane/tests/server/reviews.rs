@@ -1,4 +1,4 @@
-//! Questions about users, tokens and access.
+//! Reviews of users, tokens and access.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -35,7 +35,7 @@ fn list_pods(namespace: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_user_learns_what_it_may_do_and_why() {
+async fn user_learns_its_rights_and_the_reason() {
     let plane = TestControlPlane::builder().start().await;
     bind_view(&plane, "alice").await;
     let alice = Identity::user("alice");
@@ -72,13 +72,13 @@ async fn a_user_learns_what_it_may_do_and_why() {
     assert_eq!(
         plane.server().store().revision(),
         before,
-        "nothing is stored"
+        "reviews are not stored"
     );
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn others_are_asked_about_by_whoever_may() {
+async fn authorized_user_may_review_others() {
     let plane = TestControlPlane::builder().start().await;
     bind_view(&plane, "alice").await;
     let (admin, alice) = (Identity::admin(), Identity::user("alice"));
@@ -101,7 +101,7 @@ async fn others_are_asked_about_by_whoever_may() {
 }
 
 #[tokio::test]
-async fn a_review_must_ask_one_thing() {
+async fn review_must_contain_one_question() {
     let plane = TestControlPlane::builder().start().await;
     let admin = Identity::admin();
     let own = format!("{AUTHORIZATION}/selfsubjectaccessreviews");
@@ -182,7 +182,7 @@ async fn a_review_must_ask_one_thing() {
 }
 
 #[tokio::test]
-async fn rules_are_listed_as_they_stand_in_roles() {
+async fn rules_review_lists_the_rules_of_roles() {
     let plane = TestControlPlane::builder().start().await;
     let path = &format!("{AUTHORIZATION}/selfsubjectrulesreviews");
     let body = json!({"spec": {"namespace": "default"}});
@@ -235,7 +235,7 @@ async fn rules_are_listed_as_they_stand_in_roles() {
 }
 
 #[tokio::test]
-async fn a_user_learns_who_it_is() {
+async fn user_learns_its_identity() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").uid("alice-uid").group("devs");
     let path = format!("{AUTHENTICATION}/selfsubjectreviews");
@@ -255,7 +255,7 @@ async fn a_user_learns_who_it_is() {
 }
 
 #[tokio::test]
-async fn a_token_is_somebodys_or_nobodys() {
+async fn token_review_identifies_the_user() {
     let mut tokens = Tokens::default();
     tokens.insert(
         "alicetoken",

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: made on request, and good as long as what they are bound to.
+//! Service account tokens: issued on request, and valid as long as their bound object.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
-/// A control plane with a service account, and the account's uid.
+/// Starts a control plane with a service account. Returns the account's uid too.
 async fn with_account(builder: TestControlPlaneBuilder) -> (TestControlPlane, String) {
     let plane = builder.start().await;
     let body = json!({"metadata": {"name": "sa1"}});
@@ -52,7 +52,7 @@ async fn token(plane: &TestControlPlane, spec: Value) -> String {
     answer["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// The user that a token shows, or the code of the refusal.
+/// Returns the user of a token, or the rejection's status code.
 async fn who(plane: &TestControlPlane, token: &str) -> Result<Value, u16> {
     let request = Request::post(WHO)
         .header("Authorization", format!("Bearer {token}"))
@@ -69,7 +69,7 @@ async fn who(plane: &TestControlPlane, token: &str) -> Result<Value, u16> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_shows_its_service_account() {
+async fn token_identifies_its_service_account() {
     let (plane, uid) = with_account(TestControlPlane::builder()).await;
     let answer = request(&plane, json!({"expirationSeconds": 3600})).await;
     let token = answer["status"]["token"].as_str().unwrap();
@@ -127,13 +127,13 @@ async fn a_token_shows_its_service_account() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_ends_with_its_time() {
+async fn token_expires() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = token(&plane, json!({"expirationSeconds": 600})).await;
     tokio::time::sleep(Duration::from_secs(659)).await;
     assert!(
         who(&plane, &token).await.is_ok(),
-        "clocks may differ by a minute"
+        "a minute of clock skew is allowed"
     );
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(who(&plane, &token).await, Err(401));
@@ -146,7 +146,7 @@ async fn a_token_ends_with_its_time() {
 }
 
 #[tokio::test]
-async fn a_token_ends_with_its_service_account() {
+async fn token_becomes_invalid_with_its_service_account() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = token(&plane, json!({})).await;
     let account = format!("{ACCOUNTS}/sa1");
@@ -156,13 +156,13 @@ async fn a_token_ends_with_its_service_account() {
     assert_eq!(
         who(&plane, &token).await,
         Err(401),
-        "another account has the name"
+        "a new account has the name"
     );
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn a_token_ends_with_the_pod_that_it_is_bound_to() {
+async fn token_becomes_invalid_with_its_bound_pod() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, account: &str| {
@@ -219,7 +219,7 @@ async fn a_token_ends_with_the_pod_that_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_its_audiences() {
+async fn token_is_limited_to_its_audiences() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = token(&plane, json!({"audiences": ["vault", "other"]})).await;
     assert_eq!(who(&plane, &token).await, Err(401));
@@ -237,7 +237,7 @@ async fn a_token_is_for_its_audiences() {
 }
 
 #[tokio::test]
-async fn a_request_must_fit_its_account() {
+async fn token_request_must_match_its_account() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let path = format!("{ACCOUNTS}/sa1/token");
     for (body, message) in [
@@ -261,7 +261,7 @@ async fn a_request_must_fit_its_account() {
 }
 
 #[tokio::test]
-async fn programs_can_check_tokens_themselves() {
+async fn programs_can_check_tokens() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = plane.service_account_token("default", "sa1").await.unwrap();
     let missing = plane.service_account_token("default", "no").await;

@@ -1,4 +1,4 @@
-//! What the server gives to services.
+//! Cluster IPs and node ports of services.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn service(name: &str, spec: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_those_who_want_one_address_or_port_at_once_one_gets_it() {
+async fn concurrent_requests_for_one_address_have_one_winner() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for round in 0..50 {
         let (address, port) = (format!("10.96.0.{}", 20 + round), 31_000 + round);
@@ -54,7 +54,7 @@ async fn of_those_who_want_one_address_or_port_at_once_one_gets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_is_free_again_once_its_service_is_gone() {
+async fn address_is_freed_with_its_service() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let spec = json!({"clusterIP": "10.96.0.200"});
     plane.create(SERVICES, &service("a", &spec)).await;

@@ -1,4 +1,4 @@
-//! Objects that are too large to be stored.
+//! Objects too large to store.
 
 use crate::support::{Plane, exchange};
 use http::Method;
@@ -12,7 +12,7 @@ async fn plane() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// A set whose containers have so many bytes of arguments.
+/// A StatefulSet whose containers have `bytes` bytes of arguments.
 fn set(bytes: usize) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
@@ -38,7 +38,7 @@ fn refusal(message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_larger_than_a_request_to_etcd_is_refused_on_every_write() {
+async fn objects_above_the_etcd_limit_are_rejected_on_every_write() {
     let plane = plane().await;
     let path = format!("{SETS}/web");
     let (code, answer) = plane.call(Method::POST, SETS, &set(1_600_000)).await;
@@ -46,7 +46,7 @@ async fn what_is_larger_than_a_request_to_etcd_is_refused_on_every_write() {
     plane.create(SETS, &set(1_500_000)).await;
     let (code, answer) = plane.call(Method::PUT, &path, &set(1_600_000)).await;
     assert_eq!((code, answer), (500, refusal(TOO_LARGE)));
-    // What it grows by is nothing that has a limit of its own.
+    // Annotations have another limit, which this growth doesn't reach.
     let grown = json!({"metadata": {"annotations": {"a": "x".repeat(120_000)}}});
     let patch = [("Content-Type", "application/merge-patch+json")];
     let server = plane.0.server();
@@ -60,12 +60,12 @@ async fn what_is_larger_than_a_request_to_etcd_is_refused_on_every_write() {
     let (code, _) = plane
         .call(Method::POST, &format!("{SETS}?dryRun=All"), &set(1_600_000))
         .await;
-    assert_eq!(code, 409, "what isn't stored has no such limit");
+    assert_eq!(code, 409, "the limit covers only stored objects");
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn what_the_client_of_etcd_does_not_send_is_refused_in_its_words() {
+async fn objects_above_the_etcd_client_limit_get_its_error() {
     let plane = plane().await;
     let (code, answer) = plane.call(Method::POST, SETS, &set(2_500_000)).await;
     let message = answer["message"].as_str().unwrap();
@@ -78,7 +78,7 @@ async fn what_the_client_of_etcd_does_not_send_is_refused_in_its_words() {
 }
 
 #[tokio::test]
-async fn it_is_the_size_of_the_message_that_counts_and_not_that_of_its_json() {
+async fn limit_applies_to_the_protobuf_size() {
     let plane = plane().await;
     let secret = json!({
         "metadata": {"name": "s", "annotations": {"a": "x".repeat(250_000)}},

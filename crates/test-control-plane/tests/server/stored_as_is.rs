@@ -1,4 +1,4 @@
-//! Objects that the test puts into the store as they are.
+//! Objects that the test stores verbatim.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -10,7 +10,7 @@ use crate::support::Plane;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 
-/// A set that no strict parser reads.
+/// A StatefulSet that every strict parser rejects.
 fn odd() -> Vec<u8> {
     let deep = format!("{}{}", "[".repeat(9000), "]".repeat(9000));
     let text = format!(
@@ -36,7 +36,7 @@ fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// What stands behind the metadata.
+/// Returns the text after the metadata.
 fn spec(text: &[u8]) -> &[u8] {
     let at = text.windows(7).position(|part| part == b"\"spec\":");
     &text[at.unwrap()..]
@@ -79,14 +79,14 @@ async fn writes_replace_stored_bytes() {
     let reply = plane.0.server().serve(request).await.unwrap();
     assert_eq!(reply.status(), 200);
     let read = bytes(&plane, &format!("{SETS}/web")).await;
-    // What is kept as it was sent stays; all else is in the server's own form.
+    // Verbatim fields stay; the rest is in the server's form.
     assert!(has(&read, b"{\"f:a\":1.50,\"f:a\":\"\xff\",\"f:b\":[[["));
     assert!(has(&read, "\"a\":\"x\u{fffd}\"".as_bytes()));
     assert!(has(&read, b"\"annotations\":{\"a\":\"b\"}"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_of_no_kind_are_refused() {
+async fn objects_of_unknown_kind_are_rejected() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let before = server.store().revision();

@@ -26,7 +26,7 @@ fn map(name: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn the_kubeconfig_of_the_administrator_works_over_tls() {
+async fn administrator_kubeconfig_works_over_tls() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let client = client(&plane.kubeconfig().unwrap()).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -41,7 +41,7 @@ async fn the_kubeconfig_of_the_administrator_works_over_tls() {
 }
 
 #[tokio::test]
-async fn tokens_name_users_and_nobody_else_gets_in() {
+async fn tokens_identify_users_and_unknown_ones_are_rejected() {
     let mut tokens = Tokens::default();
     tokens.insert("secret", Identity::user("me").group("system:masters"));
     let plane = TestControlPlane::builder()
@@ -68,7 +68,7 @@ async fn tokens_name_users_and_nobody_else_gets_in() {
 }
 
 #[tokio::test]
-async fn only_loopback_addresses_are_opened() {
+async fn only_loopback_addresses_are_accepted() {
     let address = SocketAddr::from(([0, 0, 0, 0], 0));
     let started = TestControlPlane::builder()
         .listen(address)
@@ -78,7 +78,7 @@ async fn only_loopback_addresses_are_opened() {
 }
 
 #[tokio::test]
-async fn the_kubeconfig_file_appears_whole_and_private() {
+async fn kubeconfig_file_is_atomic_and_private() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
@@ -104,7 +104,7 @@ async fn who(config: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn users_get_kubeconfigs_of_their_own() {
+async fn users_get_separate_kubeconfigs() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let alice = Identity::user("alice").uid("1-2").group("devs");
     let config = plane.kubeconfig_for(&alice).unwrap();
@@ -144,7 +144,7 @@ async fn users_get_kubeconfigs_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_certificate_counts_before_a_token() {
+async fn certificate_takes_precedence_over_a_token() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let mut config = plane.kubeconfig_for(&Identity::user("alice")).unwrap();
     config["users"][0]["user"]["token"] = json!("wrong");
@@ -153,7 +153,7 @@ async fn a_certificate_counts_before_a_token() {
 }
 
 #[tokio::test]
-async fn without_a_port_there_is_no_kubeconfig() {
+async fn no_port_means_no_kubeconfig() {
     let plane = TestControlPlane::builder().start().await;
     assert!(plane.kubeconfig().is_none());
     let error = plane.kubeconfig_for(&Identity::user("a")).unwrap_err();
@@ -165,7 +165,7 @@ async fn without_a_port_there_is_no_kubeconfig() {
 }
 
 #[tokio::test]
-async fn components_learn_whose_certificates_clients_show() {
+async fn components_can_read_the_client_ca() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let manager = Identity::user("system:kube-controller-manager");
     let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";

@@ -19,7 +19,7 @@ async fn with_map(size: usize) -> Plane {
 }
 
 #[tokio::test]
-async fn bodies_that_are_too_large_are_refused() {
+async fn oversized_bodies_are_rejected() {
     let plane = with_map(1).await;
     let text = "x".repeat(3 * 1024 * 1024);
     let map = json!({"metadata": {"name": "big"}, "data": {"a": text}});
@@ -32,7 +32,7 @@ async fn bodies_that_are_too_large_are_refused() {
             "reason": "RequestEntityTooLarge", "code": 413,
         })
     );
-    // Whatever is wrong with the path is found first.
+    // An error in the path takes precedence.
     let path = "/api/v1/namespaces/default/nothing";
     let answer = exchange(plane.0.server(), Method::POST, path, &[], map.to_string()).await;
     assert_eq!(answer.code, 404);
@@ -40,7 +40,7 @@ async fn bodies_that_are_too_large_are_refused() {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_for_those_who_take_it() {
+async fn large_answers_are_compressed_on_request() {
     let plane = with_map(200_000).await;
     let server = plane.0.server();
     let gzip = [("Accept-Encoding", "gzip, deflate")];
@@ -60,7 +60,7 @@ async fn large_answers_are_compressed_for_those_who_take_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_is_never_compressed() {
+async fn watch_is_never_compressed() {
     let plane = with_map(200_000).await;
     let path = format!("{MAPS}?watch=true&timeoutSeconds=1");
     let headers = [
@@ -75,7 +75,7 @@ async fn a_watch_is_never_compressed() {
 }
 
 #[tokio::test]
-async fn every_answer_can_be_told_from_another() {
+async fn answers_have_distinct_audit_ids() {
     let plane = with_map(1).await;
     let server = plane.0.server();
     let first = exchange(server, Method::GET, MAPS, &[], "").await;
@@ -97,7 +97,7 @@ async fn every_answer_can_be_told_from_another() {
 }
 
 #[tokio::test]
-async fn a_timeout_must_be_a_duration() {
+async fn timeout_must_be_a_duration() {
     let plane = with_map(1).await;
     let path = format!("{MAPS}?timeout=abc");
     let answer = exchange(plane.0.server(), Method::GET, &path, &[], "").await;

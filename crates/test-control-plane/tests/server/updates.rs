@@ -1,4 +1,4 @@
-//! What updates of every make share: retries, types, what only deletions change, generations.
+//! Common rules of updates: retries, types, deletion fields, generations.
 
 use http::Method;
 use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
@@ -48,7 +48,7 @@ async fn put(plane: &Plane, path: &str, body: &str) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn patches_that_name_no_version_all_succeed_however_many_there_are_at_once() {
+async fn concurrent_patches_without_a_version_all_succeed() {
     let plane = TestControlPlane::builder().start().await;
     let server = plane.server().clone();
     let (code, _) = server
@@ -89,7 +89,7 @@ async fn patches_that_name_no_version_all_succeed_however_many_there_are_at_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scale_is_checked_like_any_object() {
+async fn scale_is_validated_like_any_object() {
     let plane = start().await;
     plane.create(SETS, &workload("StatefulSet", "web")).await;
     let path = format!("{SETS}/web/scale");
@@ -117,7 +117,7 @@ async fn a_scale_is_checked_like_any_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scale_of_a_replication_controller_has_its_labels_as_selector() {
+async fn replication_controller_scale_has_its_labels_as_selector() {
     let plane = start().await;
     let path = "/api/v1/namespaces/default/replicationcontrollers";
     let mut body = workload("ReplicationController", "rc");
@@ -130,7 +130,7 @@ async fn the_scale_of_a_replication_controller_has_its_labels_as_selector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_of_the_wrong_type_is_refused_where_there_is_a_default() {
+async fn wrong_type_is_rejected_despite_a_default() {
     let plane = start().await;
     let mut deployment = workload("Deployment", "web");
     deployment["spec"]["strategy"] = json!("Recreate");
@@ -173,7 +173,7 @@ async fn a_value_of_the_wrong_type_is_refused_where_there_is_a_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_deletions_begin_a_deletion() {
+async fn only_deletions_start_a_deletion() {
     let plane = start().await;
     plane
         .create(
@@ -199,7 +199,7 @@ async fn only_deletions_begin_a_deletion() {
     let (code, _) = plane.call(Method::DELETE, &path, &Value::Null).await;
     assert_eq!(code, 200);
     let deleting = plane.get(&path).await["metadata"].clone();
-    // Taking a deletion back has no effect.
+    // An update can't cancel a deletion.
     let undo = json!({"metadata": {
         "deletionTimestamp": null, "deletionGracePeriodSeconds": null, "labels": {"a": "b"}}});
     let (code, after) = patch(&plane, &path, &undo).await;
@@ -213,7 +213,7 @@ async fn only_deletions_begin_a_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_of_a_deployment_make_a_generation_and_those_of_a_set_do_not() {
+async fn annotations_raise_the_generation_of_deployments_only() {
     let plane = start().await;
     for (path, kind, generation) in [(DEPLOYMENTS, "Deployment", 2), (SETS, "StatefulSet", 1)] {
         plane.create(path, &workload(kind, "web")).await;
@@ -226,7 +226,7 @@ async fn annotations_of_a_deployment_make_a_generation_and_those_of_a_set_do_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_collection_is_deleted_up_to_the_limit_and_answered_as_of_before() {
+async fn collection_deletion_obeys_the_limit_and_answers_as_before() {
     let plane = start().await;
     for name in ["a", "b", "c"] {
         plane
@@ -246,7 +246,7 @@ async fn a_collection_is_deleted_up_to_the_limit_and_answered_as_of_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_unavailable_is_let_in_by_its_gate_only() {
+async fn max_unavailable_is_stored_only_with_its_gate() {
     let mut body = workload("StatefulSet", "web");
     body["spec"]["updateStrategy"] = json!({"rollingUpdate": {"maxUnavailable": 2}});
     let rolling = |set: &Value| set["spec"]["updateStrategy"]["rollingUpdate"].clone();

@@ -1,4 +1,4 @@
-//! Lists, watches and the log behind them.
+//! Lists, watches and their event log.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn create(plane: &Plane, name: &str, app: &str) -> Value {
     plane.create(MAPS, &body).await
 }
 
-/// The lines of a watch that runs until its timeout.
+/// Returns the lines of a watch until its timeout.
 async fn watch(plane: &Plane, query: &str) -> Vec<Value> {
     let uri = format!("{MAPS}?watch=1&timeoutSeconds=10&{query}");
     let request = Request::builder()
@@ -90,7 +90,7 @@ async fn pages_come_from_the_snapshot_of_the_first() {
     assert_eq!(names(&third), ["e"]);
     assert!(third["metadata"].get("continue").is_none());
 
-    // Once the snapshot is compacted, the rest can be had without it.
+    // After the compaction of the snapshot, an inconsistent continuation returns the rest.
     let store = plane.0.server().store();
     store.compact(store.revision());
     let path = format!("{MAPS}?limit=2&continue={token}");
@@ -104,7 +104,7 @@ async fn pages_come_from_the_snapshot_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_shows_the_revision_of_the_whole_store() {
+async fn list_shows_the_revision_of_the_whole_store() {
     let plane = plane().await;
     let created = create(&plane, "a", "x").await;
     let before = version(&plane.get(MAPS).await);
@@ -119,7 +119,7 @@ async fn a_list_shows_the_revision_of_the_whole_store() {
         before - 1
     );
     assert_eq!(plane.get(&exact).await["items"], json!([]));
-    // With resourceVersion=0 the limit doesn't count.
+    // With resourceVersion=0 the limit is ignored.
     create(&plane, "b", "x").await;
     let any = plane
         .get(&format!("{MAPS}?resourceVersion=0&limit=1"))
@@ -128,7 +128,7 @@ async fn a_list_shows_the_revision_of_the_whole_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_replays_the_log_and_translates_for_its_selector() {
+async fn watch_replays_the_log_and_applies_its_selector() {
     let plane = plane().await;
     let start = version(&create(&plane, "a", "x").await);
     let path = format!("{MAPS}/a");
@@ -148,14 +148,14 @@ async fn a_watch_replays_the_log_and_translates_for_its_selector() {
         short(&events),
         ["MODIFIED a", "DELETED a", "ADDED a", "DELETED a"]
     );
-    // Leaving: the old object under the new version.
+    // The object stops matching: the old object with the new version.
     assert_eq!(events[1]["object"]["metadata"]["labels"]["app"], "x");
     assert_eq!(version(&events[1]["object"]), version(&left));
     assert!(version(&events[3]["object"]) > version(&events[2]["object"]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_below_the_window_ends_with_an_error_event() {
+async fn watch_below_the_window_ends_with_an_error_event() {
     let config = ServerConfig {
         log_window: 3,
         ..ServerConfig::default()
@@ -169,13 +169,13 @@ async fn a_watch_below_the_window_ends_with_an_error_event() {
     assert_eq!(events[0]["type"], "ERROR");
     assert_eq!(events[0]["object"]["code"], 410);
     assert_eq!(events[0]["object"]["reason"], "Expired");
-    // What is there now can always be had.
+    // The current state is always available.
     let query = "resourceVersion=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert_eq!(watch(&plane, query).await.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_are_typed_and_end_the_initial_events() {
+async fn bookmarks_have_a_kind_and_end_the_initial_events() {
     let config = ServerConfig {
         bookmark_interval: Duration::from_secs(3),
         ..ServerConfig::default()
@@ -205,7 +205,7 @@ async fn bookmarks_are_typed_and_end_the_initial_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_watcher_is_dropped_once_the_window_has_passed() {
+async fn slow_watcher_is_dropped_past_the_window() {
     let config = ServerConfig {
         log_window: 5,
         ..ServerConfig::default()
@@ -225,7 +225,7 @@ async fn a_slow_watcher_is_dropped_once_the_window_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_of_metadata_shows_metadata() {
+async fn metadata_watch_shows_metadata() {
     let plane = plane().await;
     create(&plane, "a", "x").await;
     let request = Request::builder()

@@ -1,4 +1,4 @@
-//! The port as bytes: both versions of HTTP, what is sent when, many streams at once.
+//! The port at byte level: both HTTP versions, timing of output, many concurrent streams.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::support::Plane;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// How many watches one connection holds in the test.
+/// Number of watches on one connection.
 const STREAMS: usize = 1000;
 
 async fn started() -> Plane {
@@ -31,7 +31,7 @@ async fn started() -> Plane {
     Plane::new(TestControlPlane::builder().listen(address).start().await)
 }
 
-/// A connection as the administrator, for one of the protocols.
+/// Connects as the administrator with one protocol.
 async fn connect(plane: &Plane, protocol: &str) -> TlsStream<TcpStream> {
     let config = plane.0.kubeconfig().unwrap();
     let pem = |pointer: &str| {
@@ -67,7 +67,7 @@ async fn connect(plane: &Plane, protocol: &str) -> TlsStream<TcpStream> {
     stream
 }
 
-/// A connection that speaks HTTP/1.1 in lines.
+/// An HTTP/1.1 connection read line by line.
 struct Lines(BufReader<TlsStream<TcpStream>>);
 
 impl Lines {
@@ -86,7 +86,7 @@ impl Lines {
         line.trim_end().to_owned()
     }
 
-    /// The lines up to the empty one, in small letters.
+    /// Returns the lines up to the empty one, in lowercase.
     async fn head(&mut self) -> Vec<String> {
         let mut head = Vec::new();
         loop {
@@ -97,7 +97,7 @@ impl Lines {
         }
     }
 
-    /// One chunk of a chunked body.
+    /// Returns one chunk of a chunked body.
     async fn chunk(&mut self) -> String {
         let size = usize::from_str_radix(&self.line().await, 16).unwrap();
         let mut bytes = vec![0; size];
@@ -121,7 +121,7 @@ fn size_of_body(head: &[String]) -> usize {
 }
 
 #[tokio::test]
-async fn a_watch_over_http1_tells_its_head_at_once_and_each_event_on_a_line() {
+async fn http1_watch_sends_its_head_first_and_events_as_lines() {
     let plane = started().await;
     let mut lines = Lines::open(&plane).await;
     lines
@@ -129,7 +129,7 @@ async fn a_watch_over_http1_tells_its_head_at_once_and_each_event_on_a_line() {
             "GET {MAPS}?watch=1&resourceVersion=1 HTTP/1.1\r\nHost: h\r\n\r\n"
         ))
         .await;
-    // Nothing has happened yet, and nothing will before the head has been read.
+    // No event exists yet, and none is created before the head is read.
     let head = lines.head().await;
     assert_eq!(head[0], "http/1.1 200 ok");
     for line in [
@@ -154,7 +154,7 @@ async fn a_watch_over_http1_tells_its_head_at_once_and_each_event_on_a_line() {
 }
 
 #[tokio::test]
-async fn a_connection_of_http1_is_used_again() {
+async fn http1_connection_is_reused() {
     let plane = started().await;
     let mut lines = Lines::open(&plane).await;
     for method in ["GET", "HEAD", "GET"] {
@@ -172,7 +172,7 @@ async fn a_connection_of_http1_is_used_again() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_answered_after_it_was_sent() {
+async fn oversized_body_is_answered_after_it_was_sent() {
     let plane = started().await;
     let mut lines = Lines::open(&plane).await;
     let size = 8 * 1024 * 1024;
@@ -203,7 +203,7 @@ async fn open_http2(plane: &Plane) -> SendRequest<Empty<Bytes>> {
 }
 
 #[tokio::test]
-async fn one_connection_of_http2_holds_a_thousand_watches() {
+async fn http2_connection_holds_a_thousand_watches() {
     let plane = started().await;
     let mut sender = open_http2(&plane).await;
     let uri = format!("https://localhost{MAPS}?watch=1&resourceVersion=1");
@@ -228,7 +228,7 @@ async fn one_connection_of_http2_holds_a_thousand_watches() {
 }
 
 #[tokio::test]
-async fn head_has_no_body_over_http2_either() {
+async fn head_has_no_body_over_http2() {
     let plane = started().await;
     let mut sender = open_http2(&plane).await;
     let uri = "https://localhost/healthz";

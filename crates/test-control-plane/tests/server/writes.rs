@@ -1,4 +1,4 @@
-//! Rules of creates, updates, patches and subresources that the recorded exchanges don't show.
+//! Creates, updates, patches and subresources beyond the recorded exchanges.
 
 use crate::support::{Plane, pod};
 use http::Method;
@@ -33,7 +33,7 @@ fn set(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_are_generated_from_a_prefix_that_is_cut() {
+async fn generated_names_use_a_truncated_prefix() {
     let plane = plane().await;
     for (prefix, length) in [("abc-".to_owned(), 9), ("a".repeat(80), 63)] {
         let created = plane
@@ -46,7 +46,7 @@ async fn names_are_generated_from_a_prefix_that_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_clients_say_of_identity_is_ignored_on_create() {
+async fn client_supplied_identity_is_ignored_on_create() {
     let plane = plane().await;
     let body = json!({"metadata": {
         "name": "a",
@@ -66,7 +66,7 @@ async fn what_clients_say_of_identity_is_ignored_on_create() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_changes_nothing_is_no_write() {
+async fn unchanged_write_keeps_the_version() {
     let plane = plane().await;
     plane.create(SETS, &set("web")).await;
     let path = format!("{SETS}/web");
@@ -110,7 +110,7 @@ async fn uid_and_version_of_a_put_must_be_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_are_created_by_put_and_never_updated_blindly() {
+async fn leases_are_created_by_put_and_updated_only_with_a_version() {
     let plane = plane().await;
     let path = format!("{LEASES}/l");
     let body = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}});
@@ -124,7 +124,7 @@ async fn leases_are_created_by_put_and_never_updated_blindly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn times_of_leases_have_six_fraction_digits() {
+async fn lease_times_have_six_fraction_digits() {
     let plane = plane().await;
     for (time, code) in [
         ("2026-01-01T00:00:00.123456Z", 201),
@@ -142,7 +142,7 @@ async fn times_of_leases_have_six_fraction_digits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_and_spec_are_written_through_different_doors() {
+async fn status_and_spec_are_written_separately() {
     let plane = plane().await;
     plane.create(SETS, &set("web")).await;
     let path = format!("{SETS}/web");
@@ -157,7 +157,7 @@ async fn status_and_spec_are_written_through_different_doors() {
     assert_eq!(updated["status"]["replicas"], 5);
     assert_eq!(updated["metadata"]["labels"], json!({"a": "b"}));
     assert_eq!(updated["metadata"]["generation"], 1);
-    // A status body without a spec is accepted.
+    // A status update may omit the spec.
     let mut body = updated.clone();
     body.as_object_mut().unwrap().remove("spec");
     body["status"]["readyReplicas"] = json!(1);
@@ -176,7 +176,7 @@ async fn status_and_spec_are_written_through_different_doors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dry_run_stores_nothing() {
+async fn dry_run_stores_nothing() {
     let plane = plane().await;
     let revision = plane.0.server().store().revision();
     let (code, shown) = plane
@@ -199,7 +199,7 @@ async fn a_dry_run_stores_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_spec_of_a_pod_hardly_changes() {
+async fn pod_spec_is_mostly_immutable() {
     let plane = plane().await;
     plane.create(PODS, &pod("p")).await;
     let path = format!("{PODS}/p");
@@ -254,7 +254,7 @@ async fn revision_data_is_immutable_to_the_byte() {
     let (_, text) =
         crate::support::raw(plane.0.server(), Method::GET, &path, "", String::new()).await;
     assert!(text.contains(r#""data":{"z":1,"a":{"y":2}}"#), "{text}");
-    // A strategic patch sorts the data, which is not what is stored.
+    // A strategic merge patch sorts the data, so it differs from the stored data.
     assert_eq!(
         plane
             .call(Method::PATCH, &path, &json!({"revision": 4}))
@@ -269,7 +269,7 @@ async fn revision_data_is_immutable_to_the_byte() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_fields_are_kept_or_pruned_from_a_switch_on() {
+async fn unknown_fields_policy_can_change_at_run_time() {
     let builder = TestControlPlane::builder().unknown_fields(UnknownFields::Keep);
     let plane = Plane::new(builder.start().await);
     let mut body = set("web");
@@ -324,7 +324,7 @@ async fn unknown_fields_are_kept_or_pruned_as_configured() {
                 "{pointer}"
             );
         }
-        // A later write loses nothing either.
+        // A later write loses nothing.
         let patch = json!({"metadata": {"labels": {"a": "b"}}});
         let (_, patched) = plane
             .call(Method::PATCH, &format!("{PODS}/p"), &patch)
@@ -359,7 +359,7 @@ async fn bodies_may_be_yaml() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_types_are_refused_where_the_server_puts_its_own_values() {
+async fn wrong_types_are_rejected_in_server_set_fields() {
     let plane = plane().await;
     for metadata in [
         json!({"name": "p", "generation": 1.5}),

@@ -1,4 +1,4 @@
-//! Owner references and the state of their owners.
+//! Owner references and the objects that they name.
 
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::FOREGROUND;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::ActorClient;
 use crate::no_answer::NoAnswer;
 
-/// An owner, as its reference identifies it.
+/// Key and uid of a referenced owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnerKey {
     key: Key,
@@ -16,8 +16,7 @@ pub(super) struct OwnerKey {
 }
 
 impl OwnerKey {
-    /// Returns the owner named by a reference in a namespace, or `None` if the reference can't be
-    /// resolved.
+    /// Returns the owner that a reference in a namespace names, or `None` if it is unresolvable.
     fn of(reference: &Value, namespace: &str) -> Option<Self> {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
         let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
@@ -31,28 +30,28 @@ impl OwnerKey {
         })
     }
 
-    /// Reports whether the owner really does not exist. A real server's owner may only be missing
-    /// from the copy.
+    /// Confirms that the owner doesn't exist. A real server's owner may be missing only from the
+    /// mirror.
     pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, NoAnswer> {
         let found = client.look_up(&self.key).await?;
         Ok(found.is_none_or(|owner| *owner.uid != *self.uid))
     }
 }
 
-/// State of the owner in a reference.
+/// State of a referenced owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The owner exists and is not waiting.
+    /// A live owner.
     Solid,
-    /// No object, or another object with the same name.
+    /// No object of that name, or one with another uid.
     Absent,
-    /// The owner waits for the deletion of its dependents.
+    /// An owner that waits for its dependents.
     Waiting,
 }
 
-/// Returns an object's references with the state of their owners. Returns `None` if one of them
-/// can't be resolved: its kind is unknown, or a cluster-scoped object names a namespaced owner.
-/// Such an object is left alone.
+/// Classifies the references of an object. Returns `None` if one of them can't be resolved: its
+/// kind is unknown, or a cluster-scoped object names a namespaced owner. The collector ignores such
+/// an object.
 pub(super) fn classify<'a>(
     client: &ActorClient,
     object: &Object,
@@ -65,7 +64,7 @@ pub(super) fn classify<'a>(
         .collect()
 }
 
-/// Returns the owners in these references that are absent.
+/// Returns the absent owners.
 pub(super) fn absent(owners: &[(&Value, Owner)], namespace: &str) -> Vec<OwnerKey> {
     let absent = owners.iter().filter(|(_, owner)| *owner == Owner::Absent);
     absent
@@ -83,7 +82,7 @@ fn follow(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Ow
     })
 }
 
-/// Reports whether an object is in foreground deletion.
+/// Reports whether an object is being deleted in the foreground.
 pub(super) fn is_waiting(object: &Object) -> bool {
     object.deleting && object.draft().metadata().finalizers().contains(&FOREGROUND)
 }

@@ -1,4 +1,4 @@
-//! Pod annotations that override the behaviour of a pod.
+//! Pod annotations that override behaviour.
 
 use kube_test_control_plane_api::object::MetadataRef;
 use serde::de::DeserializeOwned;
@@ -9,8 +9,8 @@ use super::behaviour::PodBehaviour;
 /// Prefix of the annotations.
 const PREFIX: &str = "kubelet.test-control-plane/";
 
-/// Applies a pod's annotations to a behaviour. Returns the errors of invalid annotations, which are
-/// ignored.
+/// Applies the pod's annotations to a behaviour. Skips invalid ones and returns complaints about
+/// them.
 pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehaviour, Vec<String>) {
     let metadata = MetadataRef(pod.get("metadata"));
     if metadata.0.and_then(|m| m.get("annotations")).is_none() {
@@ -39,12 +39,12 @@ pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehavi
 /// The annotations of a pod.
 struct Note<'a> {
     metadata: MetadataRef<'a>,
-    /// Errors in the annotations.
+    /// Descriptions of the invalid annotations.
     complaints: Vec<String>,
 }
 
 impl Note<'_> {
-    /// Sets a value from the annotation's YAML.
+    /// Sets a value from an annotation in YAML.
     fn set<T: DeserializeOwned>(&mut self, name: &str, value: &mut T) {
         let Some(text) = self.metadata.annotation(&format!("{PREFIX}{name}")) else {
             return;
@@ -72,7 +72,7 @@ mod tests {
     use crate::delay::Delay;
 
     #[test]
-    fn annotations_are_parsed_as_yaml() {
+    fn annotations_are_yaml() {
         let pod = json!({"metadata": {"annotations": {
             "kubelet.test-control-plane/ready-delay": "1s..2s",
             "kubelet.test-control-plane/outcome": "never-ready",

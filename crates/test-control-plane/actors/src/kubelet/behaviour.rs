@@ -20,7 +20,7 @@ pub enum Outcome {
     Ready,
     /// The pod runs but never becomes ready.
     NeverReady,
-    /// It stays pending: its containers are created forever.
+    /// The pod stays Pending: its containers are never created.
     NeverStarts,
     /// The pod runs, then ends in the phase Failed.
     Fails,
@@ -55,27 +55,27 @@ pub enum Stop {
     /// period.
     #[default]
     Obeys,
-    /// They keep running until they are killed at the end of the grace period.
+    /// The containers run until the kubelet kills them at the end of the grace period.
     IgnoresSigterm,
     /// The containers survive SIGKILL, so the pod stays Terminating.
     Hangs,
 }
 
-/// A container's crashes.
+/// A repeated container crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
-    /// Time from the container's start to its crash.
+    /// From the start of the container to its crash.
     pub after: Delay,
-    /// Number of crashes; unlimited if `None`.
+    /// Number of crashes; `None` is unlimited.
     pub times: Option<u32>,
     /// Exit code; by default 137 for `OOMKilled` and 128 + n for a signal.
     pub exit_code: Option<i32>,
     /// Signal that ended the container.
     pub signal: Option<i32>,
-    /// The reported reason, such as `OOMKilled`.
+    /// Reported reason, such as `OOMKilled`.
     pub reason: String,
-    /// Name of the container, which may be an init container; the first main container if `None`.
+    /// Name of the container, possibly an init container. `None` selects the first main container.
     pub container: Option<String>,
 }
 
@@ -92,15 +92,16 @@ impl Default for Crash {
     }
 }
 
-/// Failing image pulls.
+/// A failure to pull an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImagePullFailure {
-    /// Number of failing pulls; all of them if `None`.
+    /// Number of failed attempts; `None` is all.
     pub times: Option<u32>,
-    /// The affected images; if `None`, those in the pod at its creation, so that a new image works.
+    /// Affected images. `None` selects the images that the pod was created with, so another image
+    /// fixes the pod.
     pub image: Option<Pattern>,
-    /// The registry's error; if `None`, that the image is unknown.
+    /// Error message of the registry. `None` reports an unknown image.
     pub message: Option<String>,
 }
 
@@ -108,81 +109,81 @@ pub struct ImagePullFailure {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
-    /// Duration of each ready phase.
+    /// Duration of each ready period.
     pub ready_for: Delay,
-    /// Duration of each unready phase.
+    /// Duration of each unready period.
     pub unready_for: Delay,
-    /// Number of times the pod becomes unready; unlimited if `None`.
+    /// Number of times that the pod loses its readiness; `None` is unlimited.
     pub times: Option<u32>,
 }
 
-/// A step of a readiness script and its duration. The last step never ends.
+/// One step of a readiness script with its duration. The last step lasts indefinitely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessStep {
     /// The pod is ready.
     Ready(Delay),
-    /// The pod is not ready.
+    /// The pod is unready.
     Unready(Delay),
 }
 
-/// Behaviour of a pod in each stage.
+/// Behaviour of a pod through its lifecycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodBehaviour {
-    /// Time from the binding to a node to the start of the containers.
+    /// From the binding to a node to the start of the containers.
     pub start_delay: Delay,
     /// Run time of each init container.
     pub init_delay: Delay,
-    /// Time from running to ready, or to the end.
+    /// From running to ready, or to the end of the pod.
     pub ready_delay: Delay,
     /// Outcome of the pod.
     pub outcome: Outcome,
     /// Cause of the pod's end, if it ends.
     pub cause: Cause,
-    /// Image pull failures.
+    /// Failure to pull the pod's images.
     pub image_pull_failure: Option<ImagePullFailure>,
-    /// Container crashes.
+    /// Crash of a container.
     pub crash: Option<Crash>,
     /// Alternating readiness.
     pub flap: Option<Flap>,
-    /// Script of the pod's readiness, from the time it would become ready; wins over `flap`.
-    /// Crashes don't stop it, but a restarted container takes part only when it would be ready
+    /// Readiness script, starting when the pod would become ready. It overrides `flap`. It
+    /// continues through crashes, but a restarted container rejoins only when it would be ready
     /// again.
     pub readiness: Vec<ReadinessStep>,
     /// Duration of the preStop hook.
     pub pre_stop_delay: Delay,
-    /// Time from SIGTERM to the exit of the containers.
+    /// From SIGTERM to the end of the containers.
     pub stop_delay: Delay,
     /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
-    /// Exit code of containers that obey SIGTERM.
+    /// Exit code of containers that stop on SIGTERM.
     pub stop_exit_code: i32,
 }
 
-/// A behaviour for matching pods.
+/// A behaviour for some pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodRule {
-    /// Selects the pods.
+    /// Matching pods.
     pub pods: PodMatcher,
     /// Their behaviour.
     pub behaviour: PodBehaviour,
-    /// Weight of the rule. If the first matching rule has one, a rule is drawn for the pod among
-    /// all matching rules with a weight, in proportion to their weights.
+    /// Relative probability. If the first matching rule has a weight, a weighted draw among all
+    /// matching rules with a weight decides for the pod.
     pub weight: u32,
 }
 
-/// Identifies a rule added to a running control plane.
+/// Handle of a rule added at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRuleId(pub(crate) u64);
 
-/// The kubelet's exponential back-off, which doubles with each failure.
+/// Exponential back-off of the kubelet: each delay doubles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first delay.
+    /// First delay.
     pub initial: Duration,
-    /// The longest delay.
+    /// Maximum delay.
     pub max: Duration,
 }
 
@@ -203,20 +204,20 @@ impl BackOff {
     }
 }
 
-/// Chooses the behaviour of a pod given as JSON, or leaves it to the rules with `None`.
+/// Chooses the behaviour of a pod, given as JSON. `None` leaves the choice to the rules.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// Settings of the kubelets. The precedence is: annotations on the pod, rules added at run time,
-/// the closure, the first matching rule here, the default.
+/// Settings of the kubelets. Precedence: annotations on a pod, then rules added at run time, then
+/// the closure, then the rules here (the first match), then the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
-    /// The default behaviour.
+    /// Default behaviour.
     pub default: PodBehaviour,
-    /// Rules for matching pods.
+    /// Rules for some pods.
     pub rules: Vec<PodRule>,
-    /// A closure of the test.
+    /// Closure of the test.
     pub rule: Option<Arc<BehaviourRule>>,
-    /// Back-off between the starts of a crashing container, and between image pulls.
+    /// Back-off between restarts of a crashing container, and between attempts to pull an image.
     pub back_off: BackOff,
 }
 
@@ -240,7 +241,7 @@ impl KubeletConfig {
         }
     }
 
-    /// Sets the closure. It is called on every write to a pod and by
+    /// Sets a closure that has precedence over the rules. It runs on each write of a pod and on
     /// [`Pods::refresh`](crate::Pods::refresh).
     #[must_use]
     pub fn rule(
@@ -251,7 +252,7 @@ impl KubeletConfig {
         self
     }
 
-    /// Gives matching pods this behaviour, unless an earlier rule matches.
+    /// Adds a rule for the matching pods. Earlier rules have precedence.
     #[must_use]
     pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
         self.rules.push(PodRule {
@@ -262,9 +263,8 @@ impl KubeletConfig {
         self
     }
 
-    /// Returns the behaviour of a pod, the `nth` with its name, and the errors in its annotations.
-    /// The rules `added` at run time take precedence, and `drawn` decides between rules with
-    /// weights.
+    /// Returns the behaviour of the `nth` pod of this name, with complaints about its annotations.
+    /// The `added` rules override all others. `drawn` decides between weighted rules.
     pub(super) fn behaviour<'a>(
         &'a self,
         pod: &Value,
@@ -282,7 +282,7 @@ impl KubeletConfig {
     }
 }
 
-/// Chooses the rule for a pod, the `nth` with its name.
+/// Returns the behaviour of the `nth` pod of this name.
 fn choose<'a>(
     rules: impl Iterator<Item = &'a PodRule>,
     pod: &Value,

@@ -1,23 +1,23 @@
-//! A container as its node runs it.
+//! A container on its node.
 
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::text;
 
-/// A container's role in its pod.
+/// Role of a container in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Runs to completion before the next container starts.
     Init,
-    /// An init container that keeps running.
+    /// Starts among the init containers and keeps running.
     Sidecar,
-    /// A regular container of the pod.
+    /// A regular container.
     Main,
     /// Added to a running pod for debugging.
     Ephemeral,
 }
 
-/// A container's exit.
+/// The end of a container's run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Termination {
     pub(super) exit_code: i32,
@@ -29,7 +29,7 @@ pub(super) struct Termination {
     pub(super) run: u32,
 }
 
-/// State of a container.
+/// Current state of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting {
@@ -47,23 +47,23 @@ pub(super) enum State {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) image: String,
-    /// True if the image differs from the one at the pod's creation.
+    /// The image differs from the one that the pod was created with.
     pub(super) has_other_image: bool,
-    /// The requested resources.
+    /// Its resources.
     pub(super) resources: Value,
     pub(super) role: Role,
     pub(super) state: State,
-    /// Exit of the previous run.
+    /// End of the previous run.
     pub(super) last: Option<Termination>,
     pub(super) ready: bool,
     pub(super) restarts: u32,
     /// Number of starts.
     pub(super) runs: u32,
-    /// Number of exits without a long run in between.
+    /// Number of exits since the last long run.
     pub(super) exits: u32,
-    /// Number of injected crashes.
+    /// Number of simulated crashes.
     pub(super) crashes: u32,
-    /// Number of failed image pulls.
+    /// Number of failed attempts to pull the image.
     pub(super) failed_pulls: u32,
 }
 
@@ -93,12 +93,12 @@ impl Container {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Reports whether the container's latest run succeeded.
+    /// Reports whether the newest run succeeded.
     pub(super) fn succeeded(&self) -> bool {
         matches!(&self.state, State::Terminated(end) if end.exit_code == 0)
     }
 
-    /// Returns the exit of the latest run, if it has ended and no new run has begun.
+    /// Returns the end of the newest run unless another run has started.
     pub(super) fn ended(&self) -> Option<&Termination> {
         match &self.state {
             State::Terminated(end) => Some(end),
@@ -115,7 +115,7 @@ impl Container {
         }
     }
 
-    /// Returns the container's status in the API; `uid` is the pod's.
+    /// Returns the container status for the API; `uid` is the pod's.
     pub(super) fn status(&self, uid: &str) -> Value {
         let mut status = json!({
             "name": self.name,
@@ -182,7 +182,7 @@ fn container_id(uid: &str, name: &str, run: u32) -> String {
     format!("containerd://{}", digest(&format!("{uid}/{name}/{run}")))
 }
 
-/// Returns an image's name with its registry and tag.
+/// Expands an image name with its registry and tag.
 pub(super) fn full_name(image: &str) -> String {
     let (repository, _) = repository_and_tag(image);
     let registry = match repository.split_once('/') {
@@ -201,7 +201,7 @@ fn image_id(image: &str) -> String {
     format!("{repository}@sha256:{}", digest(&name))
 }
 
-/// Splits an image's name before its tag or digest.
+/// Splits an image name before its tag or digest.
 fn repository_and_tag(image: &str) -> (&str, &str) {
     let name = image.split('@').next().unwrap_or(image);
     let last_part = name.rfind('/').map_or(0, |slash| slash + 1);
@@ -211,7 +211,7 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
     image.split_at(end)
 }
 
-/// Returns 64 hexadecimal digits that depend only on the text.
+/// Derives 64 hexadecimal digits from a text.
 fn digest(text: &str) -> String {
     let rng = crate::delay::SeededRng::new(0);
     let [a, b, c, d] = [0, 1, 2, 3].map(|part| rng.number(text, "digest", part));

@@ -1,4 +1,4 @@
-//! Ends of pods: on their own, by their node, or by deletion.
+//! Ends of pods: their own exit, a node condition or deletion.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::behaviour::{Cause, Outcome, Stop};
 use super::container::{Container, Role, State, Termination};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// A pod's end.
+/// Final phase of a pod with its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) failed: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Ending {
 }
 
 impl Cause {
-    /// Returns the reason and message of the pod's status, if any.
+    /// Returns reason and message for the pod's status, if any.
     pub(super) fn explanation(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Exited => None,
@@ -43,7 +43,7 @@ impl Cause {
         }
     }
 
-    /// Reports whether the node disrupted the pod.
+    /// Reports whether the cause sets the condition `DisruptionTarget`.
     pub(super) fn is_disruption(self) -> bool {
         matches!(self, Self::Evicted | Self::NodeShutdown | Self::Preempted)
     }
@@ -58,7 +58,7 @@ impl Cause {
 }
 
 impl Ending {
-    /// The end of a pod rejected because another pod uses one of its host ports.
+    /// Rejects the pod because another pod holds a host port that it needs.
     pub(super) fn without_ports() -> Self {
         let (failed, cause) = (true, Cause::NodePorts);
         Self { failed, cause }
@@ -92,7 +92,7 @@ impl PodRun {
         }
     }
 
-    /// Begins to stop the containers of a terminating pod, or shortens its grace period.
+    /// Starts to stop the containers of a deleted pod, or shortens the grace period.
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
         let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
@@ -119,7 +119,7 @@ impl PodRun {
         self.plan_stop(now);
     }
 
-    /// Plans the exit of the containers of a stopping pod.
+    /// Schedules the end of a stopping pod's containers.
     pub(super) fn plan_stop(&mut self, now: Now<'_>) {
         self.timers.remove(&Timer::Stop);
         let (since, kill) = self.stopping.unwrap_or((now.at, now.at));
@@ -159,7 +159,7 @@ impl PodRun {
         }
     }
 
-    /// Completes the stop of a terminating pod's containers.
+    /// Ends the containers of a deleted pod.
     pub(super) fn stop(&mut self, now: Now<'_>) {
         let code = if self.is_killed {
             137

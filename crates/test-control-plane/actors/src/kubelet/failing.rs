@@ -1,4 +1,4 @@
-//! Crashing containers and failing image pulls.
+//! Containers that crash and images that can't be pulled.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::behaviour::Crash;
 use super::container::{Container, Role, State, Termination, full_name};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// Time until the kubelet notices a container's exit or a failed image pull.
+/// Time until the kubelet notices an ended container or a failed image pull.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// A container that ran for this long starts its next back-off from the beginning.
+/// Run time after which a container's back-off starts over.
 const LONG_RUN: Duration = Duration::from_secs(600);
 
 impl PodRun {
-    /// Returns the next crash of a container, if any.
+    /// Returns the crash configured for a container while crashes remain.
     fn crash_of(&self, i: usize) -> Option<&Crash> {
         let crash = self.behaviour.crash.as_ref()?;
         let container = &self.containers[i];
@@ -27,7 +27,7 @@ impl PodRun {
         Some(crash).filter(|_| is_meant && again)
     }
 
-    /// Plans the crash of a running container, or cancels it.
+    /// Schedules the crash of a running container, or cancels it.
     pub(super) fn plan_crash(&mut self, i: usize, now: Now<'_>) {
         let Some(after) = self.crash_of(i).map(|crash| crash.after) else {
             self.timers.remove(&Timer::Crash(i));
@@ -71,14 +71,14 @@ impl PodRun {
         self.restart_later(i, now);
     }
 
-    /// Ends a container on its own.
+    /// Ends a container with an exit code.
     pub(super) fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
         let reason = if code == 0 { "Completed" } else { "Error" };
         self.terminate(i, code, None, reason, now);
         self.restart_later(i, now);
     }
 
-    /// Marks a running container as terminated.
+    /// Moves a running container to the state terminated.
     pub(super) fn terminate(
         &mut self,
         i: usize,
@@ -109,7 +109,7 @@ impl PodRun {
         container.exits += 1;
     }
 
-    /// Plans the restart after a container's exit.
+    /// Schedules a container's restart, or ends its pod.
     pub(super) fn restart_later(&mut self, i: usize, now: Now<'_>) {
         let container = &self.containers[i];
         let succeeded = container.succeeded();
@@ -128,7 +128,7 @@ impl PodRun {
         }
     }
 
-    /// Reports whether no container will run again.
+    /// Reports whether all containers have finished for good.
     fn is_finished(&self) -> bool {
         let failed_init = self.restart_policy == "Never"
             && self.containers.iter().any(|container| {
@@ -143,13 +143,13 @@ impl PodRun {
         failed_init || all_ended
     }
 
-    /// Restarts a container after its exit was noticed, or after its back-off.
+    /// Restarts a terminated container, or starts its back-off.
     pub(super) fn restart(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         if let State::Terminated(end) = &container.state {
             let end = end.clone();
             container.last = Some(end);
-            // The first restart is immediate.
+            // The first restart has no back-off.
             if container.exits > 1 {
                 let wait = now.back_off.after(container.exits - 1);
                 self.back_off(i, wait, now);
@@ -172,13 +172,13 @@ impl PodRun {
             reason: "CrashLoopBackOff",
             message: Some(message),
         };
-        self.tell(true, "BackOff", event, Some(i));
-        // Counted from the container's exit.
+        self.record(true, "BackOff", event, Some(i));
+        // The back-off counts from the end of the container.
         let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Restart(i), due);
     }
 
-    /// Reports whether the pull of a container's image fails; the container then waits.
+    /// Fails the pull of a container's image if configured. Returns whether it failed.
     pub(super) fn pull_fails(&mut self, i: usize, now: Now<'_>) -> bool {
         let Some(failure) = &self.behaviour.image_pull_failure else {
             return false;
@@ -218,7 +218,7 @@ impl PodRun {
         true
     }
 
-    /// Reports a back-off of the image pull, or retries the pull.
+    /// Starts the back-off after a failed pull, or pulls again after the back-off.
     pub(super) fn pull_again(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         let State::Waiting { reason, message } = &container.state else {
@@ -245,7 +245,7 @@ impl PodRun {
     }
 }
 
-/// Reports whether a container's run from `since` to `until` was long.
+/// Reports whether a container's run was long enough to reset its back-off.
 fn ran_long(since: &str, until: &str) -> bool {
     let parse = |time: &str| time.parse::<jiff::Timestamp>().ok();
     let (Some(since), Some(until)) = (parse(since), parse(until)) else {
@@ -254,7 +254,7 @@ fn ran_long(since: &str, until: &str) -> bool {
     until.duration_since(since).unsigned_abs() >= LONG_RUN
 }
 
-/// Formats a duration of whole seconds as Go does.
+/// Formats a duration of whole seconds like Go.
 fn go_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

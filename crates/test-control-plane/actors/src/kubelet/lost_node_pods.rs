@@ -8,13 +8,13 @@ use super::Kubelet;
 use super::container::Container;
 use super::run::PodRun;
 
-/// The deleted pods that still run, by name.
+/// Deleted pods that a lost node still runs, by name.
 #[derive(Debug, Default)]
 pub(super) struct LostNodePods {
     /// Their uids.
     uids: BTreeMap<Key, BTreeSet<Box<str>>>,
-    /// Reported pairs: the uid of a deleted pod and of the pod beside which it runs.
-    told: BTreeSet<(Box<str>, Box<str>)>,
+    /// Pairs of uids already reported as running at the same time.
+    reported: BTreeSet<(Box<str>, Box<str>)>,
 }
 
 impl LostNodePods {
@@ -36,8 +36,8 @@ impl LostNodePods {
 }
 
 impl Kubelet {
-    /// Records a violation if a pod runs beside another one with its name.
-    pub(super) fn look_for_ghosts(&mut self, uid: &str) {
+    /// Records a violation if a pod runs at the same time as another pod of its name.
+    pub(super) fn check_duplicates(&mut self, uid: &str) {
         let runs = |run: &&PodRun| run.containers.iter().any(Container::is_running);
         let Some(run) = self.runs.get(uid).filter(runs) else {
             return;

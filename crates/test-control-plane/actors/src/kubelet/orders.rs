@@ -1,4 +1,4 @@
-//! A test's orders to the kubelets.
+//! Orders of a test to the kubelets.
 
 use std::cmp::Reverse;
 
@@ -12,17 +12,17 @@ use super::{Kubelet, now};
 use crate::agenda::Agenda;
 use crate::nodes::node_key;
 
-/// A test's order to the kubelets.
+/// An order of a test to the kubelets.
 #[derive(Debug)]
 pub(crate) enum KubeletOrder {
-    /// Overrides the behaviour of the pods with this name; `None` removes the override.
+    /// Sets the behaviour of the pods with this name. `None` restores the configured behaviour.
     Behave {
         pod: Key,
         behaviour: Option<Box<PodBehaviour>>,
     },
     /// Evaluates all rules again.
     Refresh,
-    /// Adds a rule that takes precedence over the existing ones.
+    /// Adds a rule that precedes all others.
     AddRule { id: PodRuleId, rule: Box<PodRule> },
     /// Removes an added rule.
     RemoveRule { id: PodRuleId },
@@ -36,11 +36,11 @@ pub(crate) enum KubeletOrder {
     Lose { node: Box<str> },
     /// Reconnects a node.
     Heal { node: Box<str> },
-    /// Returns the running pods.
+    /// Lists the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),
 }
 
-/// A pod with running containers on some node, which may be unknown to the API server.
+/// A pod with running containers, even if the API server no longer has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunningPod {
     /// Its namespace.
@@ -70,22 +70,22 @@ impl Kubelet {
                 return;
             }
             KubeletOrder::Running(answer) => {
-                // The requester may have given up waiting.
+                // The caller may have stopped waiting.
                 let _ = answer.send(self.running());
                 return;
             }
             KubeletOrder::Refresh => {
-                self.ask_again(agenda);
+                self.reevaluate(agenda);
                 return;
             }
             KubeletOrder::AddRule { id, rule } => {
                 self.rules.insert(Reverse(id), *rule);
-                self.ask_again(agenda);
+                self.reevaluate(agenda);
                 return;
             }
             KubeletOrder::RemoveRule { id } => {
                 self.rules.remove(&Reverse(id));
-                self.ask_again(agenda);
+                self.reevaluate(agenda);
                 return;
             }
             KubeletOrder::Behave { pod, behaviour } => {
@@ -116,8 +116,8 @@ impl Kubelet {
         }
     }
 
-    /// Chooses the behaviour of each pod again.
-    fn ask_again(&mut self, agenda: &mut Agenda) {
+    /// Evaluates the behaviour of each pod again.
+    fn reevaluate(&mut self, agenda: &mut Agenda) {
         let pods: Vec<Key> = self.current.keys().cloned().collect();
         for pod in pods {
             if let Some(object) = self.client.get(&pod) {

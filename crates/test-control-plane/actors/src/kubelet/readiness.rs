@@ -1,4 +1,4 @@
-//! Alternating readiness: scripted or flapping.
+//! Alternating readiness: scripted or periodic.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::container::Role;
 use super::run::{Now, PodRun, Timer};
 use crate::delay::Delay;
 
-/// Shortest phase of unlimited flapping.
+/// Minimum duration of a periodic readiness change.
 const FLAP_MIN: Duration = Duration::from_millis(100);
 
 impl PodRun {
-    /// Marks a container ready for the first time since its start.
+    /// Handles a container's first readiness after its start.
     pub(super) fn become_ready(&mut self, i: usize, now: Now<'_>) {
         if !self.containers[i].is_running() {
             return;
@@ -28,7 +28,7 @@ impl PodRun {
         }
     }
 
-    /// Returns the pod's readiness at this step and its duration; `None` means forever.
+    /// Returns the readiness of the current step and its duration. `None` lasts indefinitely.
     fn readiness(&self) -> (bool, Option<Delay>) {
         let script = &self.behaviour.readiness;
         let step = usize::try_from(self.step).unwrap_or(usize::MAX);
@@ -65,7 +65,7 @@ impl PodRun {
         self.plan_step(lasting, now);
     }
 
-    /// Starts a new script, if the pod has been ready already.
+    /// Starts a changed script, unless the pod has never been ready.
     pub(super) fn change_script(&mut self, now: Now<'_>) {
         let is_under_way = self.timers.remove(&Timer::Readiness).is_some();
         let is_old = self.step > 0 || is_under_way;
@@ -78,20 +78,20 @@ impl PodRun {
         }
     }
 
-    /// Marks the running containers ready or unready, until a later change.
+    /// Marks the running containers ready or unready until something else changes that.
     pub(super) fn set_ready(&mut self, ready: bool, now: Now<'_>) {
         self.mark(ready, true);
         self.timers.remove(&Timer::Readiness);
         if ready && self.behaviour.readiness.is_empty() {
-            // Flapping continues from a ready phase.
+            // Flapping continues with a ready period.
             self.step += self.step % 2;
             let (_, lasting) = self.readiness();
             self.plan_step(lasting, now);
         }
     }
 
-    /// Marks the running main containers ready or unready. Containers still in their ready delay
-    /// change only if `all` is set.
+    /// Marks the running main containers ready or unready. Skips those that await their first
+    /// readiness after a start, unless `all` is set.
     fn mark(&mut self, ready: bool, all: bool) {
         for i in 0..self.containers.len() {
             let container = &mut self.containers[i];

@@ -16,63 +16,63 @@ use crate::delay::{Delay, SeededRng};
 use crate::events::Happened;
 use crate::incarnations::identity;
 
-/// A timed step of a pod. The number is the index of a container.
+/// An upcoming event of a pod. The number is a container's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
-    /// The sandbox is ready and containers may start.
+    /// The sandbox exists and containers may start.
     Start,
-    /// An image pull is retried, or its back-off is reported.
+    /// The pull of an image is retried, or its back-off starts.
     Pull(usize),
     /// An init container completes.
     Finish(usize),
     /// A container crashes.
     Crash(usize),
-    /// A container's exit is noticed, or its back-off ends.
+    /// The end of a container is noticed, or its back-off is over.
     Restart(usize),
-    /// A container becomes ready.
+    /// A container is ready.
     Ready(usize),
-    /// Readiness changes.
+    /// The readiness changes.
     Readiness,
     /// The pod ends.
     End,
-    /// The pod reaches its active deadline.
+    /// The pod exceeds its active deadline.
     Deadline,
-    /// The containers of the terminating pod have stopped.
+    /// The containers of the deleted pod end.
     Stop,
 }
 
-/// Stage of a pod's life.
+/// Lifecycle stage of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its containers are being created.
     Creating,
-    /// It runs, or tries to start.
+    /// It runs or retries.
     Running,
     /// It has ended in the phase Failed or Succeeded.
     Ended,
-    /// It is terminating and its containers stop.
+    /// It is being deleted and its containers are stopping.
     Stopping,
-    /// It is terminating and its containers have stopped.
+    /// It is being deleted and its containers have stopped.
     Stopped,
 }
 
-/// The current time and the applicable rules.
+/// The current time and the settings that apply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'a> {
     pub(super) at: Instant,
-    /// The same time as a timestamp.
+    /// The same moment in timestamp form.
     pub(super) time: &'a str,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
 }
 
-/// An occurrence that may be reported as an event.
+/// An occurrence to record as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// The affected part of the pod.
+    /// Path of the affected field in the pod.
     pub(super) field_path: Option<String>,
 }
 
@@ -91,48 +91,48 @@ impl Happening {
 #[derive(Debug)]
 pub(super) struct PodRun {
     pub(super) key: Key,
-    /// Name of the pod's random draws.
+    /// Name of its random draws.
     draws: String,
     pub(super) uid: Box<str>,
     pub(super) node: Box<str>,
     pub(super) behaviour: PodBehaviour,
     pub(super) restart_policy: String,
     pub(super) host_ip: String,
-    /// `None` until the sandbox exists.
+    /// `None` before the sandbox exists.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
-    /// The same as a tokio instant.
+    /// The same moment in tokio's time.
     pub(super) began: Instant,
     pub(super) stage: Stage,
     /// The host ports that it needs.
     pub(super) host_ports: BTreeSet<HostPort>,
     /// Containers, init containers first.
     pub(super) containers: Vec<Container>,
-    /// Containers added at run time.
+    /// Ephemeral containers.
     pub(super) ephemeral: Vec<Container>,
     pub(super) ending: Option<Ending>,
-    /// Start of its termination, and the end of its grace period.
+    /// Start of the stop, and end of the grace period.
     pub(super) stopping: Option<(Instant, Instant)>,
-    /// True if its containers are killed at the end of the grace period.
+    /// The containers are killed at the end of the grace period.
     pub(super) is_killed: bool,
     pub(super) timers: BTreeMap<Timer, Instant>,
     /// Start times of timers whose delay may change.
     pub(super) since: BTreeMap<Timer, Instant>,
     /// Current step of the readiness script.
     pub(super) step: u32,
-    /// Errors in its annotations.
+    /// Complaints about its annotations.
     complaints: Vec<String>,
-    /// Status and transition time of each condition.
+    /// Value of each condition, with the time of its last transition.
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
     /// The last written status.
     pub(super) reported: Option<Value>,
-    /// The status being written.
+    /// The status in the pending write.
     pub(super) sent: Option<Value>,
     pub(super) happened: Vec<Happening>,
 }
 
 impl PodRun {
-    /// Starts the run of a pod that was just bound to its node.
+    /// Creates a pod newly bound to its node.
     pub(super) fn new(
         (key, uid, nth): (Key, Box<str>, u32),
         pod: &Value,
@@ -175,18 +175,18 @@ impl PodRun {
         run
     }
 
-    /// Returns the time of the next step.
+    /// Returns the time of the next timer.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.values().min().copied()
     }
 
-    /// Reports whether the start delay has passed.
+    /// Reports whether the containers are due to start.
     pub(super) fn is_starting(&self, at: Instant) -> bool {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
     }
 
-    /// Runs all due steps.
-    pub(super) fn go_on(&mut self, pod_ip: Option<String>, now: Now<'_>) {
+    /// Runs all due timers.
+    pub(super) fn run_timers(&mut self, pod_ip: Option<String>, now: Now<'_>) {
         let mut pod_ip = pod_ip;
         while let Some(timer) = self.take_due(now.at) {
             if timer == Timer::Start {
@@ -199,7 +199,7 @@ impl PodRun {
         }
     }
 
-    /// Removes and returns the first due timer.
+    /// Removes and returns the earliest due timer.
     fn take_due(&mut self, at: Instant) -> Option<Timer> {
         let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
         let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
@@ -266,7 +266,7 @@ impl PodRun {
         self.plan_crash(i, now);
     }
 
-    /// Plans the readiness or the end of a running main container.
+    /// Schedules the outcome of a running main container.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
         let time = self.draw(delay, "ready", run, now);
@@ -287,7 +287,7 @@ impl PodRun {
         self.plan(timer, time, now);
     }
 
-    /// Sets a timer whose delay may change before it fires.
+    /// Sets a timer whose delay may change while it runs.
     fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
         self.since.insert(timer, now.at);
         self.timers.insert(timer, later(now.at, time));
@@ -297,7 +297,7 @@ impl PodRun {
         now.rng.draw(delay, &self.draws, what, nth)
     }
 
-    /// Reports new errors in the pod's annotations.
+    /// Records new complaints about the pod's annotations.
     pub(super) fn complain(&mut self, complaints: Vec<String>) {
         for complaint in &complaints {
             if !self.complaints.contains(complaint) {
@@ -333,8 +333,8 @@ impl PodRun {
         });
     }
 
-    /// Reports a running container as unready.
-    pub(super) fn tell_unready(&mut self, i: usize) {
+    /// Records an event for a running container that is not ready.
+    pub(super) fn record_unready(&mut self, i: usize) {
         let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
         self.record(true, "Unhealthy", message.to_owned(), Some(i));
     }

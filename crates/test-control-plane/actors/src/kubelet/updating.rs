@@ -1,5 +1,4 @@
-//! In-place changes of a running pod's spec: images, resources, ephemeral containers and the active
-//! deadline.
+//! In-place changes of a pod's spec: images, resources, ephemeral containers, deadline.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use super::ending::Ending;
 use super::run::{Now, PodRun, Stage, Timer};
 
 impl PodRun {
-    /// Processes a change of the spec. Returns true if the run has changed.
+    /// Applies a change of the spec. Returns whether the kubelet's state changed.
     pub(super) fn update(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if !matches!(self.stage, Stage::Creating | Stage::Running) {
             return false;
@@ -30,7 +29,7 @@ impl PodRun {
         changed
     }
 
-    /// Restarts a container with a changed image. Returns true if it did.
+    /// Restarts a container whose image changed. Returns whether it did.
     fn change_image(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let image = spec.get("image").and_then(Value::as_str);
         let container = &self.containers[i];
@@ -42,7 +41,7 @@ impl PodRun {
         let will_start = is_new || is_tried || self.timers.contains_key(&Timer::Restart(i));
         let restarts = container.is_running() && container.role != Role::Init;
         if !will_start && !restarts {
-            // It has completed, or completes right now.
+            // The container has completed or is just completing.
             return false;
         }
         let container = &mut self.containers[i];
@@ -59,8 +58,8 @@ impl PodRun {
         true
     }
 
-    /// Ends a container with a changed definition and restarts it immediately.
-    fn begin_anew(&mut self, i: usize, now: Now<'_>) {
+    /// Ends a container with a changed definition and starts it immediately.
+    fn restart_now(&mut self, i: usize, now: Now<'_>) {
         if self.containers[i].is_running() {
             let name = &self.containers[i].name;
             let message = format!("Container {name} definition changed, will be restarted");
@@ -71,7 +70,7 @@ impl PodRun {
         self.timers.insert(Timer::Restart(i), now.at);
     }
 
-    /// Pulls an image immediately, in spite of a back-off for the old one.
+    /// Pulls an image immediately, ignoring the back-off of the old one.
     pub(super) fn pull_now(&mut self, i: usize, now: Now<'_>) {
         self.containers[i].state = State::Waiting {
             reason: "ImagePullBackOff",
@@ -80,7 +79,7 @@ impl PodRun {
         self.timers.insert(Timer::Pull(i), now.at);
     }
 
-    /// Changes the resources of a container. Returns true if its requests differ.
+    /// Applies changed resources to a container. Returns whether they changed.
     fn resize(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let resources = spec.get("resources").cloned().unwrap_or_default();
         let container = &mut self.containers[i];
@@ -102,7 +101,7 @@ impl PodRun {
         true
     }
 
-    /// Starts new ephemeral containers. Returns true if there are any.
+    /// Starts new ephemeral containers. Returns whether there are any.
     pub(super) fn attach(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if self.stage != Stage::Running {
             return false;
@@ -124,7 +123,7 @@ impl PodRun {
         found
     }
 
-    /// Plans the end of a pod with an active deadline.
+    /// Schedules the end of a pod with an active deadline.
     pub(super) fn plan_deadline(&mut self, pod: &Value) {
         let seconds = pod.pointer("/spec/activeDeadlineSeconds");
         match seconds.and_then(Value::as_u64) {
@@ -136,7 +135,7 @@ impl PodRun {
         };
     }
 
-    /// Ends a pod at its active deadline.
+    /// Ends the pod because its active deadline is over.
     pub(super) fn exceed_deadline(&mut self, now: Now<'_>) {
         let cause = Cause::DeadlineExceeded;
         let failed = true;

@@ -1,4 +1,4 @@
-//! The mirrored objects and their events in the order of arrival.
+//! Mirrored objects and their events in the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, Compacted, LogEntry};
 
-/// Limit of the events kept for slow actors.
+/// Number of events kept for slow actors.
 const WINDOW: usize = 20_000;
 
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ struct State {
     events: VecDeque<LogEntry>,
 }
 
-/// Objects and events. The log counts its own positions: a real server's versions increase across
-/// all kinds, but the watches of two kinds deliver them out of order.
+/// Objects and events. The log has its own positions: a real server's versions grow across all
+/// kinds, but watches of two kinds deliver events in no common order.
 #[derive(Debug)]
 pub(crate) struct Log {
     state: Mutex<State>,
@@ -79,25 +79,25 @@ impl Log {
         self.position.subscribe()
     }
 
-    /// Stores a version of an existing object, unless a newer one is known.
+    /// Stores a version of an existing object. Ignores versions older than the known one.
     pub(super) fn put(&self, object: Object) {
         let mut state = self.state();
         state.put(object);
         self.position.send_replace(state.position);
     }
 
-    /// Stores the final version of a deleted object.
+    /// Removes an object, given its last version.
     pub(super) fn remove(&self, object: Object) {
         let mut state = self.state();
         let known = state.objects.get(&object.key);
-        // A new object with this name may exist already.
+        // A newer object of this name may exist.
         if known.is_some_and(|known| known.uid == object.uid) {
             state.remove(Arc::new(object));
         }
         self.position.send_replace(state.position);
     }
 
-    /// Replaces all objects of a kind; missing ones are deleted.
+    /// Replaces all objects of a kind. Objects missing from the new list count as deleted.
     pub(super) fn replace(&self, storage: &'static str, objects: Vec<Object>) {
         let mut state = self.state();
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();

@@ -1,4 +1,4 @@
-//! The scope of the mirror: in a shared cluster, only the test's own objects.
+//! Scope of the mirror. In a shared cluster it covers only the test's objects.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::kinds::Kind;
 
-/// A set of namespaces that may grow at run time.
+/// A set of namespaces that can grow while the mirror runs.
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces(Arc<Mutex<BTreeSet<String>>>);
 
 impl Namespaces {
-    /// Locks and returns the names.
+    /// Locks and returns the set.
     pub fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The objects that actors see.
+/// Objects that actors see.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// Every object.
     Cluster,
-    /// Objects in these namespaces with their volumes, and all nodes.
+    /// Objects in these namespaces, their volumes, and the nodes.
     Namespaces(Namespaces),
 }
 

@@ -1,4 +1,4 @@
-//! Requested and allocatable resources.
+//! Resource requests of pods and capacity of nodes.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::members::list_at;
 
-/// Amounts of resources by name: CPU in millicores, others in whole units.
+/// Resource amounts by name: CPU in thousandths, everything else in whole units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs(BTreeMap<String, i64>);
 
 impl Needs {
-    /// Returns a pod's requests: the sum of all containers that run at the same time with their
-    /// sidecars, or the largest init container with the sidecars before it, plus the overhead.
+    /// Returns a pod's requests: the larger of two sums, plus the overhead. The first sum covers
+    /// all main containers and sidecars. The second covers the most demanding init container and
+    /// the sidecars started before it.
     ///
     /// Upstream: `PodRequests`.
     pub(super) fn of(pod: &Value) -> Self {
@@ -36,7 +37,7 @@ impl Needs {
             sum.add(&requests(container));
         }
         sum.raise_to(&initial);
-        // Requests at the pod level take precedence.
+        // Pod-level requests take precedence.
         sum.0
             .extend(Self::read(pod.pointer("/spec/resources/requests")).0);
         sum.add(&Self::read(pod.pointer("/spec/overhead")));
@@ -63,7 +64,7 @@ impl Needs {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the resources whose free amount, after `used`, is too small.
+    /// Returns the resources that lack capacity for these requests on top of `used`.
     pub(super) fn lacking<'a>(
         &'a self,
         room: &'a Self,
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sidecar_requests_add_up_and_init_requests_do_not() {
+    fn requests_sum_sidecars_and_take_the_largest_init() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let sidecar = |cpu: &str| {
             let mut sidecar = container(cpu);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn extended_resources_count_without_overflow() {
+    fn all_resources_count_without_overflow() {
         let read = |amounts: Value| Needs::read(Some(&amounts));
         let room = read(json!({"cpu": "1", "memory": "9Ei"}));
         let mut used = read(json!({"memory": "5Ei"}));

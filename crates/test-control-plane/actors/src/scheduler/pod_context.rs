@@ -1,4 +1,4 @@
-//! Affinity and anti-affinity to assigned pods.
+//! Affinity between a pod and existing pods.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,26 @@ use super::cache::{Cache, Node};
 use super::spread::{Constraint, Spread};
 use super::term::{Namespaces, Term};
 
-/// A node label with its value.
+/// Key and value of a topology label.
 type Place = (String, String);
 
-/// Effect of assigned pods on the placement of one pod.
+/// Affinity rules of a pod, evaluated against existing pods.
 #[derive(Debug)]
 pub(super) struct PodContext {
     spreads: Vec<Spread>,
-    /// The topology labels of the pod's affinity.
+    /// Topology keys of its affinity.
     near: Vec<String>,
-    /// Places with pods that the affinity requires; `None` if the pod may be the first.
+    /// Topology values with the pods of its affinity. `None` lets the first pod of a group go
+    /// anywhere.
     wanted: Option<BTreeSet<Place>>,
-    /// Places with pods that the pod's anti-affinity excludes.
+    /// Topology values that its anti-affinity excludes.
     avoided: BTreeSet<Place>,
-    /// Places whose pods exclude this pod by their own anti-affinity.
+    /// Topology values that existing pods' anti-affinity excludes.
     forbidden: BTreeSet<Place>,
 }
 
-impl Surroundings {
-    /// Evaluates the assigned pods for a pod.
+impl PodContext {
+    /// Evaluates a pod's rules.
     pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
         let namespace = &*object.key.namespace;
         let affinity = Term::affinity(pod, namespace, all);

@@ -1,4 +1,4 @@
-//! Storage classes from the configuration and the API server.
+//! Storage classes: configured ones and those stored in the API server.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::client::ActorClient;
 use crate::delay::Delay;
 use crate::matcher::Pattern;
 
-/// The provisioner name of classes with manually created volumes.
+/// Provisioner of classes without dynamic provisioning.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// The volume binder's provisioner name.
+/// Provisioner of the binder's volumes.
 pub(super) const PROVISIONER: &str = "volume-binder.test-control-plane";
 
-/// Binding time of a claim.
+/// Time of a claim's binding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingMode {
     /// Immediately.
     #[default]
     Immediate,
-    /// After a pod that uses the claim was assigned to a node.
+    /// After a pod that uses the claim is assigned to a node.
     WaitForFirstConsumer,
 }
 
@@ -33,7 +33,7 @@ pub enum ReclaimPolicy {
     /// The volume is deleted.
     #[default]
     Delete,
-    /// The volume is released and stays.
+    /// The volume stays in the phase Released.
     Retain,
 }
 
@@ -41,13 +41,13 @@ pub enum ReclaimPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeClass {
-    /// Binding time of claims.
+    /// Time of binding.
     pub binding: BindingMode,
-    /// Fate of volumes after their claim is deleted.
+    /// Fate of volumes after their claims are deleted.
     pub reclaim: ReclaimPolicy,
-    /// True to provision volumes for claims that no existing volume matches.
+    /// Provisions volumes for claims that no existing volume satisfies.
     pub provisions: bool,
-    /// True to restrict each volume to the node it was provisioned for.
+    /// Ties a volume to the node for which it was provisioned.
     pub local: bool,
 }
 
@@ -62,8 +62,8 @@ impl Default for VolumeClass {
     }
 }
 
-/// Provisioning settings for matching claims. An unset filter matches every claim; an unset setting
-/// keeps the default.
+/// Provisioning settings for some claims. An unset name matches every claim; an unset delay keeps
+/// the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClaimRule {
@@ -71,9 +71,9 @@ pub struct ClaimRule {
     pub namespace: Option<Pattern>,
     /// Name of the claims.
     pub name: Option<Pattern>,
-    /// Time to provision the volume.
+    /// Duration of provisioning.
     pub provision_delay: Option<Delay>,
-    /// Number of failing attempts to provision the volume.
+    /// Number of provisioning attempts that fail.
     pub failures: u32,
 }
 
@@ -90,13 +90,13 @@ impl ClaimRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeBinderConfig {
-    /// Time to provision a volume.
+    /// Duration of provisioning.
     pub provision_delay: Delay,
-    /// The class of claims without a class or with an unknown one.
+    /// Class of claims without a class or with an unknown one.
     pub default_class: VolumeClass,
-    /// Classes by name. A stored class of the API server takes precedence.
+    /// Classes by name. A class stored in the API server overrides one here.
     pub classes: BTreeMap<String, VolumeClass>,
-    /// Rules for claims; the first match applies.
+    /// Rules for some claims. The first match applies.
     pub claims: Vec<ClaimRule>,
 }
 
@@ -111,7 +111,7 @@ impl VolumeBinderConfig {
             return stored;
         }
         if name.is_empty() {
-            // A claim with an explicit empty class only binds to volumes without one.
+            // A claim with an empty class binds only to volumes without a class.
             return VolumeClass {
                 provisions: false,
                 ..VolumeClass::default()
@@ -121,8 +121,8 @@ impl VolumeBinderConfig {
         known.unwrap_or(&self.default_class).clone()
     }
 
-    /// Returns the provisioning time of a claim's volume and its number of failing attempts.
-    pub(super) fn fate(&self, key: &Key, claim: &Value) -> (Delay, u32) {
+    /// Returns the provisioning delay of a claim and the number of failures.
+    pub(super) fn provisioning(&self, key: &Key, claim: &Value) -> (Delay, u32) {
         let rule = self.claims.iter().find(|rule| rule.matches(key));
         let delay = rule.and_then(|rule| rule.provision_delay);
         let failures = rule.map_or(0, |rule| rule.failures);
@@ -137,7 +137,7 @@ impl VolumeBinderConfig {
     }
 }
 
-/// Returns a class stored by the API server, if it serves classes.
+/// Returns a class from the API server, if it serves classes.
 fn stored_class(client: &ActorClient, name: &str) -> Option<VolumeClass> {
     let kind = kinds::by_resource("storage.k8s.io", "v1", "storageclasses")?;
     let class = client.get(&Key::new(kind, "", name))?.value();

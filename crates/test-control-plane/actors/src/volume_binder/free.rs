@@ -14,7 +14,7 @@ pub(super) struct FreeVolumes {
     by_class: BTreeMap<String, BTreeSet<(i64, Key)>>,
     /// Reserved volumes by claim.
     reserved: BTreeMap<Key, Key>,
-    /// Index entries of each volume, used for its removal.
+    /// Index entries of each volume, for its removal.
     known: BTreeMap<Key, Known>,
 }
 
@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl FreeVolumes {
-    /// Adds or updates a volume.
+    /// Indexes a volume.
     pub(super) fn insert(&mut self, key: &Key, value: &Value) {
         self.remove(key);
         let known = Known {

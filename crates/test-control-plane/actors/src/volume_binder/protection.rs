@@ -1,5 +1,5 @@
-//! Protection of claims and volumes in use: removes the server's finalizers from deleted ones after
-//! their last use.
+//! Protection of claims and volumes in use: removes their finalizers once they are deleted and
+//! unused.
 //!
 //! Upstream: `pvcprotection.Controller` and `pvprotection.Controller`
 
@@ -18,7 +18,7 @@ use crate::client::ActorClient;
 use crate::pods::{PodFields, claim_key, claims_of};
 use crate::runner::{Actor, Work};
 
-/// Removes the finalizers of unused claims and volumes.
+/// Removes the finalizers of deleted, unused claims and volumes.
 #[derive(Debug)]
 pub(crate) struct VolumeProtection {
     client: ActorClient,
@@ -47,7 +47,7 @@ impl VolumeProtection {
         Some(async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed())
     }
 
-    /// Reports whether an unfinished pod on a node mounts a claim.
+    /// Reports whether a claim is mounted by a pod that has a node and hasn't terminated.
     fn is_mounted(&self, claim: &Key) -> bool {
         let users = self.users.get(claim).into_iter().flatten();
         users
@@ -55,7 +55,7 @@ impl VolumeProtection {
             .any(|pod| !self.fields.node(&pod).is_empty() && !self.fields.is_over(&pod))
     }
 
-    /// Reports whether a volume belongs to an existing claim.
+    /// Reports whether the claim of a volume exists.
     fn is_claimed(&self, volume: &Object) -> bool {
         let volume = volume.value();
         text_at(&volume, "/status/phase") == "Bound" && has_claim(&self.client, &volume)
@@ -80,7 +80,7 @@ impl VolumeProtection {
             if users.is_empty() {
                 self.users.remove(&claim);
             }
-            // It may have been the last user of a deleted claim.
+            // The pod may have been the last user of a deleted claim.
             if (gone || now_over) && self.client.get(&claim).is_some_and(|c| c.deleting) {
                 agenda.now(&claim);
             }
@@ -123,7 +123,7 @@ impl Actor for VolumeProtection {
         match order {}
     }
 
-    fn begin_again(&mut self) {
+    fn reset(&mut self) {
         self.users.clear();
     }
 }

@@ -15,7 +15,7 @@ fn creates() -> RequestMatcher {
     RequestMatcher::any().verb(Verb::Create)
 }
 
-/// Creates `a`, `b` and so on, all at the same time.
+/// Creates objects named `a`, `b` and so on concurrently.
 fn create_all(plane: &TestControlPlane, names: &[&'static str]) -> JoinSet<u16> {
     let mut tasks = JoinSet::new();
     for &name in names {
@@ -39,7 +39,7 @@ fn stored(plane: &TestControlPlane) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_pass_in_the_order_that_the_test_wants() {
+async fn test_controls_the_order_of_requests() {
     let plane = TestControlPlane::builder().start().await;
     let gate = plane.server().faults().gate(creates());
     let mut tasks = create_all(&plane, &["a", "b", "c"]);
@@ -61,7 +61,7 @@ async fn requests_pass_in_the_order_that_the_test_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gate_after_the_commit_holds_back_the_answer_only() {
+async fn gate_after_the_commit_delays_only_the_answer() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let gate = faults.gate_at(GatePoint::AfterCommit, creates());
@@ -76,7 +76,7 @@ async fn a_gate_after_the_commit_holds_back_the_answer_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_gives_up_leaves_the_gate() {
+async fn cancelled_request_leaves_the_gate() {
     let plane = TestControlPlane::builder().start().await;
     let gate = plane.server().faults().gate(creates());
     let mut tasks = create_all(&plane, &["a"]);

@@ -1,4 +1,4 @@
-//! Faults: what clients see of them.
+//! Faults from a client's point of view.
 
 mod gates;
 mod outages;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A watch as its client reads it.
+/// A client's watch.
 struct WatchReader {
     body: ResponseBody,
     buffer: BytesMut,
 }
 
 impl WatchReader {
-    /// Watches config maps from the newest revision on.
+    /// Watches ConfigMaps from the newest revision.
     async fn open(plane: &TestControlPlane) -> Self {
         let revision = plane.server().store().revision();
         Self::open_with(plane, &format!("resourceVersion={revision}")).await
@@ -48,8 +48,8 @@ impl WatchReader {
         }
     }
 
-    /// What comes next within a second: `TYPE name`, `TYPE reason` of an error, `end`, `broken`,
-    /// `half` for a line that isn't whole, or `nothing`.
+    /// Returns the next item within a second: `TYPE name`, `TYPE reason` for an error, `end`,
+    /// `broken`, `half` for an incomplete line, or `nothing`.
     async fn next(&mut self) -> String {
         let read = tokio::time::timeout(Duration::from_secs(1), self.read());
         read.await.unwrap_or_else(|_| "nothing".to_owned())
@@ -73,7 +73,7 @@ impl WatchReader {
         }
     }
 
-    /// The next so many things.
+    /// Returns the next `count` items.
     async fn take(&mut self, count: usize) -> Vec<String> {
         let mut found = Vec::new();
         for _ in 0..count {

@@ -20,7 +20,7 @@ use crate::support::Plane;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test(start_paused = true)]
-async fn faults_strike_as_often_as_they_should() {
+async fn faults_follow_their_schedule() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let creates = || {
@@ -62,7 +62,7 @@ async fn faults_strike_as_often_as_they_should() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_lost_whatever_it_was() {
+async fn dropped_answers_include_errors() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     faults.inject(RequestMatcher::any(), 1, FaultAction::CommitThenDrop);
@@ -74,7 +74,7 @@ async fn a_lost_answer_is_lost_whatever_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_are_those_of_a_server() {
+async fn errors_look_like_server_errors() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let path = "/apis/apps/v1/namespaces/default/statefulsets/web";
@@ -225,7 +225,7 @@ async fn delays_add_up_before_the_last_action() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_strikes_the_same_requests_each_time() {
+async fn plan_hits_the_same_requests_every_time() {
     let text = r#"{
         "seed": 11,
         "requests": [{

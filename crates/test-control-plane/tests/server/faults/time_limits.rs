@@ -1,4 +1,4 @@
-//! Requests that take longer than their client wants to wait.
+//! Requests that exceed their client's timeout.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::MAPS;
 use crate::support::Plane;
 
-/// Code, media type and body of the answer to a GET.
+/// Returns status code, media type and body of a GET's answer.
 async fn get(plane: &Plane, path: &str) -> (u16, String, Value) {
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
     let reply = plane.0.server().serve(request).await.unwrap();
@@ -36,7 +36,7 @@ async fn slow_plane(seconds: u64) -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_ends_when_its_client_wants_it_to() {
+async fn request_ends_at_its_timeout() {
     let plane = slow_plane(300).await;
     for (timeout, waited) in [("2s", 2), ("1h", 60)] {
         let begun = Instant::now();
@@ -70,7 +70,7 @@ async fn a_request_ends_when_its_client_wants_it_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_whose_answer_comes_too_late_is_in_the_log_as_what_it_was() {
+async fn late_write_is_logged_with_its_real_result() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let late = FaultAction::DelayAnswer(Duration::from_secs(9).into());
@@ -92,7 +92,7 @@ async fn a_write_whose_answer_comes_too_late_is_in_the_log_as_what_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_has_its_own_limit() {
+async fn watch_has_a_separate_limit() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let path = format!("{MAPS}?watch=1&timeout=1s&timeoutSeconds=30");
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Old views.
+//! Stale views.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{MAPS, WatchReader, create, delete};
 
-/// The names in a list, with its revision.
+/// Returns the names in a list, and its revision.
 async fn list(plane: &TestControlPlane, agent: &str, query: &str) -> (Vec<String>, u64) {
     let path = format!("{MAPS}?{query}");
     let server = plane.server();
@@ -30,7 +30,7 @@ fn frozen(plane: &TestControlPlane, agent: &str) -> ViewRule {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_client_sees_the_old_state_unless_it_wants_the_newest() {
+async fn frozen_client_sees_old_state_except_in_consistent_reads() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     create(&plane, "a").await;
@@ -66,7 +66,7 @@ async fn a_frozen_client_sees_the_old_state_unless_it_wants_the_newest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_that_is_not_seen_yet_is_waited_for() {
+async fn unseen_version_is_awaited() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let id = faults.add_view(frozen(&plane, "old"));
@@ -98,7 +98,7 @@ async fn a_version_that_is_not_seen_yet_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_watch_goes_on_where_it_was() {
+async fn frozen_watch_continues_at_its_position() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let mut open = WatchReader::open_as(&plane, "old", "resourceVersion=0").await;
@@ -113,7 +113,7 @@ async fn a_frozen_watch_goes_on_where_it_was() {
     let any = format!("{stream}&resourceVersion=0");
     let mut any = WatchReader::open_as(&plane, "old", &any).await;
     assert_eq!(any.take(3).await, ["ADDED a", "BOOKMARK", "nothing"]);
-    // Whoever wants the newest state waits in vain.
+    // A request for the newest state times out.
     let mut fresh = WatchReader::open_as(&plane, "old", stream).await;
     assert_eq!(fresh.next().await, "ERROR Timeout");
     faults.remove(id);
@@ -124,7 +124,7 @@ async fn a_frozen_watch_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_stays_some_revisions_behind() {
+async fn client_lags_by_a_number_of_revisions() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let maps = RequestMatcher::any().resource("configmaps");

@@ -14,7 +14,7 @@ fn rule(action: WatchAction) -> WatchRule {
     WatchRule::new(RequestMatcher::any().resource("configmaps"), action)
 }
 
-/// A control plane with bookmarks each ten seconds.
+/// A control plane with a bookmark every ten seconds.
 async fn plane() -> TestControlPlane {
     let config = ServerConfig {
         bookmark_interval: Duration::from_secs(10),
@@ -27,7 +27,7 @@ async fn plane() -> TestControlPlane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_come_later_in_order() {
+async fn delayed_events_keep_their_order() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut watch = WatchReader::open(&plane).await;
@@ -47,7 +47,7 @@ async fn events_come_later_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_stays_some_events_behind() {
+async fn watch_lags_by_a_number_of_events() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut watch = WatchReader::open(&plane).await;
@@ -64,7 +64,7 @@ async fn a_watch_stays_some_events_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_watch_sends_nothing_until_it_is_let_go() {
+async fn frozen_watch_sends_nothing_until_released() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut frozen = WatchReader::open(&plane).await;
@@ -96,7 +96,7 @@ async fn a_frozen_watch_sends_nothing_until_it_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_frozen_never_sends_what_it_missed() {
+async fn frozen_watch_at_its_end_drops_pending_events() {
     let plane = plane().await;
     let revision = plane.server().store().revision();
     let query = format!("timeoutSeconds=5&resourceVersion={revision}");
@@ -113,7 +113,7 @@ async fn a_watch_that_ends_frozen_never_sends_what_it_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_end_in_every_way() {
+async fn watches_end_as_each_fault_says() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut number = 0;
@@ -155,7 +155,7 @@ async fn watches_end_in_every_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_stop_but_the_one_that_ends_the_initial_events() {
+async fn dropped_bookmarks_spare_the_initial_one() {
     let plane = plane().await;
     create(&plane, "a").await;
     let faults = plane.server().faults();
@@ -172,7 +172,7 @@ async fn bookmarks_stop_but_the_one_that_ends_the_initial_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_open_watches_are_struck_once() {
+async fn only_open_watches_are_hit_once() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut old = WatchReader::open(&plane).await;
@@ -189,7 +189,7 @@ async fn only_open_watches_are_struck_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_counts_watches() {
+async fn schedule_counts_watches() {
     let plane = plane().await;
     let faults = plane.server().faults();
     faults.add_watch_rule(rule(WatchAction::Close).when(Schedule::times(1).skip(1)));

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared test support.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use kube_test_control_plane::{ApiServer, TestControlPlane};
 use serde_json::{Value, json};
 
-/// A control plane that is asked with plain JSON.
+/// A control plane with plain JSON calls.
 pub(crate) struct Plane(pub TestControlPlane);
 
 impl Plane {
@@ -27,7 +27,7 @@ impl Plane {
         object
     }
 
-    /// What is said of each field that is refused.
+    /// Returns the errors of all rejected fields.
     pub(crate) async fn refused(&self, method: Method, path: &str, body: &Value) -> Vec<String> {
         let (code, answer) = self.call(method, path, body).await;
         assert_eq!(code, 422, "{answer}");
@@ -59,7 +59,7 @@ impl Plane {
     }
 }
 
-/// Waits until something holds, for at most an hour of paused time.
+/// Waits until a condition holds, for at most an hour of paused time.
 pub(crate) async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     for _ in 0..36_000 {
         if holds().await {
@@ -67,7 +67,7 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) 
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("it did not happen within an hour");
+    panic!("the condition did not hold within an hour");
 }
 
 pub(crate) fn pod(name: &str) -> Value {
@@ -99,13 +99,13 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
         .any(|c| c["type"] == "Ready" && c["status"] == "True")
 }
 
-/// Patches an object, strategically.
+/// Sends a strategic merge patch for an object.
 pub(crate) async fn call_patch(plane: &Plane, path: &str, patch: &Value) {
     let (code, answer) = plane.call(Method::PATCH, path, patch).await;
     assert_eq!(code, 200, "{answer}");
 }
 
-/// Sends text as it is; the code and the text of the answer.
+/// Sends text unchanged. Returns the status code and the text of the answer.
 pub(crate) async fn raw(
     server: &ApiServer,
     method: Method,
@@ -125,7 +125,7 @@ pub(crate) async fn raw(
     (code, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// An answer that has been read.
+/// A fully read answer.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: http::HeaderMap,
@@ -141,14 +141,14 @@ impl Answer {
         String::from_utf8(self.bytes.to_vec()).unwrap()
     }
 
-    /// A header's value; empty if missing.
+    /// Returns a header's value, or an empty string.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())
     }
 }
 
-/// Sends a request with headers of its own.
+/// Sends a request with headers.
 pub(crate) async fn exchange(
     server: &ApiServer,
     method: Method,
@@ -170,7 +170,7 @@ pub(crate) async fn exchange(
     }
 }
 
-/// Reads with an `Accept` header.
+/// Sends a GET with an `Accept` header.
 pub(crate) async fn get_as(server: &ApiServer, path: &str, accept: &str) -> Answer {
     exchange(server, Method::GET, path, &[("Accept", accept)], "").await
 }
