@@ -1,10 +1,9 @@
 //! A tiny controller and its tests.
 //!
-//! Every ConfigMap with the label `copy-to: NAME` gets a copy of that name with the same data.
-//! Deleting the original deletes the copy. The upper half of this file is the controller; it
-//! doesn't know the test control plane. The lower half tests that the controller settles, recovers
-//! from failed requests, lost answers and broken watches, and needs no more rights than its role
-//! grants.
+//! Every config map with the label `copy-to: NAME` gets a copy with that name and the same data,
+//! which is deleted with its source. The upper half of this file is the controller, which doesn't
+//! know the test control plane. The lower half tests that it settles, recovers from failed
+//! requests, lost responses and broken watches, and has a sufficient role.
 //!
 //! ```sh
 //! cargo test -p kube-test-control-plane --example copier   # the tests
@@ -18,9 +17,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
 
-/// Label of ConfigMaps to copy.
+/// The label of config maps to copy.
 const COPY_TO: &str = "copy-to";
-/// Delay before a retry.
+/// Delay after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
 #[tokio::main(flavor = "current_thread")]
@@ -29,18 +28,18 @@ async fn main() -> Result<(), kube::Error> {
     match run(client).await {}
 }
 
-/// Copies ConfigMaps indefinitely.
+/// Copies config maps forever.
 async fn run(client: Client) -> std::convert::Infallible {
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     loop {
         if let Err(error) = follow(&maps).await {
-            tracing::warn!(%error, "sync failed, retrying");
+            tracing::warn!(%error, "beginning again");
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
-/// Copies existing ConfigMaps, then follows changes until an error or the end of the watch.
+/// Copies the existing config maps, then changed ones, until a failure or the end of the watch.
 async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
     let list = maps.list(&ListParams::default().labels(COPY_TO)).await?;
     for source in &list {
@@ -55,7 +54,7 @@ async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
             WatchEvent::Added(source) | WatchEvent::Modified(source) => {
                 reconcile(maps, &source).await?;
             }
-            // The garbage collector deletes the copy with its owner.
+            // The garbage collector deletes the copy, which has an owner reference.
             WatchEvent::Deleted(_) | WatchEvent::Bookmark(_) => {}
             WatchEvent::Error(_) => break,
         }
@@ -63,7 +62,7 @@ async fn follow(maps: &Api<ConfigMap>) -> Result<(), kube::Error> {
     Ok(())
 }
 
-/// Creates or updates the copy if it differs from the source.
+/// Creates or updates the copy. Writes nothing if it is up to date.
 async fn reconcile(maps: &Api<ConfigMap>, source: &ConfigMap) -> Result<(), kube::Error> {
     let Some(name) = source.labels().get(COPY_TO) else {
         return Ok(());
@@ -99,11 +98,11 @@ mod tests {
 
     use super::*;
 
-    /// Quiet period after which the controller counts as settled. It passes immediately in paused
-    /// time.
+    /// Time without changes after which the controller is idle. In paused time it passes
+    /// immediately.
     const QUIET: Duration = Duration::from_secs(60);
 
-    /// A control plane, the controller with its own role, and an administrator client.
+    /// A control plane, the controller in it with a separate role, and a client with all rights.
     struct Fixture {
         plane: TestControlPlane,
         maps: Api<ConfigMap>,
@@ -151,7 +150,7 @@ mod tests {
             }
         }
 
-        /// Matches the controller's requests.
+        /// Matches requests of the controller.
         fn copier() -> RequestMatcher {
             RequestMatcher::any().user("system:serviceaccount:default:copier")
         }
@@ -178,7 +177,7 @@ mod tests {
             copy.and_then(|copy| copy.data)
         }
 
-        /// Asserts that the controller writes nothing more.
+        /// Asserts that nothing is written from now on.
         async fn expect_rest(&self) {
             let audit = self.plane.server().audit();
             let mark = audit.mark();
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn controller_creates_a_copy_and_settles() {
+    async fn copy_is_created_once() {
         let fixture = Fixture::start().await;
         fixture.write("a", "1").await;
         fixture.settle().await;
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn deleting_the_source_deletes_the_copy() {
+    async fn copy_is_deleted_with_its_source() {
         let fixture = Fixture::start().await;
         fixture.write("a", "1").await;
         fixture.settle().await;
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn controller_recovers_from_every_fault() {
+    async fn controller_recovers_from_faults() {
         let fixture = Fixture::start().await;
         let plan = r#"{
           "seed": 7,
@@ -241,7 +240,7 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
         }
-        // Without faults the controller settles in the right state.
+        // Once all faults are over, it settles in the right state.
         tokio::time::sleep(Duration::from_secs(300)).await;
         fixture.settle().await;
         for name in ["a", "b", "c"] {
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn controller_needs_only_its_role() {
+    async fn controller_role_is_minimal() {
         let fixture = Fixture::start().await;
         let audit = fixture.plane.server().audit();
         let mark = audit.mark();
@@ -267,7 +266,7 @@ mod tests {
             .expect_only(mark, &Fixture::copier(), &[maps.verbs(&verbs)])
             .unwrap();
 
-        // The controller ignores ConfigMaps without the label.
+        // The controller ignores config maps without the label.
         let mark = audit.mark();
         let other: ConfigMap =
             serde_json::from_value(json!({"metadata": {"name": "other"}})).unwrap();

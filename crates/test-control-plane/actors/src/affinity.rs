@@ -1,10 +1,10 @@
-//! Node requirements of pods and volumes.
+//! Node selectors and node affinity of pods and volumes.
 
 use serde_json::{Map, Value};
 
 use kube_test_control_plane_api::members::{list, text};
 
-/// Reports whether a node matches one of a node selector's terms.
+/// Reports whether a node matches one of the terms of a node selector.
 pub(super) fn matches_terms(selector: &Value, labels: &Map<String, Value>, name: &str) -> bool {
     list(selector, "nodeSelectorTerms").any(|term| {
         let is_empty = list(term, "matchExpressions").next().is_none()
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_matching_term_suffices() {
+    fn terms_are_ored_and_requirements_are_anded() {
         let labels = json!({"zone": "a", "size": "5"});
         let labels = labels.as_object().unwrap();
         for (expression, fits) in [
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn node_selector_matches_labels() {
+    fn node_selector_and_affinity_match_labels() {
         let labels = json!({"zone": "a"});
         let labels = labels.as_object().unwrap();
         let pod = |zone: &str| json!({"spec": {"nodeSelector": {"zone": zone}}});

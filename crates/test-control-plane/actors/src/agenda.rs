@@ -1,4 +1,4 @@
-//! Due times of an actor's objects.
+//! An actor's schedule: the objects to process and their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use kube_test_control_plane_store::clock::later;
 /// Delay before an actor retries a failed object.
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
 
-/// Objects with the time of their next check. Each object has one entry.
+/// Objects with the time to process each of them. An object is scheduled at most once.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     by_time: BTreeSet<(Instant, Key)>,
@@ -19,12 +19,12 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// Schedules the object immediately.
+    /// Schedules the object for now.
     pub(super) fn now(&mut self, key: &Key) {
         self.at(key, Instant::now());
     }
 
-    /// Schedules the object after a failure.
+    /// Schedules a retry of the object after a failure.
     pub(super) fn retry(&mut self, key: &Key) {
         self.after(key, RETRY);
     }
@@ -34,7 +34,7 @@ impl Agenda {
         self.at(key, later(Instant::now(), delay));
     }
 
-    /// Schedules the object at a time, unless it is already due earlier.
+    /// Schedules the object for a time, or keeps an earlier one.
     pub(super) fn at(&mut self, key: &Key, time: Instant) {
         if let Some(planned) = self.by_key.get(key) {
             if *planned <= time {
@@ -46,7 +46,7 @@ impl Agenda {
         self.by_key.insert(key.clone(), time);
     }
 
-    /// Returns the time at which the next object is due.
+    /// Returns the time of the next object.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.by_time.first().map(|(time, _)| *time)
     }

@@ -1,4 +1,4 @@
-//! Reads and writes of actors, through the same requests as any client.
+//! The actors' API client, which sends the same requests as any other client.
 
 use std::sync::Arc;
 
@@ -26,23 +26,23 @@ impl ActorClient {
         }
     }
 
-    /// Returns the newest known version of an object.
+    /// Returns the newest version of an object.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
         self.server.get(key)
     }
 
-    /// Returns the newest version of an object and confirms its absence: see
+    /// Returns the newest version of an object, for callers that act on its absence: see
     /// [`ActorServer::look_up`].
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
         self.server.look_up(key).await
     }
 
-    /// Lists the newest versions of a kind's objects. An empty namespace means all namespaces.
+    /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
     pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
         self.server.list(storage, namespace)
     }
 
-    /// Sends a request. Returns the status code and the body of the answer.
+    /// Sends a request and returns the status code and body of the answer.
     pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         let (code, answer) = self
             .server
@@ -58,14 +58,14 @@ impl ActorClient {
         (code, answer)
     }
 
-    /// Creates an object in a collection. Returns whether the request succeeded.
+    /// Creates an object in a collection and reports success.
     pub(super) async fn create(&self, collection: &str, body: &Value) -> bool {
         let (code, _) = self.ask(Method::POST, collection, body).await;
         (200..300).contains(&code)
     }
 
-    /// Sends a request for an object or one of its subresources (`/status`). Returns true if it
-    /// succeeded or the object no longer exists.
+    /// Sends a request for an object, or for one of its subresources (`/status`). Returns true on
+    /// success, or if the object no longer exists.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -75,23 +75,23 @@ impl ActorClient {
     ) -> bool {
         let path = format!("{}{subresource}", path(key));
         let (code, _) = self.ask(method, &path, body).await;
-        // An injected fault may answer something that the store contradicts.
+        // An injected fault may answer 404 for an object that still exists.
         let is_gone = || self.get(key).is_none_or(|object| *object.uid != *uid);
         (200..300).contains(&code) || code == 404 && is_gone()
     }
 
-    /// Deletes an object. Returns true if it succeeded or the object no longer exists.
+    /// Deletes an object. Returns true on success, or if the object no longer exists.
     pub(super) async fn delete(&self, object: (&Key, &str), options: &Value) -> bool {
         self.send(Method::DELETE, object, "", options).await
     }
 
-    /// Sends a strategic merge patch for the object with this uid.
+    /// Applies a strategic merge patch to an object with this uid.
     pub(super) async fn patch(&self, key: &Key, uid: &str, patch: Value) -> bool {
         let patch = with_uid(patch, uid);
         self.send(Method::PATCH, (key, uid), "", &patch).await
     }
 
-    /// Sends a strategic merge patch for the status of the object with this uid.
+    /// Applies a strategic merge patch to the status of an object with this uid.
     pub(super) async fn patch_status(&self, key: &Key, uid: &str, status: &Value) -> bool {
         let patch = with_uid(json!({"status": status}), uid);
         self.send(Method::PATCH, (key, uid), "/status", &patch)

@@ -1,4 +1,4 @@
-//! Configuration of the actors.
+//! The choice of actors.
 
 use crate::garbage_collector::GarbageCollectorConfig;
 use crate::kubelet::KubeletConfig;
@@ -9,34 +9,34 @@ use crate::pod_collector::PodCollectorConfig;
 use crate::scheduler::SchedulerConfig;
 use crate::volume_binder::VolumeBinderConfig;
 
-/// Selection and settings of the actors.
+/// The enabled actors and their settings.
 #[derive(Clone, Debug, Default)]
 pub struct ActorsConfig {
-    /// Nodes. They are registered if the kubelet or the scheduler runs.
+    /// The nodes to register if pods are run or scheduled.
     pub nodes: NodesConfig,
-    /// Makes kubelet and scheduler record events, as in a real cluster. Otherwise only pod changes
-    /// cause writes.
+    /// Kubelet and scheduler write events, as in a real cluster. Without events, the actors write
+    /// only pod changes.
     pub events: bool,
     /// Runs pods.
     pub kubelet: Option<KubeletConfig>,
     /// Assigns pods to nodes.
     pub scheduler: Option<SchedulerConfig>,
-    /// Taints unresponsive nodes and evicts pods from tainted ones.
+    /// Taints silent nodes, and evicts pods from tainted nodes.
     pub node_controller: Option<NodeControllerConfig>,
-    /// Deletes pods of missing nodes and surplus terminated pods.
+    /// Deletes orphaned, unscheduled terminating and old finished pods.
     pub pod_collector: Option<PodCollectorConfig>,
-    /// Computes the allowed disruptions of disruption budgets.
+    /// Counts the evictions that each disruption budget allows.
     pub disruption_controller: bool,
-    /// Binds claims and provisions volumes.
+    /// Binds claims and provisions volumes for them.
     pub volume_binder: Option<VolumeBinderConfig>,
-    /// Deletes objects whose owners are gone.
+    /// Deletes objects without a living owner.
     pub garbage_collector: Option<GarbageCollectorConfig>,
-    /// Empties namespaces that are deleted.
+    /// Empties terminating namespaces.
     pub namespace_controller: Option<NamespaceControllerConfig>,
 }
 
 impl ActorsConfig {
-    /// Reports whether every actor is disabled.
+    /// Reports whether no actor is enabled.
     pub fn is_empty(&self) -> bool {
         let Self {
             nodes: _,
@@ -60,7 +60,7 @@ impl ActorsConfig {
             && namespace_controller.is_none()
     }
 
-    /// Enables every actor with its defaults, without events.
+    /// Enables every actor with its defaults, but no events.
     pub fn all() -> Self {
         Self {
             nodes: NodesConfig::default(),

@@ -1,4 +1,4 @@
-//! Test operations on the pods and nodes of a running control plane.
+//! A test's controls over pods and nodes of a running control plane.
 
 mod leases;
 mod nodes;
@@ -22,7 +22,7 @@ use super::server::ActorServer;
 pub use leases::Leases;
 pub use nodes::Nodes;
 
-/// Attempts to change an object before giving up on write conflicts.
+/// Attempts to change an object that others change at the same time.
 const TRIES: u32 = 5;
 
 /// Handles to the running actors.
@@ -31,37 +31,37 @@ pub struct Handles {
     pub(super) kubelet: Option<Orders<KubeletOrder>>,
     pub(super) node_controller: Option<Orders<NodeOrder>>,
     pub(super) scheduler: Option<Orders<SchedulerOrder>>,
-    /// Violations seen so far.
+    /// Invariant violations seen so far.
     pub invariants: Invariants,
-    /// Number of rules added so far.
+    /// Number of rules added.
     rules: AtomicU64,
 }
 
 impl Handles {
-    async fn order_kubelet(&self, order: KubeletOrder) {
+    async fn tell_kubelet(&self, order: KubeletOrder) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.give(order).await;
         }
     }
 
-    async fn order_scheduler(&self, order: SchedulerOrder) {
+    async fn tell_scheduler(&self, order: SchedulerOrder) {
         if let Some(scheduler) = &self.scheduler {
             scheduler.give(order).await;
         }
     }
 
-    async fn order_node_controller(&self, order: NodeOrder) {
+    async fn tell_node_controller(&self, order: NodeOrder) {
         if let Some(node_controller) = &self.node_controller {
             node_controller.give(order).await;
         }
     }
 }
 
-/// A request rejected by the API server.
+/// A request that the API server refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {code} {message}")]
 pub struct ActionError {
-    /// The attempted action and its object.
+    /// The attempted action with its object.
     pub action: String,
     /// The HTTP status code.
     pub code: u16,
@@ -69,10 +69,10 @@ pub struct ActionError {
     pub message: String,
 }
 
-/// Operations on the pods of a control plane.
+/// A test's controls over the pods of a control plane.
 ///
-/// Operations that only a node performs need the kubelet, and scheduling operations need the
-/// scheduler; without that actor they do nothing. The rest are ordinary API requests.
+/// Some methods need the kubelet or the scheduler, and do nothing without it. The others send
+/// requests like any client.
 #[derive(Debug)]
 pub struct Pods<'a> {
     client: ActorClient,
@@ -80,72 +80,73 @@ pub struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    /// Creates a handle to the pods of a server.
+    /// Controls the pods of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Sets the behaviour of pods with this name. It overrides configuration and annotations.
+    /// Overrides the behaviour of the pods with this name. The override wins over configuration and
+    /// annotations.
     pub async fn behave(&self, namespace: &str, name: &str, behaviour: PodBehaviour) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
             behaviour: Some(Box::new(behaviour)),
         };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
-    /// Returns the pods of this name to their configured behaviour.
+    /// Removes the override for the pods with this name.
     pub async fn behave_as_configured(&self, namespace: &str, name: &str) {
         let order = KubeletOrder::Behave {
             pod: pod_key(namespace, name),
             behaviour: None,
         };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
     /// Evaluates the closure [`KubeletConfig::rule`](super::KubeletConfig::rule) and the rules
-    /// again for every pod. Each pod write evaluates them anyway; call this when the closure's
-    /// result has changed since.
+    /// again for each pod. They are also evaluated on every write to a pod; call this after a
+    /// change of the closure's own state.
     pub async fn refresh(&self) {
-        self.handles.order_kubelet(KubeletOrder::Refresh).await;
+        self.handles.tell_kubelet(KubeletOrder::Refresh).await;
     }
 
-    /// Adds a rule with the highest precedence. It also applies to running pods.
+    /// Adds a rule that takes precedence over all existing rules, for running pods too.
     pub async fn add_rule(&self, rule: PodRule) -> PodRuleId {
         let id = PodRuleId(self.handles.rules.fetch_add(1, Ordering::Relaxed));
         let rule = Box::new(rule);
         let order = KubeletOrder::AddRule { id, rule };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
         id
     }
 
-    /// Removes an added rule. The remaining rules apply.
+    /// Removes an added rule. Its pods follow the remaining rules.
     pub async fn remove_rule(&self, id: PodRuleId) {
         let order = KubeletOrder::RemoveRule { id };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
-    /// Crashes a container now, if it is running. The crash's delay and count are ignored.
+    /// Crashes a running container now. The crash's `after` and `times` are ignored.
     pub async fn crash(&self, namespace: &str, name: &str, crash: Crash) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::Crash { pod, crash };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
-    /// Marks the running containers ready or unready until something else changes that.
+    /// Marks the running containers ready or unready, until a later change.
     pub async fn set_ready(&self, namespace: &str, name: &str, ready: bool) {
         let pod = pod_key(namespace, name);
         let order = KubeletOrder::SetReady { pod, ready };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
-    /// Moves a pod to the phase Failed.
+    /// Ends a pod with phase Failed.
     pub async fn fail(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, true, cause).await;
     }
 
-    /// Moves a pod to the phase Succeeded.
+    /// Ends a pod with phase Succeeded.
     pub async fn succeed(&self, namespace: &str, name: &str, cause: Cause) {
         self.end(namespace, name, false, cause).await;
     }
@@ -155,39 +156,39 @@ impl<'a> Pods<'a> {
             pod: pod_key(namespace, name),
             ending: Ending { failed, cause },
         };
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
     }
 
-    /// Keeps the pods of this name unschedulable until they are released.
+    /// Makes the pods with this name unschedulable until they are released.
     pub async fn hold(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
-            .order_scheduler(SchedulerOrder::Hold { pod })
+            .tell_scheduler(SchedulerOrder::Hold { pod })
             .await;
     }
 
-    /// Makes the pods of this name schedulable, overriding configuration and annotations.
+    /// Releases the held pods with this name, in spite of configuration and annotations.
     pub async fn release(&self, namespace: &str, name: &str) {
         let pod = pod_key(namespace, name);
         self.handles
-            .order_scheduler(SchedulerOrder::Release { pod })
+            .tell_scheduler(SchedulerOrder::Release { pod })
             .await;
     }
 
-    /// Lists every pod with running containers, sorted by name. It includes pods that were
-    /// force-deleted while their node was lost, although the API server no longer has them.
+    /// Returns every pod with running containers on some node, ordered by name. This includes pods
+    /// that were force-deleted on a lost node, which the API server no longer knows.
     pub async fn running(&self) -> Vec<RunningPod> {
         let (sender, answer) = oneshot::channel();
         let order = KubeletOrder::Running(sender);
-        self.handles.order_kubelet(order).await;
+        self.handles.tell_kubelet(order).await;
         answer.await.unwrap_or_default()
     }
 
-    /// Requests a pod's eviction.
+    /// Evicts a pod.
     ///
     /// # Errors
     ///
-    /// A disruption budget forbids the eviction, or the pod doesn't exist.
+    /// A disruption budget forbids the eviction, or the pod does not exist.
     pub async fn evict(&self, namespace: &str, name: &str) -> Result<(), ActionError> {
         let key = pod_key(namespace, name);
         let body = json!({
@@ -200,11 +201,11 @@ impl<'a> Pods<'a> {
         request(&self.client, action, Method::POST, &path, &body).await
     }
 
-    /// Deletes a pod, with its own grace period by default.
+    /// Deletes a pod, with the given grace period or else its own.
     ///
     /// # Errors
     ///
-    /// The pod doesn't exist.
+    /// The pod does not exist.
     pub async fn delete(
         &self,
         namespace: &str,

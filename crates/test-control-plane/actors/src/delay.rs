@@ -1,4 +1,4 @@
-//! Delays of actors and their seeded random source.
+//! Simulated delays, and the only source of randomness, which is seeded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A fixed duration, or a random one from a range.
+/// A fixed delay, or a random one between two bounds.
 ///
-/// Text form: `500ms`, `2s`, `1.5m`, or a range such as `1s..3s`.
+/// As text: `500ms`, `2s`, `1.5m`, or a range such as `1s..3s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Delay {
@@ -16,10 +16,10 @@ pub struct Delay {
     max: Duration,
 }
 
-/// Text that is not a valid [`Delay`].
+/// The error for text that is not a [`Delay`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a duration: it needs a number and a unit of ms, s, m or h, or two joined by .."
+    "{0:?} is not a duration: it needs a number and a unit of ms, s, m or h, or two such with .. between"
 )]
 pub struct ParseDelayError(String);
 
@@ -30,7 +30,7 @@ impl Delay {
         max: Duration::ZERO,
     };
 
-    /// Creates a range that includes both bounds.
+    /// A random delay between the two, both included.
     pub fn between(min: Duration, max: Duration) -> Self {
         Self {
             min,
@@ -38,7 +38,7 @@ impl Delay {
         }
     }
 
-    /// Raises both bounds to at least `least`.
+    /// Raises the delay to a minimum of `least`.
     pub(super) fn at_least(self, least: Duration) -> Self {
         Self::between(self.min.max(least), self.max.max(least))
     }
@@ -104,8 +104,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Seeded random numbers. Each draw has a name, so an additional draw doesn't change the others.
-/// Names must not depend on other clients' actions, so they can't contain uids.
+/// A seeded generator of named draws. The name isolates draws: one more of them shifts no other. It
+/// must not depend on concurrent work, as uids do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeededRng {
     seed: u64,
@@ -116,7 +116,7 @@ impl SeededRng {
         Self { seed }
     }
 
-    /// Returns the duration for the `nth` occurrence of `what` on the object `whom`.
+    /// Draws the delay for the `nth` time that `what` happens to the object `whom`.
     pub(super) fn draw(self, delay: Delay, whom: &str, what: &str, nth: u32) -> Duration {
         let width =
             u64::try_from(delay.max.saturating_sub(delay.min).as_millis()).unwrap_or(u64::MAX);
@@ -129,7 +129,7 @@ impl SeededRng {
 
     /// Returns a number that depends only on the seed and the draw's name.
     pub(super) fn number(self, whom: &str, what: &str, nth: u32) -> u64 {
-        // FNV-1a hash of the name, then the finalizer of SplitMix64.
+        // FNV-1a over the name, then SplitMix64's final mixing steps.
         let mut hash = 0xcbf2_9ce4_8422_2325 ^ self.seed;
         let bytes = [whom.as_bytes(), &[0], what.as_bytes(), &nth.to_le_bytes()].concat();
         for byte in bytes {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_need_units() {
+    fn durations_require_units() {
         assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
         assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_stay_in_range_and_depend_on_seed_and_name() {
+    fn draws_stay_in_range_and_depend_on_their_name() {
         let rng = SeededRng::new(7);
         let delay = Delay::between(Duration::from_secs(1), Duration::from_secs(3));
         let draws: Vec<Duration> = (0..50)

@@ -1,5 +1,5 @@
-//! The disruption controller: computes the healthy pods and the allowed disruptions of each budget.
-//! Evictions follow these numbers.
+//! The disruption controller: counts the healthy pods of each budget and the disruptions it allows.
+//! The eviction API enforces these counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -24,20 +24,20 @@ use super::runner::{Actor, Work};
 
 const BUDGETS: &str = "poddisruptionbudgets";
 
-/// Time for which an evicted pod counts as disrupted before its deletion starts.
+/// Time for which an evicted pod counts as disrupted before its deletion is seen.
 const EVICTION_COUNTS: Duration = Duration::from_secs(120);
 
-/// Computes the status of disruption budgets.
+/// Keeps the status of disruption budgets up to date.
 #[derive(Debug)]
 pub(super) struct DisruptionController {
     client: ActorClient,
-    /// Budgets of each namespace with their selectors.
+    /// The budgets of each namespace with their selectors.
     budgets: BTreeMap<Arc<str>, BTreeMap<Key, Option<Selector>>>,
-    /// Pods of the namespaces that have budgets.
+    /// The relevant facts about pods in namespaces with budgets.
     pods: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Pod>>,
 }
 
-/// The parts of a pod that budgets use.
+/// The facts about a pod that affect budgets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pod {
     labels: Labels,
@@ -46,7 +46,7 @@ struct Pod {
     controller: Option<Controller>,
 }
 
-/// Controller reference of an object.
+/// Reference to an object's controller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Controller {
     api_version: String,
@@ -78,7 +78,7 @@ impl Pod {
     }
 }
 
-/// Pod counts of a budget.
+/// The status counts of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Count {
     expected: i64,
@@ -95,7 +95,7 @@ impl DisruptionController {
         }
     }
 
-    /// Returns a budget's pods by name.
+    /// Returns the pods that a budget selects, by name.
     fn pods(&self, key: &Key) -> BTreeMap<&str, &Pod> {
         let budgets = self.budgets.get(&key.namespace);
         let selector = budgets.and_then(|budgets| budgets.get(key)?.as_ref());
@@ -105,7 +105,7 @@ impl DisruptionController {
             .collect()
     }
 
-    /// Returns the expected number of pods: the sum of their controllers' replicas.
+    /// Returns the expected number of pods: the sum of their controllers' scales.
     fn expected(&self, namespace: &str, pods: &BTreeMap<&str, &Pod>) -> i64 {
         let controllers: BTreeSet<&Controller> = pods
             .values()
@@ -118,12 +118,12 @@ impl DisruptionController {
         scales.into_values().fold(0, i64::saturating_add)
     }
 
-    /// Returns the uid and the replicas of a controller with a scale.
+    /// Returns the uid and the desired replicas of a controller.
     fn scale(&self, namespace: &str, controller: &Controller) -> Option<(String, i64)> {
         let kind = kinds::by_kind(&controller.api_version, &controller.kind)?;
         let key = Key::new(kind, namespace, &controller.name);
         let owner = self.client.get(&key)?.value();
-        // A deployment replaces its replica sets, so its own replicas count.
+        // A deployment replaces its replica sets, so its own scale counts.
         let above = Controller::of(&owner);
         if let Some(above) = above.and_then(|above| self.scale(namespace, &above)) {
             return Some(above);
@@ -132,7 +132,7 @@ impl DisruptionController {
         Some((text_at(&owner, "/metadata/uid").to_owned(), replicas))
     }
 
-    /// Stores a budget. The pods of its namespace count from now on.
+    /// Stores a budget and starts to track the pods of its namespace.
     fn note_budget(&mut self, budget: &Object) {
         let namespace = &budget.key.namespace;
         if !self.budgets.contains_key(namespace) {
@@ -163,7 +163,7 @@ impl DisruptionController {
         }
     }
 
-    /// Stores a pod and schedules the budgets that it affects.
+    /// Stores a pod, and schedules its budgets if the change affects them.
     fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
         let (Some(budgets), Some(pods)) = (
@@ -188,7 +188,7 @@ impl DisruptionController {
         }
     }
 
-    /// Handles a controller's write: a changed number of replicas affects budgets.
+    /// Schedules the affected budgets if a controller's scale has changed.
     fn note_controller(&self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
         let Some(budgets) = self.budgets.get(&key.namespace) else {
@@ -205,7 +205,7 @@ impl DisruptionController {
         }
     }
 
-    /// Returns the evicted pods whose deletion hasn't started yet.
+    /// Returns the evicted pods that are not yet terminating.
     fn disrupted(&self, budget: &Value, pods: &BTreeMap<&str, &Pod>) -> Map<String, Value> {
         let noted = budget.pointer("/status/disruptedPods");
         let mut noted = noted
@@ -311,7 +311,7 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns a number, or a percentage of `whole` rounded up.
+/// Resolves a number, or a percentage of `whole` rounded up.
 fn scaled(value: &Value, whole: i64) -> i64 {
     let percent = value.as_str().and_then(|text| text.strip_suffix('%'));
     let percent = percent.and_then(|percent| percent.parse::<i64>().ok());
@@ -322,7 +322,7 @@ fn scaled(value: &Value, whole: i64) -> i64 {
 }
 
 /// Reports whether a budget already has this status.
-fn is_reported(budget: &Value, status: &Value) -> bool {
+fn says(budget: &Value, status: &Value) -> bool {
     let Some(status) = status.as_object() else {
         return true;
     };
@@ -365,7 +365,7 @@ impl Actor for DisruptionController {
         if status.get("disruptedPods").is_some() {
             agenda.after(key, EVICTION_COUNTS);
         }
-        if is_reported(&budget, &status) {
+        if says(&budget, &status) {
             return None;
         }
         let patch = json!({

@@ -1,4 +1,4 @@
-//! Events of actors, in the form of the components that they simulate.
+//! Events in the format of the components that the actors simulate.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use super::client::ActorClient;
 
-/// Maximum number of recorded events kept for aggregation.
+/// Limit of remembered events, whose repetitions increase a count.
 const KNOWN_MAX: usize = 4096;
 
-/// Maximum number of names tried for an event.
+/// Limit of names tried for one event.
 const NAMES_MAX: usize = 20;
 
-/// An occurrence to record on an object.
+/// An occurrence to report for an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Happened<'a> {
     pub(super) warning: bool,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
-    /// Path of the affected field in the object.
+    /// The affected part of the object.
     pub(super) field_path: Option<&'a str>,
 }
 
@@ -32,8 +32,8 @@ impl Happened<'_> {
     }
 }
 
-/// Records the events of one actor. An event that can't be written is lost, as with any recorder.
-/// Clones share one recorder.
+/// Writes the events of one actor. An event is lost if its write fails, as with client-go's
+/// recorders. Clones share their state.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     client: ActorClient,
@@ -42,9 +42,9 @@ pub(super) struct Recorder {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of events so far. It makes names of the same moment unique.
+    /// Number of events written; separates events of the same instant.
     written: i128,
-    /// Recorded events by their aggregation key: path and count.
+    /// Path and count of each written event, by its identity.
     known: BTreeMap<String, (String, u32)>,
 }
 
@@ -60,7 +60,7 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an event in the core group, as kubelets do. A repetition raises the count.
+    /// Records an event through the core group, as kubelets do. A repetition increases the count.
     ///
     /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/record`.
     pub(super) async fn record(
@@ -109,7 +109,7 @@ impl Recorder {
         }
     }
 
-    /// Records an event in `events.k8s.io`, as the scheduler does.
+    /// Records an event through `events.k8s.io`, as the scheduler does.
     ///
     /// Upstream: `EventRecorder` of `k8s.io/client-go/tools/events`.
     pub(super) async fn report(
@@ -134,12 +134,12 @@ impl Recorder {
         self.create("/apis/events.k8s.io/v1", about, event).await;
     }
 
-    /// Creates an event named after its object and the moment. Returns its path.
+    /// Creates an event named after its object and the time, and returns its path.
     async fn create(&self, version: &str, about: &Value, mut event: Value) -> Option<String> {
         let object = MetadataRef(Some(about));
         let (name, namespace) = (object.name(), object.namespace());
         let path = format!("{version}/namespaces/{namespace}/events");
-        // The clock may stand still, and another recorder may have taken the name.
+        // With a frozen clock, another recorder may have used this name.
         for _ in 0..NAMES_MAX {
             let moment = self.moment();
             let name = format!("{name}.{moment:x}");
@@ -153,7 +153,7 @@ impl Recorder {
         None
     }
 
-    /// Returns the timestamp of a new event in nanoseconds.
+    /// Returns a unique nanosecond for a new event.
     fn moment(&self) -> i128 {
         let now = self.client.server.now().as_nanosecond();
         let mut state = self.lock();
@@ -162,7 +162,7 @@ impl Recorder {
     }
 }
 
-/// Returns a pod's object reference for events.
+/// Returns the reference to a pod in events.
 pub(super) fn pod_reference(object: &Object) -> Value {
     json!({
         "kind": "Pod",

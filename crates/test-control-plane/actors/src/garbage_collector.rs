@@ -1,9 +1,9 @@
-//! The garbage collector: deletes objects whose owners are gone, and performs foreground deletion
-//! and orphaning.
+//! The garbage collector: deletes objects without a living owner, and carries out foreground
+//! deletion and orphaning.
 //!
-//! It decides on the newest state of the server, so a missing owner is gone for good. The index of
-//! dependents needs only the uids that the store keeps beside each object. The collector decodes
-//! dependents only while an owner waits for them, to find those that block its deletion.
+//! It decides on the newest state of the server, so a missing owner is really gone. The index of
+//! dependents needs only the uids that the store keeps beside each object. A dependent's
+//! `blockOwnerDeletion` is read only while an owner waits for it.
 
 mod references;
 
@@ -25,7 +25,7 @@ use references::Owner;
 /// Settings of the garbage collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GarbageCollectorConfig {
-    /// Delay between a write and the collector's reaction. The reference takes about a second.
+    /// Delay between a write and the collector's reaction. The reference takes around a second.
     pub delay: Duration,
 }
 
@@ -34,7 +34,7 @@ pub struct GarbageCollectorConfig {
 pub(super) struct GarbageCollector {
     client: ActorClient,
     config: GarbageCollectorConfig,
-    /// Dependents by the owner's uid.
+    /// The dependents of each owner, by the owner's uid.
     dependents: BTreeMap<Box<str>, BTreeSet<Key>>,
     /// Owners that wait for their dependents, by uid.
     waiting: BTreeMap<Box<str>, Waiting>,
@@ -44,7 +44,7 @@ pub(super) struct GarbageCollector {
 #[derive(Debug)]
 struct Waiting {
     owner: Key,
-    /// Dependents that block its deletion.
+    /// The dependents that block its deletion.
     blocking: BTreeSet<Key>,
 }
 
@@ -85,7 +85,7 @@ impl GarbageCollector {
         keys.into_iter().flatten().cloned().collect()
     }
 
-    /// Updates the blocking dependents of waiting owners. `object` is `None` for a deleted object.
+    /// Updates the waiting owners of an object; `object` is `None` after its deletion.
     fn update_waiting(&mut self, key: &Key, owners: &[Box<str>], object: Option<&Object>) {
         for uid in owners {
             let Some(waiting) = self.waiting.get_mut(uid) else {
@@ -99,7 +99,7 @@ impl GarbageCollector {
         }
     }
 
-    /// Deletes an object whose owners are gone, or drops its references to absent owners.
+    /// Deletes an object without any owner left, or removes its references to absent owners.
     fn collect(&self, object: &Object, draft: &Draft) -> Option<Work<()>> {
         let owners = references::classify(&self.client, object, draft)?;
         let work = self.collect_among(object, draft, &owners)?;
@@ -107,8 +107,7 @@ impl GarbageCollector {
         let client = self.client.clone();
         let checked = async move {
             for owner in absent {
-                // An owner missing from the mirror arrives soon, and the object is checked again
-                // then.
+                // An owner was only missing from the copy: process the object again.
                 owner
                     .is_absent(&client)
                     .await
@@ -120,7 +119,7 @@ impl GarbageCollector {
         Some(checked.boxed())
     }
 
-    /// Decides about an object with these owners.
+    /// Decides on an object with these owners.
     fn collect_among(
         &self,
         object: &Object,
@@ -141,7 +140,8 @@ impl GarbageCollector {
         let policy = if has(Owner::Waiting) && has_dependents {
             let blocking = references::unblocked(draft);
             if !blocking.is_empty() && self.has_waiting_dependent(&object.uid) {
-                // The two may wait for each other. Without blocking references, deletion proceeds.
+                // The two may wait for each other. A reference that no longer blocks resolves the
+                // cycle.
                 let dropped = self.drop_references(object, &blocking);
                 return Some(dropped.map(|_| None).boxed());
             }
@@ -189,7 +189,7 @@ impl GarbageCollector {
         async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed()
     }
 
-    /// Removes the references to an owner from its dependents, then removes its finalizer.
+    /// Removes the references to an owner from its dependents, then the owner's finalizer.
     fn orphan_dependents(&self, owner: &Object) -> Work<()> {
         let gone = [json!({"$patch": "delete", "uid": *owner.uid})];
         let keys = self.dependents_of(&owner.uid);
@@ -198,17 +198,17 @@ impl GarbageCollector {
             .filter(|dependent| dependent.owners.contains(&owner.uid))
             .map(|dependent| self.drop_references(&dependent, &gone))
             .collect();
-        let finished = self.remove_finalizer(owner, ORPHAN);
+        let let_go = self.remove_finalizer(owner, ORPHAN);
         async move {
             for dropped in dropped {
                 dropped.await?;
             }
-            finished.await
+            let_go.await
         }
         .boxed()
     }
 
-    /// Deletes an owner's dependents. Removes the owner's finalizer once none of them blocks.
+    /// Deletes an owner's dependents, then removes the owner's finalizer once none of them blocks.
     fn delete_dependents(&mut self, owner: &Object, agenda: &mut Agenda) -> Option<Work<()>> {
         if !self.waiting.contains_key(&owner.uid) {
             let mut blocking = BTreeSet::new();

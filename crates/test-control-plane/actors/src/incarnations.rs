@@ -1,5 +1,5 @@
-//! Numbers of objects that share a name. Draws use them instead of uids, so that other clients'
-//! actions don't change the draws.
+//! A count of the objects with the same name. Random draws are named by this count, so that neither
+//! uids nor concurrent work shift them.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use kube_test_control_plane_api::object::{Key, Object};
 
 use super::client::ActorClient;
 
-/// Names kept before those without an object are dropped.
+/// Limit of tracked names. Above it, names without an object are dropped.
 const NAMES_MAX: usize = 100_000;
 
-/// Number of objects so far by name.
+/// Number of objects seen under each name.
 #[derive(Debug, Default)]
 pub(super) struct Incarnations {
-    /// The uid and number of the newest object of each name.
+    /// The uid and the number of the newest object with each name.
     names: BTreeMap<Key, (Box<str>, u32)>,
 }
 
 impl Incarnations {
-    /// Returns the object's number among those of its name, counted from 1.
+    /// Returns the object's number among those with its name, from 1.
     pub(super) fn count(&mut self, object: &Object, client: &ActorClient) -> u32 {
         if self.names.len() >= NAMES_MAX && !self.names.contains_key(&object.key) {
             self.names.retain(|key, _| client.get(key).is_some());
@@ -32,7 +32,7 @@ impl Incarnations {
     }
 }
 
-/// Returns the name under which an object's random numbers are drawn.
+/// Returns the name of the draws for an object.
 pub(super) fn identity(key: &Key, nth: u32) -> String {
     format!("{}/{}/{}/{nth}", key.storage, key.namespace, key.name)
 }

@@ -1,17 +1,17 @@
-//! Records violations of invariants.
+//! Record of violated invariants.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-/// Violations that the kubelets have seen: two pods of one name with running containers. They
-/// notice even a short overlap, and one on a lost node whose pods the API server no longer knows; a
-/// polling test would miss both.
+/// Violations seen by the kubelets: two pods with one name whose containers run at the same time.
+/// The kubelets see this immediately, even on a lost node whose pods the API server no longer
+/// knows; a polling test would miss it.
 #[derive(Clone, Debug, Default)]
 pub struct Invariants(Arc<Mutex<Vec<Violation>>>);
 
-/// A broken invariant.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Time of the violation.
@@ -33,11 +33,11 @@ impl Invariants {
         violations.clone()
     }
 
-    /// Asserts that there are no violations.
+    /// Asserts that no invariant was violated.
     ///
     /// # Panics
     ///
-    /// Panics with the list of violations if there are any.
+    /// Panics with a list of all violations, if any.
     #[track_caller]
     pub fn expect_none(&self) {
         let violations = self.violations();

@@ -1,8 +1,8 @@
 //! The kubelets of all nodes: they start pods, make them ready, and restart and stop their
 //! containers.
 //!
-//! A [`PodRun`] holds a pod's containers and timers. The kubelet writes a status only when its own
-//! view of the pod changes, so a test can set conditions itself.
+//! A [`PodRun`] is a pod on its node: its containers, and timers for its next steps. A status is
+//! written only for a change in the simulation, so that a test may set conditions itself.
 
 mod adopting;
 mod annotations;
@@ -51,10 +51,10 @@ use super::runner::{Actor, Work};
 use lost_node_pods::LostNodePods;
 use run::{Now, PodRun, Stage};
 
-/// Fallback for a node without an address.
+/// Default address of a node without one.
 const ADDRESS: &str = "192.0.2.1";
 
-/// First address of the pod network, and the number of its addresses.
+/// The pod network and its number of addresses.
 const FIRST_ADDRESS: u32 = 0x0af4_0000;
 const ADDRESSES: u32 = 0xfffe;
 
@@ -66,31 +66,31 @@ pub(super) struct Kubelet {
     waits_for_claims: bool,
     rng: SeededRng,
     fields: PodFields,
-    /// Addresses by node.
+    /// The address of each existing node.
     nodes: BTreeMap<Box<str>, String>,
-    /// Reconnected nodes that haven't reported yet.
+    /// Reconnected nodes that have not reported yet.
     returning: BTreeSet<Key>,
     /// Disconnected nodes.
     lost: BTreeSet<Box<str>>,
-    /// Pods by uid, including deleted pods that a lost node still runs.
+    /// The pods by uid, including deleted ones that a lost node still runs.
     runs: BTreeMap<Box<str>, PodRun>,
-    /// The uid of the current pod of each name.
+    /// The uid of the existing pod with each name.
     current: BTreeMap<Key, Box<str>>,
     /// The pods on each node, by uid.
     on_node: BTreeMap<Box<str>, BTreeMap<Box<str>, Key>>,
     incarnations: Incarnations,
-    /// Behaviour set by a test. It overrides the configuration.
+    /// A test's overrides by pod; they win over all configuration.
     wanted: BTreeMap<Key, PodBehaviour>,
     /// Rules added at run time, the newest first.
     rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
     lost_node_pods: LostNodePods,
-    /// Receives violations.
+    /// Receives invariant violations.
     pub(super) invariants: Invariants,
     waiting: Waiters,
     next_address: u32,
-    /// `None` disables events.
+    /// `None` if events are disabled.
     events: Option<Recorder>,
-    /// Number of addresses assigned so far.
+    /// Number of assigned addresses.
     starts: u64,
 }
 
@@ -130,7 +130,7 @@ impl Kubelet {
         self.nodes.contains_key(node) && !self.lost.contains(node)
     }
 
-    /// Stores the current version of a pod.
+    /// Processes the current version of a pod.
     fn note(&mut self, object: &Object, agenda: &mut Agenda) {
         let node = self.fields.node(object);
         if node.is_empty() {
@@ -176,7 +176,7 @@ impl Kubelet {
         }
     }
 
-    /// Returns the behaviour of the `nth` pod of this name, with complaints about its annotations.
+    /// Returns the behaviour of a pod, the `nth` with its name, and the errors in its annotations.
     fn behaviour(&self, key: &Key, pod: &Value, nth: u32) -> (PodBehaviour, Vec<String>) {
         if let Some(wanted) = self.wanted.get(key) {
             return (wanted.clone(), Vec::new());
@@ -186,7 +186,7 @@ impl Kubelet {
         self.config.behaviour(pod, nth, added, drawn)
     }
 
-    /// Returns an address for a new pod: its node's, or one that no other pod has.
+    /// Returns an address for a starting pod: its node's, or an unused one.
     fn new_address(&mut self, pod: &Value, host: &str) -> String {
         if pod.pointer("/spec/hostNetwork") == Some(&json!(true)) {
             return host.to_owned();
@@ -204,7 +204,7 @@ impl Kubelet {
         }
     }
 
-    /// Forgets a deleted pod unless its node is lost.
+    /// Drops a deleted pod, unless it is on a lost node.
     fn forget(&mut self, key: &Key, uid: &str) {
         if self
             .current
@@ -229,14 +229,14 @@ impl Kubelet {
         let node = run.map(|run| run.node);
         let uids = node.and_then(|node| self.on_node.get_mut(&node));
         if uids.and_then(|uids| uids.remove(uid)).is_none() {
-            // The pod never ran, so its node is unknown.
+            // A pod that never ran doesn't know its node: search all of them.
             for uids in self.on_node.values_mut() {
                 uids.remove(uid);
             }
         }
     }
 
-    /// Attends to the pods of a node that was registered or reconnected.
+    /// Starts to serve a new or reconnected node and its pods.
     fn serve(&mut self, node: &str, agenda: &mut Agenda) {
         let pods = self.on_node.get(node).cloned().unwrap_or_default();
         for (uid, key) in pods {
@@ -277,7 +277,7 @@ impl Kubelet {
         }
     }
 
-    /// Writes a pod's changed status, or removes the pod after reporting that it stopped.
+    /// Writes a pod's status, or completes its deletion after its final status is written.
     fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
         let run = self.runs.get_mut(&object.uid)?;
@@ -313,7 +313,7 @@ impl Kubelet {
         )
     }
 
-    /// Reports a reconnected node as ready.
+    /// Reports a node as healthy, if it has just reconnected.
     fn report_node(&self, object: &Object) -> Option<Work<Done>> {
         let conditions = self.returning.contains(&object.key);
         let conditions = conditions.then(|| nodes::conditions(&self.client.server.now_text()))?;
@@ -330,18 +330,18 @@ impl Kubelet {
     }
 }
 
-/// Completed work on a pod or a node.
+/// Completed work for a pod or a node.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The status of the pod with this uid was written.
     Written(Box<str>),
-    /// The pod was removed, or only events were written.
+    /// The pod's deletion is complete, or there were only events to write.
     Ended,
-    /// The node reported that it is ready again.
+    /// The node reported as healthy again.
     Returned,
 }
 
-/// Removes a stopped pod.
+/// Completes the deletion of a stopped pod.
 async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     let options = json!({
         "apiVersion": "v1",
@@ -412,12 +412,12 @@ impl Actor for Kubelet {
             if starts && port_is_taken {
                 run.end_as(Ending::without_ports(), now);
             }
-            run.run_timers(address, now);
+            run.run_due(address, now);
             run.attach(&pod, now);
             if let Some(due) = run.next_due() {
                 agenda.at(key, due);
             }
-            self.check_duplicates(&object.uid);
+            self.check_duplicate_runs(&object.uid);
         }
         self.write(&object, pod)
     }
@@ -461,9 +461,8 @@ impl Actor for Kubelet {
     }
 }
 
-/// Returns the time that the containers of a deleted pod have to stop. A period of 0 seconds, which
-/// a pod shows only while a finalizer holds it, counts as unset: the kubelet then uses the period
-/// in the pod's spec.
+/// Returns the grace period of a terminating pod. A pod shows a period of 0 seconds only while a
+/// finalizer holds it; a kubelet then uses the period in its spec.
 fn grace(pod: &Value) -> Duration {
     let seconds = |path| {
         let seconds = pod.pointer(path).and_then(Value::as_u64);
@@ -474,7 +473,7 @@ fn grace(pod: &Value) -> Duration {
     Duration::from_secs(grace.unwrap_or(1))
 }
 
-/// Reports whether only finalizers keep a stopped pod.
+/// Reports whether a pod was already stopped and only finalizers hold it.
 fn is_held(pod: &Value) -> bool {
     let grace = pod.pointer("/metadata/deletionGracePeriodSeconds");
     let finalizers = pod

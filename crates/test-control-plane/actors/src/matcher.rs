@@ -1,4 +1,4 @@
-//! Selection of pods by rules.
+//! Pod matchers of rules.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::object::MetadataRef;
 
-/// Text in which each `*` matches any text.
+/// A text pattern in which each `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Creates a pattern. Without a `*` it matches only the same text.
+    /// Creates a pattern. Without a `*` it matches only itself.
     pub fn new(pattern: &str) -> Self {
         Self(pattern.to_owned())
     }
 
-    /// Reports whether the pattern matches the whole text.
+    /// Reports whether the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -45,39 +45,40 @@ impl From<&str> for Pattern {
     }
 }
 
-/// Conditions that a pod must meet. Unset fields match every pod.
+/// Selects the pods of a rule. An unset field matches every pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodMatcher {
-    /// Namespace.
+    /// Their namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Pattern>,
-    /// Name.
+    /// Their name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Pattern>,
-    /// Required labels.
+    /// Labels that they have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Name of the controlling StatefulSet. Unlike a name pattern such as `web-*`, it excludes the
-    /// pods of `web-front` when the set is `web`.
+    /// The controlling stateful set's name. Unlike the pod name pattern `web-*`, it separates the
+    /// pods of `web` from those of `web-front`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Pattern>,
-    /// Ordinals: the number in the label `apps.kubernetes.io/pod-index`, or at the end of the name.
+    /// Their ordinals: the label `apps.kubernetes.io/pod-index`, or the number at the end of the
+    /// name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinals: Vec<u64>,
-    /// Revision in the label `controller-revision-hash`.
+    /// Their revision in the label `controller-revision-hash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Pattern>,
-    /// Image of one of the containers.
+    /// An image of one of their containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Pattern>,
-    /// Maximum incarnation: only the first `n` pods of a name match.
+    /// Limits the rule to the first pods with each name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
 }
 
 impl PodMatcher {
-    /// Reports whether the rule applies to the `nth` pod of its name, counted from 1.
+    /// Reports whether the rule matches a pod, the `nth` with its name, counted from 1.
     pub fn matches(&self, pod: &Value, nth: u32) -> bool {
         let metadata = MetadataRef(pod.get("metadata"));
         let fits = |pattern: &Option<Pattern>, text: &str| {
@@ -99,7 +100,7 @@ impl PodMatcher {
     }
 }
 
-/// Returns the name of the StatefulSet that controls an object.
+/// Returns the name of the stateful set that controls an object.
 fn set(metadata: MetadataRef<'_>) -> Option<&str> {
     let owners = metadata.0?.get("ownerReferences")?.as_array()?;
     let controls = |owner: &&Value| owner["controller"] == true && owner["kind"] == "StatefulSet";
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn set_matches_the_controller_not_a_name_prefix() {
+    fn set_matches_the_controller_not_the_pod_name() {
         let pod = |owner: &str, controls: bool| {
             json!({"metadata": {"name": "web-front-0", "ownerReferences": [
                 {"kind": "StatefulSet", "name": owner, "controller": controls},
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn matcher_requires_every_field() {
+    fn matcher_requires_every_field_to_match() {
         let pod = json!({
             "metadata": {
                 "namespace": "default",

@@ -1,9 +1,8 @@
-//! A copy of a real API server's objects, kept up to date by watches. With it the actors work as
-//! they do for the embedded server.
+//! A copy of a real API server's objects, kept up to date by watches, so that actors run on it as
+//! on the embedded server.
 //!
-//! A real server confirms a write in its answer, but watches may deliver it later. So a request
-//! here returns only when its own write has arrived through the watch: an actor always sees its own
-//! writes.
+//! On a real server, a write's watch event may arrive after its answer. So a request here returns
+//! only when the copy contains its write: an actor always sees its own writes.
 
 mod follow;
 mod log;
@@ -31,8 +30,8 @@ use super::no_answer::NoAnswer;
 use log::Log;
 pub use scope::{Namespaces, Scope};
 
-/// Maximum wait for a request's own write to arrive. It takes milliseconds unless the write is
-/// outside the mirrored scope.
+/// Limit of the wait for a write to reach the copy. It normally takes milliseconds; a write outside
+/// the mirrored scope never arrives.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
 /// A copy of a real API server's objects.
@@ -46,7 +45,7 @@ pub struct Mirror {
 
 impl std::fmt::Debug for Mirror {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Omits the client, which has no debug output, and the objects, which are too many.
+        // The client has no `Debug`, and there are too many objects.
         f.debug_struct("Mirror")
             .field("scope", &self.scope)
             .finish_non_exhaustive()
@@ -54,11 +53,11 @@ impl std::fmt::Debug for Mirror {
 }
 
 impl Mirror {
-    /// Lists all objects, then watches them.
+    /// Copies the existing objects and starts to follow changes.
     ///
     /// # Errors
     ///
-    /// Listing fails.
+    /// The server fails to list its objects.
     pub async fn start(
         client: Client,
         clock: Arc<dyn Clock>,
@@ -73,7 +72,7 @@ impl Mirror {
             stopping: CancellationToken::new(),
         });
         for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
-            // A server of another version may lack some kinds.
+            // Servers of another version may lack some kinds.
             if let Some(version) = mirror.list(kind).await? {
                 tasks.spawn(follow::follow(Arc::clone(&mirror), kind, version));
             }
@@ -89,12 +88,12 @@ impl Mirror {
         self.clock.now()
     }
 
-    /// Returns a token that is cancelled when the watches end.
+    /// Cancelled when the watches end.
     pub fn stopping(&self) -> CancellationToken {
         self.stopping.clone()
     }
 
-    /// Returns the server's current version of an object.
+    /// Reads an object from the server.
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
         let Some(kind) = kinds::by_storage(key.storage) else {
             return Ok(None);
@@ -108,8 +107,8 @@ impl Mirror {
         }
     }
 
-    /// Sends a request and waits for its write to arrive. Returns the status code and the body of
-    /// the answer.
+    /// Sends a request, waits for its write to reach the copy, and returns the status code and
+    /// body.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -141,7 +140,7 @@ impl Mirror {
             (None, Some(_)) => before.is_some(),
         };
         let mut moved = self.log.subscribe();
-        // The wait times out if the written object isn't mirrored.
+        // A write outside the mirrored scope never arrives.
         let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
     }
 
@@ -176,13 +175,13 @@ impl Mirror {
     }
 }
 
-/// Reports whether objects of a kind are stored and can be watched.
+/// Reports whether a kind has stored objects that can be watched.
 fn is_followed(kind: &Kind) -> bool {
     let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
     stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
 }
 
-/// Returns the object named by a path, which may be a subresource's, or `None` for collections.
+/// Returns the object addressed by a path or its parent; `None` for collections.
 fn target(method: &Method, path: &str) -> Option<Key> {
     match route(method, path, &Query::parse("")) {
         Ok(Route::Resource(request)) if !request.name.is_empty() => {
@@ -192,7 +191,7 @@ fn target(method: &Method, path: &str) -> Option<Key> {
     }
 }
 
-/// Returns the object in an answer with its version, or `None` if its kind is unknown.
+/// Returns the object in an answer with its version; `None` unless its kind is known.
 fn made(answer: &Value) -> Option<(Key, u64)> {
     let text = |pointer: &str| answer.pointer(pointer)?.as_str();
     let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;
@@ -202,9 +201,9 @@ fn made(answer: &Value) -> Option<(Key, u64)> {
     is_followed(kind).then_some((key, version))
 }
 
-/// Converts an object from the wire. Returns `None` without a name or version.
+/// Converts an object sent by a server; `None` if it lacks a name or version.
 fn object(kind: &Kind, mut value: Value) -> Option<Object> {
-    // The items of a list omit both fields.
+    // Items of a list omit both.
     value["kind"] = Value::from(kind.kind);
     value["apiVersion"] = Value::from(kind.api_version());
     let (key, version) = made(&value)?;

@@ -1,8 +1,8 @@
 //! The namespace controller: empties a terminating namespace, then removes its finalizer.
 //!
-//! It deletes pods first, with their grace periods, and the other objects once the pods are gone.
-//! It counts remaining objects by their writes, so it checks a namespace only when its last pod or
-//! its last object disappears.
+//! It deletes pods first, with their grace periods, and everything else after them. It counts the
+//! remaining objects from their writes, so it processes a namespace when its last pod or its last
+//! object goes, not at every deletion.
 
 mod conditions;
 
@@ -23,10 +23,10 @@ use super::client::{ActorClient, path};
 use super::runner::{Actor, Work};
 use conditions::Remaining;
 
-/// Interval between checks of a namespace with remaining content.
+/// Interval of checks on a namespace with remaining objects.
 const LOOK_AGAIN: Duration = Duration::from_secs(8);
 
-/// Finalizer in a namespace's spec that represents its content.
+/// The finalizer in a namespace's spec that protects its content.
 const CONTENT_FINALIZER: &str = "kubernetes";
 
 /// Settings of the namespace controller.
@@ -60,7 +60,7 @@ impl NamespaceController {
         }
     }
 
-    /// Counts an object's write. Returns whether it removed the last pod or the last object.
+    /// Counts an object. Returns true if it was the last pod or the last object.
     fn count(&mut self, object: &Object, change: Change) -> bool {
         let key = &object.key;
         let content = self.content.entry(Arc::clone(&key.namespace)).or_default();
@@ -82,16 +82,16 @@ impl NamespaceController {
     }
 }
 
-/// One round of emptying a namespace.
+/// Empties one namespace.
 struct Emptying {
     client: ActorClient,
     namespace: Arc<Object>,
 }
 
-/// Progress of a namespace.
+/// Progress on a namespace.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// Content remains.
+    /// Objects remain.
     Waiting,
     /// The namespace was finalized.
     Finished,
@@ -108,7 +108,7 @@ impl Emptying {
         (accepted && self.finalize(namespace).await).then_some(Done::Finished)
     }
 
-    /// Deletes a namespace's pods, then the rest. Returns the remaining content, and whether every
+    /// Deletes a namespace's pods, then the rest. Returns the remaining objects, and whether every
     /// deletion was accepted.
     async fn empty(&self, namespace: &str) -> (Remaining, bool) {
         let mut remaining = Remaining::default();
@@ -148,7 +148,7 @@ impl Emptying {
         accepted
     }
 
-    /// Reports the remaining content in the namespace's status. Returns the updated namespace.
+    /// Reports the remaining objects in a namespace's status and returns the updated namespace.
     async fn report(&self, remaining: &Remaining) -> Option<Value> {
         let mut value = self.namespace.value();
         let now = self.client.server.now_text();
@@ -160,7 +160,7 @@ impl Emptying {
         (code == 200).then_some(value)
     }
 
-    /// Removes the finalizer that represents the content.
+    /// Removes the finalizer for the content.
     async fn finalize(&self, mut namespace: Value) -> bool {
         let finalizers = namespace.pointer_mut("/spec/finalizers");
         let Some(list) = finalizers.and_then(Value::as_array_mut) else {

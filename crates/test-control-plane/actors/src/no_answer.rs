@@ -1,5 +1,5 @@
-//! Error of an unanswered look-up.
+//! The error of an inconclusive look-up on a real server.
 
-/// A real server didn't answer whether an object exists.
+/// A real server's answer does not prove whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoAnswer;

@@ -1,5 +1,5 @@
-//! The node controller: detects unresponsive nodes, taints them, and evicts pods from nodes with
-//! untolerated taints.
+//! The node controller: detects silent nodes, taints them, and evicts pods that don't tolerate a
+//! node's taints.
 
 mod eviction;
 
@@ -23,7 +23,7 @@ use eviction::Evictions;
 /// Settings of the node controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeControllerConfig {
-    /// Time before an unresponsive node becomes unreachable.
+    /// Time until a silent node becomes unreachable.
     pub grace: Duration,
 }
 
@@ -35,12 +35,12 @@ impl Default for NodeControllerConfig {
     }
 }
 
-/// An order of a test to the node controller.
+/// A test's order to the node controller.
 #[derive(Debug)]
 pub(super) enum NodeOrder {
-    /// A node stops posting its status.
+    /// A node stops reporting.
     Lose { node: Key },
-    /// A node posts its status again.
+    /// A node reports again.
     Heal { node: Key },
 }
 
@@ -50,11 +50,11 @@ pub(super) struct NodeController {
     client: ActorClient,
     config: NodeControllerConfig,
     fields: PodFields,
-    /// Time at which each silent node was lost.
+    /// Silent nodes and the start of their silence.
     silent: BTreeMap<Key, Instant>,
-    /// Nodes that aren't ready and whose pods are already marked unready.
+    /// Unready nodes whose pods have been marked unready.
     unready: BTreeSet<Key>,
-    /// Pods on each node.
+    /// The pods on each node.
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
     evictions: Evictions,
 }
@@ -77,13 +77,13 @@ impl NodeController {
         pods.cloned().collect()
     }
 
-    /// Updates a node's conditions and taints, one per call.
+    /// Updates a node's conditions and taints, one step per call.
     fn look_after(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
         let node = object.value();
         let client = self.client.clone();
         let (key, uid) = (object.key.clone(), object.uid.clone());
         let now = self.client.server.now_text();
-        if self.is_unreachable(object) && ready(&node) != "Unknown" {
+        if self.is_given_up(object) && ready(&node) != "Unknown" {
             let status = json!({"conditions": unknown(&node, &now)});
             let patched = async move { client.patch_status(&key, &uid, &status).await };
             return Some(patched.map(|done| done.then_some(Done::Written)).boxed());
@@ -113,7 +113,7 @@ impl NodeController {
         None
     }
 
-    fn is_unreachable(&self, node: &Object) -> bool {
+    fn is_given_up(&self, node: &Object) -> bool {
         let since = self.silent.get(&node.key);
         since.is_some_and(|since| since.elapsed() >= self.config.grace)
     }
@@ -226,12 +226,12 @@ impl Actor for NodeController {
     }
 }
 
-/// Completed work on a node or a pod.
+/// Completed work for a node or a pod.
 #[derive(Debug)]
 pub(super) enum Done {
     /// The pods of the unready node were marked unready.
     Marked,
-    /// The node was updated, or the pod was evicted.
+    /// The node's status was written, or the pod was deleted from it.
     Written,
 }
 
@@ -255,7 +255,7 @@ async fn mark_unready(client: ActorClient, pods: Vec<Key>) -> bool {
     done
 }
 
-/// Returns the status of the condition `Ready`: `True`, `False` or `Unknown`.
+/// Returns the ready condition of a node or a pod: `True`, `False` or `Unknown`.
 pub(super) fn ready(object: &Value) -> &str {
     conditions(object)
         .find(|condition| condition["type"] == "Ready")
@@ -271,7 +271,7 @@ fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     list_at(object, "/status/conditions")
 }
 
-/// Returns the conditions of an unresponsive node.
+/// Returns the conditions of an unreachable node.
 fn unknown(node: &Value, now: &str) -> Vec<Value> {
     let reported = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"];
     conditions(node)
@@ -289,7 +289,7 @@ fn unknown(node: &Value, now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the desired taints of a node: those for its own state, and those of other clients.
+/// Returns the desired taints of a node: its condition taints, and those added by others.
 fn wanted_taints(node: &Value, now: &str) -> Vec<Value> {
     let is_cordoned = node.pointer("/spec/unschedulable") == Some(&Value::Bool(true));
     let state = match ready(node) {

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use super::client::{ActorClient, path};
 
-/// OS image of simulated nodes, which distinguishes them from a real cluster's nodes.
+/// The nodes' OS image, which identifies simulated nodes.
 pub const OS_IMAGE: &str = "Simulated";
 
-/// Label with a node's zone.
+/// The label with a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Nodes of the cluster.
+/// The simulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodesConfig {
@@ -31,14 +31,14 @@ pub struct NodesConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeConfig {
-    /// Name.
+    /// Its name.
     pub name: String,
-    /// Labels besides those that every node has, such as `topology.kubernetes.io/zone`.
+    /// Additional labels, such as `topology.kubernetes.io/zone`.
     pub labels: BTreeMap<String, String>,
-    /// Taints.
+    /// Its taints.
     pub taints: Vec<NodeTaint>,
     /// Allocatable resources, such as `cpu: 4` or `nvidia.com/gpu: 1`. CPU, memory, ephemeral
-    /// storage and pods are plentiful by default.
+    /// storage and pods default to ample amounts.
     pub allocatable: BTreeMap<String, String>,
 }
 
@@ -46,23 +46,23 @@ pub struct NodeConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeTaint {
-    /// Key.
+    /// Its key.
     pub key: String,
-    /// Value, or empty.
+    /// Its value; empty for none.
     pub value: String,
-    /// Effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: String,
 }
 
 impl Default for NodesConfig {
-    /// Three nodes with plentiful resources.
+    /// Returns three nodes with ample resources.
     fn default() -> Self {
         Self::numbered(3)
     }
 }
 
 impl NodesConfig {
-    /// Creates `count` nodes with plentiful resources, named `node-0`, `node-1` and so on.
+    /// Creates `count` nodes with ample resources: `node-0`, `node-1` and so on.
     pub fn numbered(count: usize) -> Self {
         let nodes = (0..count).map(|i| NodeConfig::new(&format!("node-{i}")));
         Self {
@@ -70,7 +70,7 @@ impl NodesConfig {
         }
     }
 
-    /// Sets the allocatable amount of a resource, such as `pods` or `cpu`, on each node.
+    /// Sets each node's amount of a resource, such as `pods` or `cpu`.
     #[must_use]
     pub fn allocatable(mut self, resource: &str, amount: &str) -> Self {
         for node in &mut self.nodes {
@@ -98,7 +98,7 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
-    /// Creates a node with plentiful resources.
+    /// Creates a node with ample resources.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -164,12 +164,12 @@ impl NodeConfig {
     }
 }
 
-/// Returns the address of the node with this number, starting at 172.18.0.0.
+/// Returns the address of node `i`, counted from 172.18.0.0.
 fn address(i: u32) -> String {
     Ipv4Addr::from(0xac12_0000_u32.wrapping_add(i)).to_string()
 }
 
-/// Returns the pod network of the node with this number, starting at 10.244.0.0/24.
+/// Returns the pod network of node `i`, counted from 10.244.0.0/24.
 fn subnet(i: u32) -> String {
     let network = 0x0af4_0000_u32.wrapping_add(i.wrapping_mul(256));
     format!("{}/24", Ipv4Addr::from(network))
@@ -181,8 +181,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
         let now = client.server.now_text();
         let body = node.register(i, &now);
         let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &body).await;
-        // A real server taints new nodes until a controller finds them ready. These are ready
-        // already.
+        // A real server taints new nodes as not ready. These are ready.
         if made.pointer("/spec/taints") != body.pointer("/spec/taints") {
             let taints = body.pointer("/spec/taints");
             let untainted = json!({"spec": {"taints": taints}});
@@ -192,7 +191,7 @@ pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     }
 }
 
-/// Returns the first number whose address is free.
+/// Returns the first number whose address is unused.
 pub(super) fn free_number(client: &ActorClient) -> u32 {
     let nodes = client.list("nodes", "");
     let mut taken = BTreeSet::new();
@@ -215,7 +214,7 @@ pub(super) fn node_key(name: &str) -> Key {
     }
 }
 
-/// Returns the conditions that a healthy kubelet reports.
+/// Returns the conditions of a healthy node.
 pub(super) fn conditions(now: &str) -> Value {
     let rows = [
         (

@@ -1,5 +1,5 @@
-//! The pod garbage collector: force-deletes pods of missing or out-of-service nodes and deleted
-//! pods without a node, and deletes the oldest surplus terminated pods.
+//! The pod garbage collector: force-deletes pods of deleted or out-of-service nodes, terminating
+//! pods without a node, and the oldest finished pods above a threshold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -23,11 +23,11 @@ use super::runner::{Actor, Work};
 /// Settings of the pod garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PodCollectorConfig {
-    /// Time for which a node must be missing before its pods are deleted.
+    /// Time between a node's deletion and the deletion of its pods.
     pub quarantine: Duration,
-    /// Delay before other pods are deleted.
+    /// Delay of the other deletions.
     pub delay: Duration,
-    /// Number of terminated pods that may stay; 0 is unlimited.
+    /// Limit of finished pods; 0 means no limit.
     pub terminated_pods: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for PodCollectorConfig {
     }
 }
 
-/// Queue position of a terminated pod: evicted pods first, then by age and name.
+/// Position of a finished pod in the queue: evicted pods first, then by age and name.
 type Place = (bool, String, Key);
 
 /// The pod garbage collector.
@@ -50,18 +50,18 @@ pub(super) struct PodCollector {
     client: ActorClient,
     config: PodCollectorConfig,
     fields: PodFields,
-    /// Pods on each node.
+    /// The pods on each node.
     on_node: BTreeMap<Box<str>, BTreeSet<Key>>,
-    /// Start times of the pods' delays.
+    /// Pods waiting for deletion, and the start of their wait.
     since: BTreeMap<Key, Instant>,
-    /// Terminated pods that may stay, in deletion order.
+    /// Finished pods below the limit, in the order of deletion.
     ended: BTreeSet<Place>,
-    /// Surplus terminated pods, which precede the others in the order.
+    /// Finished pods above the limit, which come first in the queue.
     condemned: BTreeSet<Place>,
     places: BTreeMap<Key, Place>,
 }
 
-/// Reason for a pod's deletion, which determines the delay.
+/// Reason for a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Orphaned,
@@ -101,7 +101,7 @@ impl PodCollector {
         place.is_some_and(|place| self.condemned.contains(place))
     }
 
-    /// Splits the terminated pods at the limit.
+    /// Divides the finished pods by the limit.
     fn divide(&mut self, agenda: &mut Agenda) {
         let limit = match self.config.terminated_pods {
             0 => usize::MAX,
@@ -159,7 +159,7 @@ impl PodCollector {
         .boxed()
     }
 
-    /// Updates the queue of terminated pods.
+    /// Updates the queue of finished pods.
     fn queue(&mut self, object: &Object, is_gone: bool, agenda: &mut Agenda) {
         let key = &object.key;
         if is_gone {
@@ -181,7 +181,7 @@ impl PodCollector {
     }
 }
 
-/// Reports whether a node is declared out of service and not ready.
+/// Reports whether a user declared the node out of service.
 fn is_out_of_service(node: &Value) -> bool {
     let says_so = taints::of_node(node).any(|taint| taint["key"] == taints::OUT_OF_SERVICE);
     says_so && ready(node) != "True"

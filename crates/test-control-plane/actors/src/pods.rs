@@ -1,4 +1,4 @@
-//! Pod fields that several actors need.
+//! Pod fields that several actors read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::client::ActorClient;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 
-/// Indexes of the pods' selectable fields. With them actors avoid decoding the whole pod.
+/// Positions of the selectable fields that actors need without decoding a pod.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PodFields {
     node: Option<usize>,
@@ -33,7 +33,7 @@ impl PodFields {
         read(pod, self.node)
     }
 
-    /// Reports whether a pod has terminated.
+    /// Reports whether a pod has finished.
     pub(super) fn is_over(self, pod: &Object) -> bool {
         matches!(read(pod, self.phase), "Succeeded" | "Failed")
     }
@@ -45,7 +45,7 @@ fn read(pod: &Object, position: Option<usize>) -> &str {
         .map_or("", |text| text)
 }
 
-/// Returns the names of the claims that a pod mounts, including those of its ephemeral volumes.
+/// Returns the names of a pod's claims, including those of its ephemeral volumes.
 pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
     let name = pod.pointer("/metadata/name").and_then(Value::as_str);
     list_at(pod, "/spec/volumes").filter_map(move |volume| {
@@ -67,7 +67,7 @@ pub(super) fn claim_key(namespace: &str, name: &str) -> Key {
     }
 }
 
-/// Returns the first unbound claim of a pod.
+/// Returns a pod's first unbound claim.
 pub(super) fn unbound_claim(client: &ActorClient, pod: &Value, namespace: &str) -> Option<Key> {
     claims_of(pod)
         .map(|name| claim_key(namespace, &name))
@@ -80,17 +80,17 @@ pub(super) fn is_bound(claim: &Object) -> bool {
     claim.pointer("/status/phase").and_then(Value::as_str) == Some("Bound")
 }
 
-/// Waiting pods by the object that they wait for.
+/// Waiting pods by the object they wait for.
 #[derive(Debug, Default)]
 pub(super) struct Waiters(BTreeMap<Key, BTreeSet<Key>>);
 
 impl Waiters {
-    /// Adds a pod that waits for the object.
+    /// Makes a pod wait for an object.
     pub(super) fn wait(&mut self, object: Key, pod: &Key) {
         self.0.entry(object).or_default().insert(pod.clone());
     }
 
-    /// Removes and returns the pods that wait for the object.
+    /// Removes and returns the pods that wait for an object.
     pub(super) fn take(&mut self, object: &Key) -> BTreeSet<Key> {
         self.0.remove(object).unwrap_or_default()
     }

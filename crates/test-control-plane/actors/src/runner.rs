@@ -1,5 +1,4 @@
-//! Event loop of an actor: delivers every write and every order, and calls the actor when an object
-//! is due.
+//! The event loop of an actor: it delivers writes and orders, and runs due work.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -21,38 +20,38 @@ use tokio_util::sync::CancellationToken;
 use super::agenda::Agenda;
 use super::server::ActorServer;
 
-/// Maximum number of events that an actor reads at once.
+/// Limit of events in one read.
 const BATCH_MAX: usize = 500;
 
-/// Requests in flight while the actor continues. `None` means failure.
+/// Requests that run beside the actor; `None` if they failed.
 pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
 
-/// An actor: it observes every write and acts on due objects. Slow work runs concurrently, one task
-/// per object, so the actor always stays responsive.
+/// An actor observes every write and acts on due objects. Its work runs concurrently, one task per
+/// object, so it never delays writes and orders.
 pub(super) trait Actor: Send {
-    /// Orders of a test.
+    /// A test's order to the actor.
     type Order: Send;
 
-    /// Results of completed work.
+    /// Result of completed work.
     type Done: Send;
 
-    /// Observes a write.
+    /// Processes a write.
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda);
 
-    /// Starts the work for a due object. The object becomes due again later if the work fails.
+    /// Starts the due work for an object. If the work fails, the object is retried after a delay.
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Self::Done>>;
 
-    /// Handles the completed work for an object.
+    /// Processes the result of work for an object.
     fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
-    /// Executes an order.
+    /// Carries out an order.
     fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
 
-    /// Forgets all observed writes. The log was truncated, so every existing object is delivered
-    /// again, but no deletions.
+    /// Clears all state from past writes. The log was truncated, so all existing objects are
+    /// replayed, but no deletions.
     fn reset(&mut self);
 
-    /// Called after all existing objects were delivered again.
+    /// Called after all objects were replayed.
     fn replayed(&mut self, _agenda: &mut Agenda) {}
 }
 
@@ -64,7 +63,7 @@ pub(super) struct Orders<O> {
     stopping: CancellationToken,
 }
 
-/// An order with a channel for its confirmation.
+/// An order, and the channel that confirms it.
 #[derive(Debug)]
 struct Order<O> {
     order: O,
@@ -72,23 +71,23 @@ struct Order<O> {
 }
 
 impl<O> Orders<O> {
-    /// Sends an order and returns once the actor has executed it or the server stops.
+    /// Sends an order, and returns once the actor has processed it or the server stops.
     ///
     /// # Panics
     ///
-    /// Panics if the actor has panicked: the test would wait in vain.
+    /// Panics if the actor has panicked, since the test would wait forever.
     pub(super) async fn give(&self, order: O) {
         let (taken, done) = oneshot::channel();
         let is_taken = self.sender.send(Order { order, taken }).is_ok() && done.await.is_ok();
         let actor = self.actor;
         assert!(
             is_taken || self.stopping.is_cancelled(),
-            "the {actor} has panicked and takes no orders"
+            "the {actor} can't process orders: it has panicked"
         );
     }
 }
 
-/// Spawns an actor. Returns its order channel.
+/// Starts an actor and returns the channel for its orders.
 pub(super) fn spawn<A: Actor + 'static>(
     name: &'static str,
     actor: A,
@@ -104,7 +103,7 @@ pub(super) fn spawn<A: Actor + 'static>(
     let work = AssertUnwindSafe(run(actor, server.clone(), receiver)).catch_unwind();
     tasks.spawn(async move {
         if let Err(panic) = work.await {
-            tracing::error!(actor = name, "the actor has panicked");
+            tracing::error!(actor = name, "actor panicked and has stopped");
             resume_unwind(panic);
         }
     });
@@ -131,10 +130,10 @@ struct Running<A: Actor> {
     actor: A,
     server: ActorServer,
     agenda: Agenda,
-    /// Position in the log up to which it has read; `None` before the first read.
+    /// Position in the log; `None` before the first read.
     cursor: Option<u64>,
     tasks: FuturesUnordered<Task<A::Done>>,
-    /// Objects with a running task.
+    /// The objects with a running task.
     busy: BTreeSet<Key>,
     /// Busy objects that are due again.
     due_again: BTreeSet<Key>,
@@ -195,11 +194,11 @@ async fn run<A: Actor>(
 impl<A: Actor> Running<A> {
     fn obey(&mut self, order: Order<A::Order>) {
         self.actor.obey(order.order, &mut self.agenda);
-        // The sender may have stopped waiting.
+        // The sender may have given up waiting.
         let _ = order.taken.send(());
     }
 
-    /// Starts the work for a due object. Work that needs no waiting completes here.
+    /// Starts the due work for an object, and completes work that is ready immediately.
     fn begin(&mut self, key: Key) {
         if self.busy.contains(&key) {
             self.due_again.insert(key);
@@ -215,7 +214,7 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Handles the end of the work for an object.
+    /// Completes the work for an object.
     fn end(&mut self, key: &Key, done: Option<A::Done>) {
         self.busy.remove(key);
         match done {
@@ -227,8 +226,8 @@ impl<A: Actor> Running<A> {
         }
     }
 
-    /// Delivers the next writes to the actor, or all existing objects if the log was truncated.
-    /// Returns whether there were any.
+    /// Delivers the next writes, or replays all objects if the log was truncated. Returns true if
+    /// there were any.
     fn read(&mut self) -> bool {
         let server = &self.server;
         let news = self
@@ -252,7 +251,7 @@ impl<A: Actor> Running<A> {
     }
 }
 
-/// Presents an existing object as an added one.
+/// Returns an existing object as a write.
 fn added(object: Arc<Object>) -> LogEntry {
     LogEntry {
         revision: object.resource_version,

@@ -1,5 +1,5 @@
-//! The scheduler: assigns each pod to the feasible node with the fewest pods. Unschedulable pods
-//! get the reason.
+//! The scheduler: assigns pods to suitable nodes with the fewest pods, and reports unschedulable
+//! pods.
 
 mod cache;
 mod needs;
@@ -37,46 +37,46 @@ use pod_context::PodContext;
 use ports::HostPort;
 use verdict::{Reasons, Verdict};
 
-/// Annotation that holds a pod until it is removed or `false`.
+/// The annotation that holds a pod back until it is removed or set to `false`.
 const HOLD: &str = "scheduler.test-control-plane/hold";
 
-/// Reported reason for held pods.
+/// The reported reason of held pods.
 const HELD: &str = "Insufficient cpu";
 
-/// Reporting controller of the scheduler's events.
+/// The reporting controller in the scheduler's events.
 const REPORTER: &str = "default-scheduler";
 
 /// Settings of the scheduler.
 ///
 /// It honours resource requests, host ports, node selectors, required node affinity, taints,
 /// required affinity and anti-affinity between pods, spread constraints with `DoNotSchedule`, and
-/// the topology of the claims' volumes. It ignores preferences (except `PreferNoSchedule`), claims
-/// of dynamic resources, limits on volumes per node, and priorities: it never preempts pods.
+/// the location of volumes. It ignores preferences (except `PreferNoSchedule`), claims of dynamic
+/// resources, volume limits per node, and priorities: it never preempts pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SchedulerConfig {
     /// Delay between the creation of a pod and its binding.
     pub bind_delay: Delay,
-    /// Pods that stay unschedulable until they are released.
+    /// Pods that are unschedulable until they are released.
     pub hold: Vec<PodMatcher>,
 }
 
-/// An order of a test to the scheduler.
+/// A test's order to the scheduler.
 #[derive(Debug)]
 pub(super) enum SchedulerOrder {
-    /// Holds the pods of this name.
+    /// Makes the pods with this name unschedulable.
     Hold { pod: Key },
-    /// Releases the pods of this name.
+    /// Releases the held pods with this name.
     Release { pod: Key },
 }
 
-/// Completed work on a pod.
+/// Completed work for a pod.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// The pod with this uid was assigned to a node.
+    /// The pod with this uid was bound to a node.
     Bound(Box<str>),
-    /// The claims were annotated with a node, or the pod was marked unschedulable.
-    Explained,
+    /// The chosen node or the reason for unschedulability was written.
+    Reported,
 }
 
 /// The scheduler.
@@ -84,22 +84,22 @@ pub(super) enum Done {
 pub(super) struct Scheduler {
     client: ActorClient,
     config: SchedulerConfig,
-    /// Settings of volume binding. `None` means that pods don't wait for claims.
+    /// Volume binding settings; `None` if pods don't wait for claims.
     volumes: Option<VolumeBinderConfig>,
     rng: SeededRng,
     incarnations: Incarnations,
     fields: PodFields,
     cache: Cache,
-    /// Earliest binding time of each waiting pod, by uid.
+    /// Earliest binding time of each pending pod, by uid.
     due: BTreeMap<Box<str>, Instant>,
-    /// Nodes selected for pods whose volumes are being provisioned, by uid.
+    /// The chosen nodes of pods whose volumes are being provisioned there, by uid.
     chosen: BTreeMap<Box<str>, String>,
-    /// Hold or release by name. It overrides configuration and annotations.
+    /// A test's overrides of the hold, by pod name.
     held: BTreeMap<Key, bool>,
-    /// Unschedulable pods, and whether a hold is the cause.
+    /// Unschedulable pods, with true for held ones.
     unschedulable: BTreeMap<Key, bool>,
     waiting: Waiters,
-    /// `None` disables events.
+    /// `None` if events are disabled.
     events: Option<Recorder>,
 }
 
@@ -148,7 +148,7 @@ impl Scheduler {
         })
     }
 
-    /// Decides the node of a pod.
+    /// Chooses a node for a pod.
     fn decide(&self, key: &Key, object: &Object, pod: &Value) -> Verdict {
         let nodes = self.cache.nodes().count();
         if self.is_held(key, pod) {
@@ -160,7 +160,7 @@ impl Scheduler {
         }
         let claims = match &self.volumes {
             None => volumes::Claims::default(),
-            Some(config) => match volumes::read(&self.client, config, key, pod) {
+            Some(config) => match volumes::look(&self.client, config, key, pod) {
                 Ok(claims) => claims,
                 Err(refusal) => return refusal.verdict(nodes),
             },
@@ -242,7 +242,7 @@ impl Scheduler {
         .boxed()
     }
 
-    /// Annotates a pod's claims with the selected node.
+    /// Writes the selected node to a pod's claims.
     fn select(&self, node: String, claims: Vec<Key>) -> Work<Done> {
         let client = self.client.clone();
         async move {
@@ -253,14 +253,14 @@ impl Scheduler {
                     return None;
                 }
             }
-            Some(Done::Explained)
+            Some(Done::Reported)
         }
         .boxed()
     }
 
     /// Reports in a pod's status why it is unschedulable.
     fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
-        if verdict::is_reported(pod, message) {
+        if verdict::says(pod, message) {
             return None;
         }
         let status = json!({"conditions": [{
@@ -292,7 +292,7 @@ impl Scheduler {
                         .report(REPORTER, "Scheduling", &about, happened)
                         .await;
                 }
-                Some(Done::Explained)
+                Some(Done::Reported)
             }
             .boxed(),
         )
@@ -304,14 +304,14 @@ impl Scheduler {
         self.unschedulable.remove(key);
     }
 
-    /// Schedules another check of all unschedulable pods.
+    /// Schedules all unschedulable pods again.
     fn wake_unschedulable(&mut self, agenda: &mut Agenda) {
         for pod in std::mem::take(&mut self.unschedulable).into_keys() {
             agenda.now(&pod);
         }
     }
 
-    /// Schedules another check of the pods for which another pod's end may have made room.
+    /// Schedules pods again that another pod's removal may help.
     fn wake_crowded_out(&mut self, agenda: &mut Agenda) {
         self.unschedulable.retain(|pod, is_held| {
             if !*is_held {
@@ -376,7 +376,7 @@ impl Actor for Scheduler {
         if object.deleting || !wants_node(&pod) {
             return None;
         }
-        // The earlier assignment failed.
+        // Its earlier binding failed.
         self.cache.release(&object);
         let due = self.due(&object);
         if due > Instant::now() {
@@ -407,7 +407,7 @@ impl Actor for Scheduler {
     fn done(&mut self, key: &Key, done: Done, _: &mut Agenda) {
         match done {
             Done::Bound(uid) => self.forget(key, &uid),
-            Done::Explained => {}
+            Done::Reported => {}
         }
     }
 

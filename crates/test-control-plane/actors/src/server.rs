@@ -1,4 +1,4 @@
-//! The API server of the actors: the embedded one, or a real one through a mirror.
+//! The actors' API server: the embedded one, or a real one through a copy of its objects.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use crate::mirror::Mirror;
 use crate::no_answer::NoAnswer;
 
-/// The API server that the actors use.
+/// The API server of the actors.
 #[derive(Clone, Debug)]
 pub enum ActorServer {
-    /// The embedded server. Actors read its store.
+    /// The embedded server, with direct reads from its store.
     Embedded(ApiServer),
-    /// A real server. Actors read a mirror of its objects.
+    /// A real server, with reads from a copy.
     #[cfg(feature = "client")]
     Real(Arc<Mirror>),
 }
@@ -36,7 +36,7 @@ impl ActorServer {
         }
     }
 
-    /// Lists the newest versions of a kind's objects. An empty namespace means all namespaces.
+    /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
     pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
         match self {
             Self::Embedded(server) => server.store().list(storage, namespace).1,
@@ -45,7 +45,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns all objects and their position in the log.
+    /// Returns all objects with their position in the log.
     pub(super) fn all(&self) -> (u64, Vec<Arc<Object>>) {
         match self {
             Self::Embedded(server) => server.store().all(),
@@ -54,7 +54,8 @@ impl ActorServer {
         }
     }
 
-    /// Returns the events after a position in the log, and the position of the last one.
+    /// Returns the next events after a position in the log, and the position up to which they are
+    /// complete.
     pub(super) fn events_after(
         &self,
         after: u64,
@@ -67,7 +68,7 @@ impl ActorServer {
         }
     }
 
-    /// Subscribes to the log's newest position.
+    /// Subscribes to the log's last position.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         match self {
             Self::Embedded(server) => server.store().subscribe(),
@@ -76,8 +77,8 @@ impl ActorServer {
         }
     }
 
-    /// Returns the newest version of an object, or `None` if it doesn't exist. The embedded store
-    /// is always current. A mirror may lag, so a real server is asked.
+    /// Returns the newest version of an object, or `None` if it does not exist. The embedded store
+    /// is always current. The copy of a real server may lack an object, so the server is asked.
     ///
     /// # Errors
     ///
@@ -90,8 +91,8 @@ impl ActorServer {
         }
     }
 
-    /// Sends a request. Returns the status code and the body of the answer. After that, actors see
-    /// the write.
+    /// Sends a request and returns the status code and body. The actors see the write once it
+    /// returns.
     pub(super) async fn call_json(
         &self,
         method: Method,
@@ -106,7 +107,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns the seed for the actors' random draws.
+    /// Returns the seed of the actors' random draws.
     pub(super) fn seed(&self) -> u64 {
         match self {
             Self::Embedded(server) => server.config().seed,
@@ -129,7 +130,7 @@ impl ActorServer {
         time::format_seconds(self.now())
     }
 
-    /// Returns a token that stops the actors.
+    /// Cancelled when the actors stop.
     pub fn stopping(&self) -> CancellationToken {
         match self {
             Self::Embedded(server) => server.stopping(),

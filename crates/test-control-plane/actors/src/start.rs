@@ -1,4 +1,4 @@
-//! Starts the actors.
+//! Start of the actors.
 
 use tokio::task::JoinSet;
 

@@ -1,4 +1,4 @@
-//! Volumes: binds claims to existing or newly provisioned volumes, and releases volumes without a
+//! The volume binder: binds claims to existing or new volumes, and releases volumes without a
 //! claim.
 
 mod binding;
@@ -36,10 +36,10 @@ use volume::{Reserved, annotation, reserved};
 pub(super) const CLAIMS: &str = "persistentvolumeclaims";
 pub(super) const VOLUMES: &str = "persistentvolumes";
 
-/// Delay before provisioning is retried.
+/// Delay before another attempt to provision a volume.
 const PROVISION_AGAIN: Duration = Duration::from_secs(15);
 
-/// Binds claims and releases volumes.
+/// Binds and releases claims.
 #[derive(Debug)]
 pub(super) struct VolumeBinder {
     client: ActorClient,
@@ -49,7 +49,7 @@ pub(super) struct VolumeBinder {
     free: FreeVolumes,
     /// Unbound claims by class.
     unbound: BTreeMap<String, BTreeSet<Key>>,
-    /// Completion time of provisioning and number of failures, by the claim's uid.
+    /// Completion time and failed attempts of each volume being provisioned, by the claim's uid.
     making: BTreeMap<Box<str>, (Instant, u32)>,
 }
 
@@ -66,7 +66,7 @@ impl VolumeBinder {
         }
     }
 
-    /// Binds a claim, or waits for its missing parts.
+    /// Binds a claim, or waits for its prerequisites.
     fn bind(&mut self, object: Arc<Object>, agenda: &mut Agenda) -> Option<Work<()>> {
         let claim = object.value();
         let client = self.client.clone();
@@ -97,7 +97,7 @@ impl VolumeBinder {
         if waits || !class.provisions {
             return None;
         }
-        let (delay, failures) = self.config.provisioning(&object.key, &claim);
+        let (delay, failures) = self.config.fate(&object.key, &claim);
         let (rng, key) = (self.rng, &object.key);
         let nth = self.incarnations.count(&object, &self.client);
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
@@ -130,8 +130,8 @@ impl VolumeBinder {
         )
     }
 
-    /// Returns an existing volume for a claim: the one reserved for it, else the smallest suitable
-    /// one unless the claim still waits for a pod.
+    /// Returns the existing volume for a claim: the reserved one, else the smallest match. A claim
+    /// that still waits for a pod gets only a reserved one.
     fn find(&self, key: &Key, object: &Object, claim: &Value, waits: bool) -> Option<Key> {
         let volume = |key: &Key| {
             let volume = self.client.get(key).filter(|volume| !volume.deleting);
@@ -151,7 +151,7 @@ impl VolumeBinder {
         found.cloned()
     }
 
-    /// Updates the phase of a volume.
+    /// Processes a volume.
     fn look_after(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
@@ -186,7 +186,7 @@ impl VolumeBinder {
         let value = volume.value();
         if entry.change == Change::Deleted {
             self.free.remove(&volume.key);
-            // The claim of this volume may be lost.
+            // Its former claim may have lost it.
             if let Some(claim) = volume::claim_of(&value) {
                 agenda.now(&claim);
             }
@@ -260,7 +260,7 @@ impl Actor for VolumeBinder {
     }
 
     fn replayed(&mut self, agenda: &mut Agenda) {
-        // Volumes whose claims were deleted unobserved.
+        // Volumes whose claim was deleted unnoticed.
         for volume in self.client.list(VOLUMES, "") {
             agenda.now(&volume.key);
         }

@@ -1,4 +1,4 @@
-//! Checks that apply to every answer.
+//! Checks of every response.
 
 use std::collections::HashSet;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::requests::Attempt;
 use crate::session::Answer;
 
-/// Server errors that the reference also returns, by message text.
+/// Server errors that the reference also returns, by parts of their messages.
 const KNOWN_ERRORS: &[&str] = &[
-    // Versions that aren't numbers, in updates and watches.
+    // Versions that are not numbers, in updates and watches.
     "strconv.ParseUint: parsing",
     "resourceVersion should not be set on objects to be created",
     // Objects that server-side apply can't convert.
@@ -17,12 +17,12 @@ const KNOWN_ERRORS: &[&str] = &[
     "failed to create typed patch object",
     "field not declared in schema",
     "does not contain declared merge key",
-    // Invalid bindings.
+    // Bindings.
     "target.name: Required value",
     "target.kind: Unsupported value",
 ];
 
-/// Known server errors of delete options.
+/// Known errors of delete options.
 const KNOWN_DELETE_ERRORS: &[&str] = &[
     "couldn't get version/kind; json parse error",
     "json: cannot unmarshal",
@@ -33,11 +33,11 @@ const KNOWN_DELETE_ERRORS: &[&str] = &[
     "Object 'Kind' is missing",
 ];
 
-/// Checks an answer.
+/// Checks a response.
 ///
 /// # Errors
 ///
-/// Describes the broken rule.
+/// The problem with the response.
 pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
     let text = String::from_utf8_lossy(&answer.body);
     let wrong = |why: &str| {
@@ -57,12 +57,12 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
             wrong("a server error")
         };
     }
-    // A watch sends one line per event.
+    // A watch has one line per event.
     let mut lines = serde_json::Deserializer::from_slice(&answer.body).into_iter::<Value>();
     let first = match lines.next() {
         Some(Ok(first)) => first,
         Some(Err(err)) if only_go_reads(&err.to_string()) => return Ok(()),
-        Some(Err(err)) => return wrong(&format!("no JSON: {err}")),
+        Some(Err(err)) => return wrong(&format!("invalid JSON: {err}")),
         None if text.is_empty() && attempt.target.contains("watch") => return Ok(()),
         None => return wrong("an empty answer"),
     };
@@ -71,7 +71,7 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
             Ok(event) if event.get("type").is_some() && event.get("object").is_some() => {}
             Ok(_) => return wrong("no event"),
             Err(err) if only_go_reads(&err.to_string()) => return Ok(()),
-            Err(err) => return wrong(&format!("no JSON: {err}")),
+            Err(err) => return wrong(&format!("invalid JSON: {err}")),
         }
     }
     if answer.code < 400 {
@@ -105,8 +105,8 @@ pub(crate) fn answer(attempt: &Attempt, answer: &Answer) -> Result<(), String> {
     Ok(())
 }
 
-/// Recognizes parse errors of raw text that Go's parser accepts. The server returns such text as it
-/// was sent.
+/// Reports whether a strict parser rejects JSON that Go accepts: raw text is returned as it was
+/// sent.
 fn only_go_reads(why: &str) -> bool {
     const REFUSALS: [&str; 5] = [
         "recursion limit exceeded",
@@ -118,8 +118,7 @@ fn only_go_reads(why: &str) -> bool {
     REFUSALS.iter().any(|refusal| why.contains(refusal))
 }
 
-/// Extracts the message of a status in YAML, without quotes and line breaks. Returns other text
-/// unchanged.
+/// Returns the message of a YAML status, without quotes and line breaks; other text unchanged.
 fn yaml_message(text: &str) -> String {
     let status: Result<Value, _> = serde_saphyr::from_str(text);
     let message = status.ok().and_then(|status| {
@@ -135,26 +134,26 @@ fn is_unknown_error(attempt: &Attempt, answer: &Answer, message: &str) -> bool {
     answer.code >= 500 && answer.code != 504 && !is_known
 }
 
-/// Checks that writing back an unchanged object has no effect.
+/// Checks that writing back a read object has changed nothing.
 ///
 /// # Errors
 ///
-/// Shows both versions of the object.
+/// The difference.
 pub(crate) fn same_object(path: &str, read: &Answer, written: &Answer) -> Result<(), String> {
     let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
     if written.code == 200 && (read.body == written.body || has_twins(&read.body)) {
         return Ok(());
     }
     Err(format!(
-        "{path}, read and put back, is not what it was\nread {}\nwritten {} {}",
+        "{path} changed when it was written back\nread {}\nwritten {} {}",
         text(read),
         written.code,
         text(written)
     ))
 }
 
-/// Reports whether an object has two `managedFields` entries of the same manager. A patch of a
-/// scale can create them; the next write merges them.
+/// Reports whether an object's managers have duplicate entries, which a patch of a scale can
+/// create. The next write merges them.
 fn has_twins(object: &[u8]) -> bool {
     let object: Value = serde_json::from_slice(object).unwrap_or_default();
     let entries = object

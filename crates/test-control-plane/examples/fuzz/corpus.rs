@@ -1,4 +1,4 @@
-//! Recorded requests, the raw material of the random ones.
+//! The recorded requests from which random requests are built.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,9 +8,9 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) method: String,
-    /// Path with query.
+    /// The path with its query.
     pub(crate) path: String,
-    /// Content type, or empty.
+    /// The content type; empty if absent.
     pub(crate) content_type: String,
     pub(crate) body: Value,
 }
@@ -19,12 +19,12 @@ pub(crate) struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Corpus {
     pub(crate) steps: Vec<Step>,
-    /// Protobuf bodies with apiVersion and kind.
+    /// Protobuf bodies with their apiVersion and kind.
     pub(crate) messages: Vec<(String, String, Vec<u8>)>,
 }
 
 impl Corpus {
-    /// Reads the recordings. Skips missing files.
+    /// Reads the recordings; missing ones are skipped.
     pub(crate) fn read() -> Self {
         let mut corpus = Self::default();
         let cases: Value = serde_json::from_str(&vectors("apiserver.json")).unwrap_or_default();

@@ -1,21 +1,21 @@
-//! Fuzzes the whole server in process with recorded requests whose bodies, queries, paths and
-//! headers are changed at random. Fails at the first panic, hang, undocumented server error, or
-//! answer that is neither an object nor a Status.
+//! Fuzzes the server in process: sends recorded requests with randomly changed bodies, queries,
+//! paths and headers. Ends with an error at the first panic, hang, undocumented server error, or
+//! response that is neither an object nor a Status.
 //!
-//! `FUZZ_SECONDS` sets the duration (600). `FUZZ_SEED` sets the seed of the first session, random
-//! by default. Each session starts a new server, and its seed determines all of its requests.
-//! `FUZZ_SESSIONS=1` stops after the first session. `FUZZ_VERBOSE=1` prints each request before
-//! sending it. `FUZZ_KEEP_GOING=1` continues with the next session after a failure that doesn't
-//! kill the process.
+//! `FUZZ_SECONDS` sets the duration (600). `FUZZ_SEED` sets the seed of the first session, by
+//! default random; each session has a new server, and its seed determines all its requests.
+//! `FUZZ_SESSIONS=1` stops after that session, and `FUZZ_VERBOSE=1` prints each request before it
+//! is sent. `FUZZ_KEEP_GOING=1` continues with the next session after a failure that leaves the
+//! process alive.
 
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "the program's output"
+    reason = "the program's answer"
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the fuzzer limits its run time and prints request durations"
+    reason = "it runs for a limited time and measures requests"
 )]
 
 mod check;
@@ -35,7 +35,7 @@ use rand::rngs::OsRng;
 
 use crate::corpus::Corpus;
 
-/// Maximum duration of a session. A session takes a second or less.
+/// Timeout of a session. It normally takes a second or less.
 const SESSION_MAX: Duration = Duration::from_secs(120);
 
 /// Settings from the environment.
@@ -63,7 +63,7 @@ impl Settings {
 
 fn main() -> ExitCode {
     let settings = Settings::from_environment();
-    // A stack overflow kills the process, so a parent process reports the session.
+    // A stack overflow kills the process, so the parent process reports the session.
     if std::env::var_os("FUZZ_CHILD").is_some() {
         return run(&settings);
     }
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the sessions. Prints each seed before its session starts.
+/// Runs the sessions and prints the seed of each.
 fn run(settings: &Settings) -> ExitCode {
     let corpus = Corpus::read();
     let started = Instant::now();
@@ -108,7 +108,7 @@ fn run(settings: &Settings) -> ExitCode {
     }
 }
 
-/// Runs the sessions in a child process. An error is a seed with the failure.
+/// Runs the sessions in a child process. An error has the seed and the problem.
 fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
     let seed = settings.seed;
     eprintln!("seed {seed}, {} s", settings.time.as_secs());
@@ -131,13 +131,13 @@ fn watch_over(settings: &Settings) -> Result<(), (u64, String)> {
             Err(RecvTimeoutError::Timeout) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err((current, "session timed out".to_owned()));
+                return Err((current, "a session timed out".to_owned()));
             }
         }
     }
     match child.wait() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err((current, format!("the fuzzer exited with {status}"))),
+        Ok(status) => Err((current, format!("the fuzzer ended with {status}"))),
         Err(err) => Err((current, format!("waiting for the fuzzer: {err}"))),
     }
 }

@@ -5,16 +5,16 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};
 
-/// Placeholder in values for nesting deeper than a value allows.
+/// Placeholder for nesting deeper than a value supports.
 const DEEP: &str = "\u{1}deep\u{1}";
 
-/// Depths of such nesting.
+/// The depths of this nesting.
 const DEPTHS: [usize; 7] = [100, 127, 200, 5_000, 9_900, 10_000, 300_000];
 
-/// Placeholder in values for text that isn't representable as a value.
+/// Placeholder for text that is invalid in a value.
 const RAW: &str = "\u{1}raw\u{1}";
 
-/// Texts that aren't representable as values.
+/// Such texts.
 const RAWS: &[&[u8]] = &[
     b"\"\xff\"",
     b"\"a\xe2\x82z\"",
@@ -32,7 +32,7 @@ const RAWS: &[&[u8]] = &[
     "\"\u{10ff41}\u{2028}<\"".as_bytes(),
 ];
 
-/// Texts that have caused bugs elsewhere.
+/// Texts that are known to cause bugs.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -257,7 +257,7 @@ fn pick<'a>(random: &mut StdRng, value: &'a mut Value) -> &'a mut Value {
     )
 }
 
-/// Serializes a value and replaces the placeholders.
+/// Returns the text of a value with its placeholders replaced.
 pub(crate) fn to_bytes(random: &mut StdRng, value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let markers = [json!(DEEP).to_string(), json!(RAW).to_string()];

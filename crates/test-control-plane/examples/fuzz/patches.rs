@@ -12,7 +12,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Creates a patch for an object: its content type and its body.
+/// Returns a patch of an object: its content type and its body.
 pub(crate) fn patch(random: &mut StdRng, object: &Value) -> (&'static str, Value) {
     match random.random_range(0..5) {
         0 => (MERGE, part(random, object)),
@@ -81,7 +81,7 @@ fn part_of(random: &mut StdRng, value: &Value) -> Value {
     }
 }
 
-/// Adds directives to a strategic merge patch.
+/// Adds directives to a strategic patch.
 fn direct(random: &mut StdRng, patch: &mut Value) {
     match patch {
         Value::Object(members) => {
@@ -126,7 +126,7 @@ fn word(random: &mut StdRng) -> &'static str {
     words.choose(random).copied().unwrap_or_default()
 }
 
-/// Shuffles the elements of a list, or returns an odd value.
+/// Returns the elements of a list in another order, or another value.
 fn order(random: &mut StdRng, list: Option<&Value>) -> Value {
     match list.and_then(Value::as_array) {
         Some(list) if random.random_ratio(4, 5) => list.iter().rev().cloned().collect(),

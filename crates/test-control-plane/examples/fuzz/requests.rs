@@ -1,4 +1,4 @@
-//! Requests: recorded ones with changes, patches, reads with odd queries, protobuf.
+//! Requests: changed recordings, patches, reads with odd queries, and protobuf.
 
 use std::fmt::Write as _;
 
@@ -16,13 +16,13 @@ use crate::patches;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempt {
     pub(crate) method: String,
-    /// Path with query.
+    /// The path with its query.
     pub(crate) target: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// An object that the session created.
+/// An object created by the session.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) path: String,
@@ -142,7 +142,7 @@ const YAML: &[&str] = &[
     "%YAML 9.9\n---\n{}",
 ];
 
-/// Creates the next request.
+/// Returns the next request.
 pub(crate) fn attempt(random: &mut StdRng, corpus: &Corpus, known: &[Known]) -> Attempt {
     let mut attempt = match random.random_range(0..20) {
         0..9 => recorded(random, corpus),

@@ -1,4 +1,4 @@
-//! One server and its requests, determined by one seed.
+//! A session: one server and its requests, all determined by one seed.
 
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
@@ -20,33 +20,33 @@ use crate::requests::{self, Attempt, Known};
 /// Number of requests in a session.
 const REQUESTS: usize = 200;
 
-/// Maximum time for an answer. Waits inside the server don't count, because time is paused.
+/// Time limit of a response. The server's timers don't count, since time is paused.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// Pause between two requests, in paused time.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Wait after the last request, in paused time.
+/// Pause after the last request, in paused time.
 const SETTLES: Duration = Duration::from_secs(3600);
 
-/// Maximum number of bytes read from an answer.
+/// Limit of a response in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 26;
 
-/// Maximum number of body bytes in a report.
+/// Limit of a body in a report, in bytes.
 const SHOWN_MAX: usize = 4_000;
 
-/// A fully read answer.
+/// A response with its body.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-/// Runs one session. Returns the number of requests sent.
+/// Runs one session and returns the number of its requests.
 ///
 /// # Errors
 ///
-/// Describes the failure and the request.
+/// The problem and the request.
 pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -75,7 +75,7 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
             if verbose {
                 eprintln!("took {:?}\n", started.elapsed());
             }
-            // Lets the actors react.
+            // Lets the actors run.
             tokio::time::sleep(PAUSE).await;
             let Some(answer) = answer else { continue };
             check::answer(&attempt, &answer).map_err(report)?;
@@ -83,14 +83,14 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
             if random.random_ratio(1, 4)
                 && let Some(last) = known.last()
             {
-                // The data of revisions is compared as text, and reading escapes some characters.
+                // Revision data is compared as text, and reading it escapes some characters.
                 if last.path.contains("/controllerrevisions/") {
                     continue;
                 }
                 put_back(plane.server(), &last.path).await.map_err(report)?;
             }
         }
-        // Lets the actors finish all scheduled work.
+        // Long enough for all planned steps of the actors.
         tokio::time::sleep(SETTLES).await;
         let stopped = AssertUnwindSafe(plane.stop()).catch_unwind().await;
         stopped.map_err(|_| format!("seed {seed}: an actor panicked"))?;
@@ -98,7 +98,7 @@ pub(crate) fn run(corpus: &Corpus, seed: u64, verbose: bool) -> Result<usize, St
     })
 }
 
-#[expect(clippy::print_stderr, reason = "the program's output")]
+#[expect(clippy::print_stderr, reason = "the program's answer")]
 fn print(attempt: &Attempt) {
     eprintln!("{}\n", shown(attempt));
 }
@@ -116,8 +116,7 @@ fn shown(attempt: &Attempt) -> String {
     text
 }
 
-/// Sends a request. Returns `None` for a request that HTTP forbids, or if the server drops the
-/// connection.
+/// Sends a request. Returns `None` if HTTP forbids it, or if the server drops the connection.
 async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, String> {
     let mut request = Request::builder()
         .method(attempt.method.as_str())
@@ -131,7 +130,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     let started = Instant::now();
     let answered = async {
         let Ok(reply) = server.serve(request).await else {
-            // Where the reference panics, the client gets no answer.
+            // The server drops the connection where the reference would panic.
             return Ok(None);
         };
         let (parts, mut body) = reply.into_parts();
@@ -158,7 +157,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     Ok(answer)
 }
 
-/// Stores the object of an answer for later changes.
+/// Stores the object in a response for later changes.
 fn remember(attempt: &Attempt, answer: &Answer, known: &mut Vec<Known>) {
     let Ok(object) = serde_json::from_slice::<Value>(&answer.body) else {
         return;
@@ -179,7 +178,7 @@ fn remember(attempt: &Attempt, answer: &Answer, known: &mut Vec<Known>) {
     known.push(Known { path, object });
 }
 
-/// Checks that writing back an unchanged object has no effect.
+/// Checks that writing back a read object changes nothing.
 async fn put_back(server: &ApiServer, path: &str) -> Result<(), String> {
     let get = Attempt {
         method: "GET".to_owned(),

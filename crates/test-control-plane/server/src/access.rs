@@ -1,4 +1,4 @@
-//! The rights of a request: authentication, impersonation, authorization, and reviews of them.
+//! Access control of a request: authentication, impersonation, authorization, and access reviews.
 
 mod admit;
 mod authenticate;

@@ -1,5 +1,5 @@
-//! Admission hooks: code of a test that looks at every write before it is stored, and may change
-//! or deny it, as mutating and validating webhooks do.
+//! Admission hooks: test code that reviews every write before it is stored and may change or deny
+//! it, like mutating and validating webhooks.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 
-/// What a write does.
+/// Operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// It creates an object, or posts to a subresource such as `eviction`.
+    /// Creates an object, or posts to a subresource such as `eviction`.
     Create,
-    /// It changes an object, by whatever verb.
+    /// Changes an object, by update, patch or apply.
     Update,
-    /// It deletes an object.
+    /// Deletes an object.
     Delete,
 }
 
-/// A write that is about to be stored.
+/// A write before it is stored.
 #[derive(Debug)]
 pub struct AdmissionRequest<'a> {
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
     /// The row of the resource.
     pub kind: &'static Kind,
@@ -33,35 +33,35 @@ pub struct AdmissionRequest<'a> {
     pub namespace: &'a str,
     /// The object's name.
     pub name: &'a str,
-    /// Who asks; none if the server itself does.
+    /// The user; `None` for the server itself.
     pub user: Option<&'a Identity>,
-    /// Whether nothing is stored in the end.
+    /// True if the write will not be stored.
     pub dry_run: bool,
-    /// The object as it would be stored, defaults included; of a subresource that is posted to,
-    /// the body. Null for deletions. A hook may change it.
+    /// The object to store, including defaults, or the body posted to a subresource. Null for
+    /// deletions. A hook may change it.
     pub object: Value,
-    /// The object as it is stored; null for creates.
+    /// The stored object; null for creates.
     pub old_object: Value,
 }
 
-/// Why a hook denies a write.
+/// A hook's reason to deny a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Denial {
-    /// 403, in the words of a webhook of the hook's name.
+    /// 403 with the message of a webhook with the hook's name.
     Webhook(String),
-    /// 403, in the words of an admission plug-in, such as `exceeded quota: pods`.
+    /// 403 with the message of an admission plug-in, such as `exceeded quota: pods`.
     Forbidden(String),
     /// Any other error.
     Error(ApiError),
 }
 
-/// Looks at writes. Closures of this form are hooks.
+/// Reviews writes. Closures with this signature are hooks.
 pub trait AdmissionHook: Send + Sync {
-    /// Lets a write pass, perhaps changed.
+    /// Allows a write, possibly changed.
     ///
     /// # Errors
     ///
-    /// Why it is denied.
+    /// The reason to deny the write.
     fn review(&self, request: &mut AdmissionRequest<'_>) -> Result<(), Denial>;
 }
 
@@ -74,8 +74,9 @@ where
     }
 }
 
-/// The hooks of a server, asked in the order in which they were added. They see every write, those
-/// of the control plane's own actors included, and a patch that races again each time it is tried.
+/// The hooks of a server, in the order of their registration. They review every write, including
+/// those of the control plane's own actors. A patch that is retried after a conflict is reviewed
+/// again.
 #[derive(Clone, Default)]
 pub struct AdmissionHooks(Arc<RwLock<Vec<Named>>>);
 
@@ -91,13 +92,13 @@ impl std::fmt::Debug for AdmissionHooks {
 }
 
 impl AdmissionHooks {
-    /// Adds a hook; its name stands in denials.
+    /// Adds a hook; denials mention its name.
     pub fn add(&self, name: &str, hook: impl AdmissionHook + 'static) {
         let mut hooks = self.0.write().unwrap_or_else(PoisonError::into_inner);
         hooks.push((name.to_owned(), Arc::new(hook)));
     }
 
-    /// Removes the hooks of a name; whether there were any.
+    /// Removes the hooks with this name. Returns true if there were any.
     pub fn remove(&self, name: &str) -> bool {
         let mut hooks = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let before = hooks.len();

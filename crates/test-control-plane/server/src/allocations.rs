@@ -1,10 +1,11 @@
-//! Addresses and ports that services have been given.
+//! Allocated service addresses and ports.
 
 use std::collections::BTreeMap;
 
 use kube_test_control_plane_api::object::Key;
 
-/// Who was given what. Services that are gone stay in it until what they had is wanted again.
+/// The owner of each address and port. A deleted service's entry stays until its address or port is
+/// allocated again.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations {
     pub(crate) addresses: BTreeMap<u32, Key>,

@@ -1,5 +1,4 @@
-//! The audit log: every request that was about resources, what tests ask of it, and the form in
-//! which kube-apiserver writes it.
+//! The audit log: all resource requests, with queries for tests and kube-apiserver's event format.
 
 mod check;
 mod entry;

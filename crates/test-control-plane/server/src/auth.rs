@@ -1,16 +1,17 @@
-//! Who asks, and whether they may: authentication, impersonation and authorization.
+//! Authentication, impersonation and authorization of requests.
 //!
-//! | credentials | who it is |
+//! | credentials | user |
 //! |---|---|
 //! | none, in this process | the administrator: `kubernetes-admin`, in `system:masters` |
-//! | an [`Identity`] in the extensions of a request of this process | that user |
-//! | a client certificate of the server's authority | the common name, in the organizations as groups |
-//! | a bearer token | who it belongs to, see [`Tokens`]; 401 if it is nobody's |
+//! | an [`Identity`] in the extensions of an in-process request | that user |
+//! | a client certificate of the server's authority | the common name, with the organizations as groups |
+//! | a bearer token | its user, see [`Tokens`]; 401 for an unknown token |
 //! | none, over the port | `system:anonymous`, in `system:unauthenticated` |
 //!
-//! Whoever is in `system:masters` may do everything. For all others the [`Authorization`] decides:
-//! by default [`AuthorizationMode::Rbac`], as in most clusters, with the stock roles and bindings
-//! of a cluster (`cluster-admin`, `view`, `system:discovery` and so on) stored from the start.
+//! Members of `system:masters` may do everything. For all other users the [`Authorization`]
+//! decides: by default [`AuthorizationMode::Rbac`], as in most clusters, with a cluster's default
+//! roles and bindings (`cluster-admin`, `view`, `system:discovery` and so on) stored from the
+//! start.
 
 pub(crate) mod attributes;
 mod certificate;
@@ -34,5 +35,5 @@ pub use token_file::{TokenFileError, TokenFileFlaw, Tokens};
 pub(crate) use decision::Decision;
 pub(crate) use rbac::{Rbac, RbacIndex};
 pub(crate) use sender::{IssuedTokens, Sender};
-pub(crate) use service_account::{ISSUER as TOKEN_ISSUER, Shown, TokenKey};
+pub(crate) use service_account::{ISSUER as TOKEN_ISSUER, TokenKey, TokenUser};
 pub(crate) use token::{KeyError, SigningKey};

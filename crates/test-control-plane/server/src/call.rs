@@ -1,4 +1,4 @@
-//! Requests from within the process, for actors and tests that need no client library.
+//! In-process requests for actors and tests without a client library.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -10,9 +10,8 @@ use crate::auth::Identity;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Sends a request of the administrator with a JSON body, or none if it is null; patches are
-    /// strategic. Returns the code and the body of the answer: 0 and null if a fault dropped the
-    /// connection.
+    /// Sends a request as the administrator with a JSON body, or none if it is null; patches are
+    /// strategic. Returns the status code and body: 0 and null if a fault dropped the connection.
     pub async fn call_json(
         &self,
         method: Method,
@@ -23,7 +22,7 @@ impl ApiServer {
         self.send_json(None, method, path, user_agent, body).await
     }
 
-    /// As [`call_json`](Self::call_json), for another user.
+    /// Like [`call_json`](Self::call_json), as another user.
     pub async fn call_json_as(
         &self,
         identity: &Identity,

@@ -1,4 +1,4 @@
-//! The certificate authority of a control plane, and the certificates that it signs.
+//! The certificate authority of a control plane and its certificates.
 
 mod given;
 
@@ -15,7 +15,7 @@ pub use given::{ClientAuthorities, PemError, ServingCertificate};
 
 use crate::auth::{AUTHENTICATED, Identity};
 
-/// The names under which clients may find the server.
+/// The DNS names and addresses in the server's certificate.
 const SERVER_NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
@@ -24,11 +24,11 @@ const SERVER_NAMES: [&str; 5] = [
     "::1",
 ];
 
-/// The certificates of one control plane.
+/// The certificates of a control plane.
 #[derive(Clone, Debug)]
 pub struct TlsMaterial {
-    /// The certificates by which clients know the server: that of the authority here, or what the
-    /// server shows if that came from outside.
+    /// The certificates with which clients verify the server: the generated authority's, or an
+    /// external serving certificate's.
     pub ca_pem: String,
     /// The administrator's certificate and key.
     pub admin: ClientCertificate,
@@ -49,24 +49,23 @@ pub struct ClientCertificate {
     pub key_pem: String,
 }
 
-/// A certificate can't be made.
+/// A failed generation of a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The key or the certificate can't be made.
+    /// The key or the certificate could not be generated.
     #[error("making certificates: {0}")]
     Make(#[from] rcgen::Error),
-    /// A certificate can't say all that is to be said of the user: it has room for a name, a uid
-    /// and one group.
+    /// The user does not fit into a certificate, which has room for a name, a uid and one group.
     #[error("a certificate has no room for all groups and extra values of the user {0:?}")]
     TooMuch(String),
 }
 
 impl TlsMaterial {
-    /// Makes an authority, and certificates for the server and the administrator.
+    /// Generates an authority, and certificates for the server and the administrator.
     ///
     /// # Errors
     ///
-    /// The keys can't be made.
+    /// The keys could not be generated.
     pub fn generate() -> Result<Self, CertificateError> {
         let mut params = CertificateParams::new(Vec::<String>::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -91,7 +90,7 @@ impl TlsMaterial {
         })
     }
 
-    /// Lets the server show another certificate.
+    /// Uses another serving certificate.
     #[must_use]
     pub fn serving(mut self, certificate: ServingCertificate) -> Self {
         self.ca_pem.clone_from(&certificate.chain_pem);
@@ -100,30 +99,31 @@ impl TlsMaterial {
         self
     }
 
-    /// Lets the server also believe client certificates of other authorities.
+    /// Also trusts client certificates of other authorities.
     #[must_use]
     pub fn believing(mut self, authorities: ClientAuthorities) -> Self {
         self.client_authorities = Some(authorities);
         self
     }
 
-    /// The certificate of the authority here, which signs the administrator's.
+    /// Returns the certificate of the generated authority, which signs the administrator's
+    /// certificate.
     pub(crate) fn authority_pem(&self) -> String {
         self.authority.pem()
     }
 
-    /// The certificates of all authorities whose signature on a client's is believed.
+    /// Returns the certificates of all trusted client authorities.
     pub fn client_ca_pem(&self) -> String {
         let given = self.client_authorities.as_ref();
         self.authority_pem() + given.map_or("", |given| &given.pem)
     }
 
-    /// A certificate for a user.
+    /// Generates a certificate for a user.
     ///
     /// # Errors
     ///
-    /// The key can't be made, or the user has more groups or extra values than a certificate made
-    /// here can name.
+    /// The key could not be generated, or the user has too many groups or extra values for a
+    /// certificate.
     pub fn client(&self, identity: &Identity) -> Result<ClientCertificate, CertificateError> {
         sign(&self.authority, identity)
     }
@@ -133,7 +133,7 @@ fn sign(
     authority: &CertifiedIssuer<'static, KeyPair>,
     identity: &Identity,
 ) -> Result<ClientCertificate, CertificateError> {
-    // The server puts everyone with a certificate into that group.
+    // The server adds this group to every user with a certificate.
     let mut groups = identity.groups.iter().filter(|g| *g != AUTHENTICATED);
     let mut params = CertificateParams::new(Vec::<String>::new())?;
     let name = &mut params.distinguished_name;

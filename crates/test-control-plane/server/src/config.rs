@@ -1,4 +1,4 @@
-//! How the server behaves.
+//! Configuration of the server.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ pub use kube_test_control_plane_api::settings::{
     FeatureGateError, FeatureGates, UnknownFields, UnknownFieldsError,
 };
 
-/// How the server behaves.
+/// Configuration of the server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// What becomes of members that the schema doesn't know.
+    /// Handling of fields that are missing in the schema.
     pub unknown_fields: UnknownFields,
-    /// Which optional behaviour is on.
+    /// Enabled features.
     pub feature_gates: FeatureGates,
-    /// How many events are kept for watches and old lists.
+    /// Number of events kept for watches and old lists.
     pub log_window: usize,
-    /// How many requests the audit log keeps.
+    /// Number of requests kept by the audit log.
     pub audit_limit: usize,
-    /// How much the audit log keeps of the bodies of requests in all, in bytes. Beyond that the
-    /// oldest ones are dropped, except those of 1 KiB or less.
+    /// Limit of the request bodies kept by the audit log, in bytes. Above it, the oldest bodies are
+    /// dropped, except those of 1 KiB or less.
     pub audit_bodies_max: usize,
-    /// How often a watch that asked for bookmarks gets one.
+    /// Interval of bookmarks.
     pub bookmark_interval: Duration,
     /// The seed of uids, generated names and watch timeouts.
     pub seed: u64,
-    /// The tokens that are known.
+    /// Static bearer tokens.
     pub tokens: Tokens,
-    /// Who decides what users may do; roles and bindings by default.
+    /// Authorization modes; RBAC by default.
     pub authorization: Authorization,
 }
 

@@ -1,4 +1,4 @@
-//! Decoding of what clients send, under the server's policy for unknown members.
+//! Decoding of request bodies, under the server's policy for unknown fields.
 
 use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::Kind;
@@ -14,7 +14,7 @@ use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Checks the types of what a client sent, where defaults would hide wrong ones.
+    /// Checks the types in a request body, since defaults would hide wrong ones.
     ///
     /// # Errors
     ///
@@ -23,7 +23,7 @@ impl ApiServer {
         normalize::check_types(kind, draft, self.unknown_fields())
     }
 
-    /// Brings an object into its canonical form.
+    /// Normalizes an object.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl ApiServer {
         normalize::normalize(kind, draft, self.unknown_fields())
     }
 
-    /// The check of the members of a body.
+    /// Returns the check for unknown and repeated fields of a body.
     pub(crate) fn member_check(
         &self,
         kind: &'static Kind,
@@ -45,11 +45,11 @@ impl ApiServer {
         }
     }
 
-    /// Looks for repeated and unknown members in a patch.
+    /// Checks a patch for repeated and unknown fields.
     ///
     /// # Errors
     ///
-    /// 422 for a strict client.
+    /// 422 with strict field validation.
     pub(crate) fn check_patch(
         &self,
         request: &ResourceRequest,
@@ -61,7 +61,7 @@ impl ApiServer {
         check.patch(patch, text, || self.patched(request, patch))
     }
 
-    /// The error of a patch whose result is no object of its kind, from the error of a PUT.
+    /// Converts the decoding error of a PUT to that of a patch.
     pub(crate) fn undecodable(
         &self,
         request: &ResourceRequest,
@@ -71,8 +71,8 @@ impl ApiServer {
         strict::undecodable(request.kind, patch, error, || self.patched(request, patch))
     }
 
-    /// The object before and after the patch; none if it isn't there or the patch doesn't fit,
-    /// which the update itself reports.
+    /// Returns the object before and after the patch. Returns `None` if the object is missing or
+    /// the patch does not apply; the update itself reports these.
     fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
         let current = self.store().get(&Self::key(request))?;
         let mut old = current.draft();

@@ -1,11 +1,12 @@
-//! Faults on request: rules that make requests and watches fail in the ways of a real network and
-//! server, gates that stop requests, and plans that hold rules as data.
+//! Fault injection: rules for failing requests and watches as a real network and server would,
+//! gates that hold requests, and plans with rules as data.
 //!
-//! Rules act on what clients see and never on what is stored: whatever they do, the objects, the
-//! revisions and the order of events stay those of a correct server.
+//! Rules affect only the clients' view, never the stored data: objects, revisions and the order of
+//! events stay those of a correct server.
 
 mod action;
 mod applied;
+mod decision;
 mod draw;
 mod duration;
 mod engine;
@@ -19,7 +20,6 @@ mod plan;
 mod rule;
 mod schedule;
 mod setters;
-mod strike;
 mod view;
 mod watch_rule;
 mod watch_stream;
@@ -39,8 +39,8 @@ pub use schedule::Schedule;
 pub use view::{View, ViewRule};
 pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
 
-pub(crate) use strike::Interrupted;
-pub(crate) use view::Eyes;
+pub(crate) use decision::Interrupted;
+pub(crate) use view::ReadView;
 
 use kube_test_control_plane_api::kinds::Verb;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +48,7 @@ use tokio_util::sync::CancellationToken;
 use crate::reply::Reply;
 
 impl Faults {
-    /// Puts the rules for watches between an answer and its client, if it is a watch.
+    /// Applies the watch rules to a watch's response.
     pub fn follow(
         &self,
         facts: &RequestFacts,

@@ -1,4 +1,4 @@
-//! One handler per verb, the same for every kind.
+//! One handler per verb, shared by all kinds.
 
 mod admit;
 mod allocate;

@@ -1,4 +1,4 @@
-//! Requests that have been read.
+//! Requests with their body.
 
 use std::time::Duration;
 
@@ -15,34 +15,34 @@ use serde_json::Value;
 use crate::auth::{Identity, Sender};
 use crate::faults::RequestFacts;
 
-/// The longest time that a client can set for a request; the reference has it as its default, too,
-/// while here a request that sets no limit waits as long as it takes.
+/// The longest timeout that a client can set. It is also the reference's default, while here a
+/// request without a timeout has no limit.
 const TIME_LIMIT_MAX: Duration = Duration::from_secs(60);
 
-/// What may go on as long as the client wants.
+/// Subresources without a time limit.
 const LONG_SUBRESOURCES: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
-/// A request whose body has been read.
+/// A request with its complete body.
 pub struct Incoming {
     pub method: Method,
-    /// The host that the client called, perhaps with a port.
+    /// The requested host, with an optional port.
     pub host: String,
-    /// The path without its escapes.
+    /// The unescaped path.
     pub path: String,
     pub(crate) query_text: String,
     pub query: Query,
     pub(crate) headers: HeaderMap,
     /// The body; JSON text is UTF-8.
     pub body: Bytes,
-    /// The body as it came.
+    /// The body as received.
     pub sent: Bytes,
-    /// Why there is no body, if it couldn't be read.
+    /// Error from reading the body, if any.
     pub(crate) unreadable: Option<ApiError>,
     pub sender: Sender,
 }
 
 impl Incoming {
-    /// What fault rules and the audit log see of it.
+    /// Returns the facts for fault rules and the audit log.
     pub(crate) fn facts(&self, identity: &Identity) -> RequestFacts {
         let mut facts = RequestFacts::new(&self.method, &self.path, &self.query_text);
         facts.name_from(&self.body);
@@ -56,12 +56,12 @@ impl Incoming {
         value.unwrap_or_default()
     }
 
-    /// How long the client lets the server work on the request; none if it sets no limit, or the
-    /// request may go on for any time.
+    /// Returns the client's timeout for the request; `None` without a timeout or for a long-running
+    /// request.
     pub(crate) fn time_limit(&self, facts: &RequestFacts) -> Option<Duration> {
         let is_long = facts.verb == Some(Verb::Watch)
             || LONG_SUBRESOURCES.contains(&facts.subresource.as_str());
-        // What is no duration is refused later on.
+        // An invalid duration is rejected later.
         let limit = self.query.timeout().ok().flatten()?;
         let limit = limit.min(TIME_LIMIT_MAX);
         (!is_long && !limit.is_zero()).then_some(limit)
@@ -75,7 +75,7 @@ impl Incoming {
         if self.body.is_empty() {
             return DeleteOptions::parse(&self.query, &Value::Null);
         }
-        // The reference takes a body that it can't read for an error of its own.
+        // The reference reports an unreadable body as an internal error.
         let format = self.format()?;
         let body = decode::value(format, &self.body).map_err(|err| {
             let why = err.message;

@@ -1,4 +1,4 @@
-//! From a request to its answer: who sends it, what faults want of it, the audit log.
+//! Processing of a request: authentication, fault rules, handler and audit log.
 
 mod dispatch;
 mod recording;
@@ -25,15 +25,15 @@ use crate::auth::Sender;
 use crate::faults::Interrupted;
 use crate::incoming::Incoming;
 use crate::reply::{self, BoxError, Reply};
-use crate::transport::{self, Finish};
+use crate::transport::{self, ResponseEncoder};
 
 impl ApiServer {
     /// Answers a request.
     ///
     /// # Errors
     ///
-    /// A fault wants the connection dropped or refused, or the reference would panic on the request.
-    /// Every other failure is an answer.
+    /// A fault drops or refuses the connection, or the reference would panic on the request. All
+    /// other failures are responses.
     pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
     where
         B: http_body::Body<Data = Bytes> + Send,
@@ -60,7 +60,7 @@ impl ApiServer {
         let sender = Sender::of(&parts.extensions, self.admin());
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
-        let finish = Finish::new(&parts.method, &parts.headers, &query, self.stamps());
+        let encoder = ResponseEncoder::new(&parts.method, &parts.headers, &query, self.stamps());
         let content_type = parts.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let (sent, unreadable) = match transport::read_body(body).await {
@@ -80,31 +80,31 @@ impl ApiServer {
             unreadable,
             sender,
         };
-        let reply = self.answer(&incoming, &finish, connection).await?;
-        Ok(finish.stamp(reply, self.stamps()))
+        let reply = self.answer(&incoming, &encoder, connection).await?;
+        Ok(encoder.stamp(reply, self.stamps()))
     }
 
     async fn answer(
         &self,
         incoming: &Incoming,
-        finish: &Finish,
+        encoder: &ResponseEncoder,
         connection: &CancellationToken,
     ) -> Result<Reply, ConnectionDropped> {
         let admission = self.recognize(incoming);
         let facts = Arc::new(incoming.facts(&admission.user));
-        let strike = self.faults().strike(&facts, &incoming.body);
+        let decision = self.faults().decide(&facts, &incoming.body);
         let recording = Recording {
             server: self,
             incoming,
             admission: &admission,
             facts: &facts,
-            audit_id: finish.audit_id(),
-            fault: strike.names(),
+            audit_id: encoder.audit_id(),
+            fault: decision.names(),
             received: self.clock().now(),
             begun: Instant::now(),
             is_in_log: AtomicBool::new(false),
         };
-        if let Some(code) = strike.code_without_handling() {
+        if let Some(code) = decision.code_without_handling() {
             recording.finish(self.store().revision(), code, None);
         }
         let handled = async {
@@ -123,9 +123,9 @@ impl ApiServer {
                     reply::error(&err)
                 }
             };
-            Ok(finish.encode(reply).await)
+            Ok(encoder.encode(reply).await)
         };
-        let carried_out = strike.carry_out(&facts, handled);
+        let carried_out = decision.carry_out(&facts, handled);
         let result = match incoming.time_limit(&facts) {
             None => carried_out.await,
             Some(limit) => timeout(limit, carried_out).await.unwrap_or_else(|_| {

@@ -1,4 +1,4 @@
-//! Answers.
+//! Responses.
 
 use std::collections::BTreeSet;
 
@@ -18,22 +18,22 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of an answer, whole or a stream.
+/// The body of a response, complete or streamed.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// An answer on its way.
+/// A response.
 pub type Reply = Response<ResponseBody>;
 
-/// A whole body of JSON text.
+/// Returns a response with JSON text.
 pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "application/json", text)
 }
 
-/// Longer bodies than this go out in the pieces that they are made of, in bytes.
+/// Longer bodies than this, in bytes, are sent in their original pieces.
 const JOINED_MAX: usize = 64 * 1024;
 
-/// A whole body of JSON text in pieces. Where it is long they aren't copied, and the answer doesn't
-/// tell its length.
+/// Returns a response with JSON text in pieces. A long body is sent without copying and without a
+/// content length.
 pub(crate) fn json_pieces(code: StatusCode, pieces: Vec<Bytes>) -> Reply {
     let size: usize = pieces.iter().map(Bytes::len).sum();
     if size <= JOINED_MAX {
@@ -43,18 +43,18 @@ pub(crate) fn json_pieces(code: StatusCode, pieces: Vec<Bytes>) -> Reply {
     streamed(parts, stream::iter(pieces.into_iter().map(Ok)))
 }
 
-/// An answer with another body.
+/// Returns a response with another body.
 pub(crate) fn with_body(parts: Parts, body: impl Into<Bytes>) -> Reply {
     let body = Full::new(body.into()).map_err(Into::into).boxed_unsync();
     Response::from_parts(parts, body)
 }
 
-/// A whole body from a value.
+/// Returns a response with a JSON value.
 pub fn json_value(code: StatusCode, value: &Value) -> Reply {
     json_text(code, value.to_string())
 }
 
-/// Plain text.
+/// Returns plain text.
 pub fn plain(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     let mut reply = with_type(code, "text/plain; charset=utf-8", text);
     let value = HeaderValue::from_static("nosniff");
@@ -62,7 +62,7 @@ pub fn plain(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// Plain text without a charset, as logs are.
+/// Returns plain text without a charset, as for logs.
 pub fn text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "text/plain", text)
 }
@@ -77,11 +77,11 @@ fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes
     reply
 }
 
-/// Marks the answers whose body goes on as long as the client reads.
+/// Marks responses with an unlimited stream as body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streamed;
 
-/// A stream of JSON lines.
+/// Returns a stream of JSON lines.
 pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
     let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
     let mut reply = Response::new(body);
@@ -92,7 +92,7 @@ pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'stati
     reply
 }
 
-/// An answer whose body is a stream.
+/// Returns a response with a stream as body.
 pub(crate) fn streamed(
     parts: Parts,
     pieces: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
@@ -101,7 +101,7 @@ pub(crate) fn streamed(
     Response::from_parts(parts, body)
 }
 
-/// An error's `Status`.
+/// Returns an error's `Status`.
 pub fn error(error: &ApiError) -> Reply {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut reply = json_value(code, &error.to_value());
@@ -113,8 +113,8 @@ pub fn error(error: &ApiError) -> Reply {
     reply
 }
 
-/// The answer to a request that took longer than its client wanted to wait. The reference gives it
-/// no kind and calls it text.
+/// Returns the response to a request that exceeded its timeout. The reference gives it no kind and
+/// a text content type.
 pub(crate) fn timed_out() -> Reply {
     let code = StatusCode::GATEWAY_TIMEOUT;
     let status = json!({
@@ -128,7 +128,7 @@ pub(crate) fn timed_out() -> Reply {
     with_type(code, "text/plain; charset=utf-8", format!("{status}\n"))
 }
 
-/// The `Status` of something that went well and has no object to show.
+/// Returns the `Status` of a success without an object.
 pub fn success(code: StatusCode) -> Reply {
     let status = json!({
         "kind": "Status",
@@ -140,7 +140,7 @@ pub fn success(code: StatusCode) -> Reply {
     json_value(code, &status)
 }
 
-/// The `Status` of a deletion.
+/// Returns the `Status` of a deletion.
 pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
     let mut details = details(name, kind.group, kind.plural);
     details["uid"] = json!(uid);
@@ -154,32 +154,31 @@ pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
     json_value(StatusCode::OK, &status)
 }
 
-/// How much text an answer's warnings may have in all before each is cut.
+/// Limit of a response's warnings, in characters, above which each is truncated.
 const WARNINGS_MAX: usize = 4096;
 
-/// What is left of each warning where all of them are too long.
+/// Length of a truncated warning in characters.
 const CUT_WARNING: usize = 256;
 
-/// Adds warnings to an answer, which may be an error.
+/// Adds warnings to a response, which may be an error.
 pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> ApiResult<Reply> {
     if warnings.is_empty() {
         return reply;
     }
     let mut reply = reply.unwrap_or_else(|err| error(&err));
     let mut seen = BTreeSet::new();
-    let told: Vec<&str> = warnings
+    let distinct: Vec<&str> = warnings
         .iter()
         .map(String::as_str)
         .filter(|text| seen.insert(*text))
         .collect();
-    for text in within_limits(&told) {
+    for text in within_limits(&distinct) {
         warn(&mut reply, text);
     }
     Ok(reply)
 }
 
-/// What is told of texts: all of them, or, from the moment in which they are too much, the beginning
-/// of each until that is too much as well.
+/// Returns the warnings within the limit: all of them unchanged, or truncated ones up to the limit.
 ///
 /// Upstream: `recorder.AddWarning`
 fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
@@ -193,7 +192,7 @@ fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
         return texts.to_vec();
     };
     let mut total = 0;
-    let mut told = Vec::new();
+    let mut kept = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         if index > too_much && total >= WARNINGS_MAX {
             break;
@@ -201,12 +200,12 @@ fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
         let end = text.char_indices().nth(CUT_WARNING).map(|(end, _)| end);
         let cut = &text[..end.unwrap_or(text.len())];
         total += size(cut);
-        told.push(cut);
+        kept.push(cut);
     }
-    told
+    kept
 }
 
-/// Adds a warning that kubectl prints. A text that a header can't hold is left out.
+/// Adds a warning for kubectl to print. A text that is invalid in a header is skipped.
 pub fn warn(reply: &mut Reply, text: &str) {
     if text.chars().any(char::is_control) {
         return;
@@ -229,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_told_once_and_quoted() {
+    fn warnings_are_deduplicated_and_quoted() {
         let warnings = ["a \"b\" \\c", "é", "é", "x\ny"].map(str::to_owned);
         assert_eq!(warned(&warnings), [r#"299 - "a \"b\" \\c""#, "299 - \"é\""]);
     }
 
     #[test]
-    fn many_long_warnings_are_cut() {
+    fn many_long_warnings_are_truncated() {
         let warnings: Vec<String> = (0..20).map(|i| format!("{i}{}", "é".repeat(300))).collect();
         let found = warned(&warnings);
         assert_eq!(found.len(), WARNINGS_MAX / CUT_WARNING);

@@ -7,18 +7,18 @@ use jiff::SignedDuration;
 
 use crate::server::ApiServer;
 
-/// How the API server restarts.
+/// Settings of a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restart {
-    /// How long it refuses connections.
+    /// Time for which connections are refused.
     pub down_for: Duration,
-    /// Whether it still knows the events before the restart. A real server doesn't: a watch from
-    /// an older revision is answered with 410, as the events are in its memory only.
+    /// True to keep the events before the restart. A real server keeps events only in memory, so it
+    /// answers a watch from an older revision with 410.
     pub keep_events: bool,
 }
 
 impl ApiServer {
-    /// Restarts: every connection breaks, what is on its way is lost, the objects stay.
+    /// Restarts the server: all connections break, requests in flight are lost, objects are kept.
     pub fn restart(&self, restart: Restart) {
         if !restart.keep_events {
             let floor = self.store().revision();
@@ -32,7 +32,7 @@ impl ApiServer {
         }
     }
 
-    /// Sets the server's clock ahead of its original one, or behind it.
+    /// Sets the offset of the server's clock from its original one; negative for a slow clock.
     pub fn set_clock_ahead(&self, ahead: SignedDuration) {
         self.skew().set_ahead(ahead);
     }

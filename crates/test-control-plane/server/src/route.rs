@@ -1,4 +1,4 @@
-//! From method and path to what is asked for.
+//! Routing of paths and methods.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use crate::auth::Identity;
 pub use kube_test_control_plane_api::kinds::{Target, Verb};
 
-/// A request about resources.
+/// A resource request.
 #[derive(Clone, Debug)]
 pub struct ResourceRequest {
     /// The row of the resource.
@@ -21,13 +21,13 @@ pub struct ResourceRequest {
     pub namespace: String,
     /// The object's name; empty for collections. A watch of one object has it too.
     pub name: String,
-    /// What is to be done.
+    /// The verb.
     pub verb: Verb,
-    /// Who asks; none if the server itself does, which may do everything.
+    /// The user; `None` for the server itself, which may do everything.
     pub user: Option<Arc<Identity>>,
 }
 
-/// What a path leads to.
+/// Destination of a path.
 #[derive(Clone, Debug)]
 pub enum Route {
     /// Objects.
@@ -40,7 +40,7 @@ pub enum Route {
     Group(&'static str),
     /// `/api/v1` and `/apis/GROUP/VERSION`.
     Resources(&'static str, &'static str),
-    /// `/healthz`, `/livez`, `/readyz` and what is below them.
+    /// `/healthz`, `/livez`, `/readyz` and their individual checks.
     Health,
     /// `/metrics`.
     Metrics,
@@ -54,15 +54,15 @@ pub enum Route {
     OpenApi(Option<(&'static str, &'static str)>),
     /// `/`.
     Root,
-    /// Nothing that the server knows: a plain text 404.
+    /// An unknown path: a plain text 404.
     Unknown,
 }
 
-/// Finds what a request is about.
+/// Returns the route of a request.
 ///
 /// # Errors
 ///
-/// 404 for a resource that isn't served, 405 for a method that it doesn't allow.
+/// 404 for an unknown resource, 405 for an unsupported method.
 pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
     if path == "/" {
         return Ok(Route::Root);
@@ -101,7 +101,7 @@ fn below(
     query: &Query,
 ) -> ApiResult<Route> {
     let Some((group, version)) = kinds::group_version(group, Some(version)) else {
-        // What is below the core group or another that is served has an answer of its own.
+        // Unknown paths below a served group have a separate error.
         return match kinds::group_version(group, None) {
             Some(_) => Err(ApiError::no_such_resource()),
             None => Ok(Route::Unknown),
@@ -161,7 +161,8 @@ fn below(
     }))
 }
 
-/// The older form of a watch, with `watch` in the path: of a collection or of one object.
+/// Converts a route to a watch, for the legacy form with `watch` in the path: of a collection or of
+/// one object.
 fn watched(route: Route) -> ApiResult<Route> {
     match route {
         Route::Resource(request) if request.target == Target::Object => match request.verb {
@@ -177,7 +178,7 @@ fn watched(route: Route) -> ApiResult<Route> {
     }
 }
 
-/// What a method means; whether it is allowed is another question.
+/// Returns the verb of a method, whether or not it is allowed.
 fn verb(method: &Method, target: Target, collection: bool, query: &Query) -> ApiResult<Verb> {
     Ok(match (method.as_str(), collection) {
         ("GET", true) if query.flag("watch") => Verb::Watch,

@@ -1,4 +1,4 @@
-//! The API server: its state.
+//! State of the API server.
 
 mod random;
 
@@ -19,12 +19,12 @@ use crate::faults::Faults;
 use crate::transport::Stamps;
 use random::RandomSources;
 
-/// The connection broke, because a fault wanted it so or the reference would have panicked.
+/// The connection was dropped by a fault, or the reference would have panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was dropped")]
 pub struct ConnectionDropped;
 
-/// The API server. Cloning gives another handle to the same one.
+/// The API server. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct ApiServer(Arc<Inner>);
 
@@ -33,7 +33,7 @@ struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
     skew: Arc<SkewedClock>,
-    /// Watches from before this revision are answered with 410.
+    /// Watches from an earlier revision get 410.
     watch_floor: AtomicU64,
     random: Mutex<RandomSources>,
     unknown_fields: Mutex<UnknownFields>,
@@ -46,13 +46,13 @@ struct Inner {
     policy: Rbac,
     token_key: TokenKey,
     issued_tokens: IssuedTokens,
-    /// Whoever sends requests from this process and doesn't say who it is.
+    /// Default user of requests in this process.
     admin: Arc<Identity>,
     stopping: CancellationToken,
 }
 
 impl ApiServer {
-    /// A server with an empty store.
+    /// Creates a server with an empty store.
     pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
         let skew = Arc::new(SkewedClock::new(clock));
         Self(Arc::new(Inner {
@@ -76,71 +76,71 @@ impl ApiServer {
         }))
     }
 
-    /// The store, to look into and to compact.
+    /// Returns the store, for inspection and compaction.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// Stores an object as it is, byte by byte but for its `metadata.resourceVersion`, in the place
-    /// of the one that has its name: nothing is checked, completed or refused. GET, LIST and WATCH
-    /// show these bytes until the next write of the object, invalid UTF-8, lone surrogates and any
-    /// depth that Go reads included. A list leaves out `kind` and `apiVersion` where they stand
-    /// first, as it always does.
+    /// Stores an object byte by byte, except for its `metadata.resourceVersion`, in place of an
+    /// existing one with its name. Nothing is validated, defaulted or rejected. GET, LIST and WATCH
+    /// return these bytes until the next write of the object, including invalid UTF-8, lone
+    /// surrogates and any depth that Go can read. A list omits leading `kind` and `apiVersion`
+    /// members, as always.
     ///
-    /// For controllers under test, which must bear whatever a server stores.
+    /// For controllers under test, which must handle any stored object.
     ///
     /// # Errors
     ///
-    /// The text is no JSON, has no name, or is of a kind that the server doesn't store.
+    /// The text is not JSON, has no name, or is of a kind that the server doesn't store.
     pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
         self.0.store.put_as_is(&AsIs::read(text)?);
         Ok(())
     }
 
-    /// The clock that timestamps come from.
+    /// Returns the clock of timestamps.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.clock
     }
 
-    /// How the server behaves, and began with unknown members.
+    /// Returns the configuration. Its policy for unknown fields is the initial one.
     pub fn config(&self) -> &ServerConfig {
         &self.0.config
     }
 
-    /// What becomes of members that the schema doesn't know.
+    /// Returns the policy for unknown fields.
     pub fn unknown_fields(&self) -> UnknownFields {
         let policy = self.0.unknown_fields.lock();
         *policy.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes what becomes of members that the schema doesn't know, as where another version of
-    /// the server takes over. What is stored stays as it is.
+    /// Changes the policy for unknown fields, as in an upgrade of the server. Stored objects stay
+    /// unchanged.
     pub fn set_unknown_fields(&self, policy: UnknownFields) {
         let current = self.0.unknown_fields.lock();
         *current.unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// The requests so far.
+    /// Returns the audit log.
     pub fn audit(&self) -> &AuditLog {
         &self.0.audit
     }
 
-    /// The fault rules.
+    /// Returns the fault rules.
     pub fn faults(&self) -> &Faults {
         &self.0.faults
     }
 
-    /// The roles and bindings, arranged to be asked.
+    /// Returns the index of the roles and bindings.
     pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
         self.0.policy.index(&self.0.store)
     }
 
-    /// The sender of requests from this process that name no other.
+    /// Returns the default user of requests in this process.
     pub(crate) fn admin(&self) -> &Arc<Identity> {
         &self.0.admin
     }
 
-    /// The headers that every answer of this server has.
+    /// Returns the generator of response identifiers.
     pub(crate) fn stamps(&self) -> &Stamps {
         &self.0.stamps
     }
@@ -149,17 +149,17 @@ impl ApiServer {
         &self.0.issued_tokens
     }
 
-    /// The key that the tokens of service accounts are signed with.
+    /// Returns the signing key of service account tokens.
     pub(crate) fn token_key(&self) -> Result<&SigningKey, KeyError> {
         self.0.token_key.get()
     }
 
-    /// The code of the test that looks at writes.
+    /// Returns the admission hooks.
     pub fn admission(&self) -> &AdmissionHooks {
         &self.0.admission
     }
 
-    /// Ends every watch; requests are still answered.
+    /// Ends all watches; requests are still answered.
     pub fn stop(&self) {
         self.0.stopping.cancel();
     }
@@ -181,7 +181,7 @@ impl ApiServer {
         draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What services have been given, for as long as nobody else may be given anything.
+    /// Locks the allocations of services.
     pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
         let allocations = self.0.allocations.lock();
         allocations.unwrap_or_else(PoisonError::into_inner)

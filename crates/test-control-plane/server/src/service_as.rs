@@ -1,4 +1,4 @@
-//! The API server as a service for the clients of one user.
+//! The API server as a service for one user's clients.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::auth::Identity;
 use crate::reply::{BoxError, Reply};
 use crate::server::{ApiServer, ConnectionDropped};
 
-/// The API server as a service whose requests are those of one user.
+/// The API server as a service for one user.
 #[derive(Clone, Debug)]
 pub struct ServiceAs {
     server: ApiServer,
@@ -20,7 +20,7 @@ pub struct ServiceAs {
 }
 
 impl ServiceAs {
-    /// Makes requests to `server` those of `identity`.
+    /// Wraps `server` to send all requests as `identity`.
     pub fn new(server: ApiServer, identity: Identity) -> Self {
         Self { server, identity }
     }

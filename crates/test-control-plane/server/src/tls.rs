@@ -1,4 +1,4 @@
-//! The loopback port: TLS with a certificate authority of its own, HTTP/1.1 and HTTP/2.
+//! The loopback port: TLS with the control plane's certificate authority, HTTP/1.1 and HTTP/2.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -25,33 +25,33 @@ use crate::auth::{self, Peer};
 use crate::certificates::{CertificateError, TlsMaterial, certificates};
 use crate::server::ApiServer;
 
-/// How many HTTP/2 streams a connection may have open: watches stay open, so there are many.
+/// Limit of HTTP/2 streams per connection; each open watch needs one.
 const HTTP2_STREAMS_MAX: u32 = 4000;
 
-/// How long a client may take for the TLS handshake.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long connections may take to end when the server stops.
+/// Grace period for connections when the server stops.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The port couldn't be opened.
+/// The port could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address isn't a loopback address.
+    /// The address is not a loopback address.
     #[error("listening on {0}: only loopback addresses are allowed")]
     NotLoopback(SocketAddr),
-    /// The address is taken or can't be used.
+    /// The address is in use or unusable.
     #[error("listening on {address}: {reason}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The system error.
         reason: std::io::Error,
     },
-    /// Making the certificates failed.
+    /// The certificates could not be generated.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
-    /// The TLS library refused the certificates.
+    /// The TLS library rejected the certificates.
     #[error("setting up TLS: {0}")]
     Tls(String),
 }
@@ -84,7 +84,7 @@ impl TlsMaterial {
     }
 }
 
-/// Opens the port and serves on it until `stopping`; the address that was opened.
+/// Opens the port and serves on it until `stopping`. Returns the opened address.
 pub async fn listen(
     server: ApiServer,
     address: SocketAddr,
@@ -119,7 +119,7 @@ async fn accept(
             biased;
             () = stopping.cancelled() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            // The system refuses what nobody listens for.
+            // The system refuses connections to a closed port.
             () = server.faults().outage().begun() => {
                 drop(listener);
                 let opened = tokio::select! {
@@ -133,7 +133,7 @@ async fn accept(
             }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    // One that came in just before an outage is closed before a byte is read.
+                    // A connection accepted just before an outage is closed unread.
                     if let Some(broken) = server.faults().outage().connect() {
                         let acceptor = acceptor.clone();
                         let stopping = stopping.clone();
@@ -141,9 +141,9 @@ async fn accept(
                         connections.spawn(until_broken(broken, served));
                     }
                 }
-                // Out of file descriptors, most likely: let some connections end first.
+                // Probably out of file descriptors: wait for some connections to end.
                 Err(err) => {
-                    tracing::warn!(%err, "accepting a connection failed");
+                    tracing::warn!(%err, "failed to accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -152,14 +152,14 @@ async fn accept(
     while connections.join_next().await.is_some() {}
 }
 
-/// Opens the port again once an outage is over.
+/// Reopens the port after an outage.
 async fn open_again(server: &ApiServer, address: SocketAddr) -> TcpListener {
     loop {
         server.faults().outage().over().await;
         match TcpListener::bind(address).await {
             Ok(listener) => return listener,
             Err(err) => {
-                tracing::warn!(%err, %address, "opening the port after an outage failed");
+                tracing::warn!(%err, %address, "failed to reopen the port after an outage");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -199,7 +199,7 @@ async fn connection(
     let ended = tokio::select! {
         biased;
         () = stopping.cancelled() => {
-            // Watches end by themselves: let their clients see it.
+            // Watches end on their own: deliver their end to the clients.
             connection.as_mut().graceful_shutdown();
             tokio::time::timeout(FAREWELL_TIMEOUT, connection).await
         }
@@ -219,7 +219,7 @@ async fn until_broken(broken: CancellationToken, served: impl Future<Output = ()
     }
 }
 
-/// Who the client is by its certificate, which the handshake has verified.
+/// Returns the user of the client's verified certificate.
 fn peer_of(stream: &TlsStream<TcpStream>) -> Peer {
     let (_, session) = stream.get_ref();
     let chain = session.peer_certificates();

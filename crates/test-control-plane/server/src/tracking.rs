@@ -1,4 +1,4 @@
-//! Keeps the managers of stored objects, as clients write to them.
+//! Field managers of stored objects, updated on each write.
 
 use std::borrow::Cow;
 
@@ -14,13 +14,13 @@ use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Makes the client the manager of what it changes. `new` is the object as it wants it, in the
-    /// stored form, before the server puts back what the request can't change.
+    /// Makes the client the manager of its changes. `new` is the requested object in the stored
+    /// form, before the server restores protected fields.
     ///
     /// # Errors
     ///
-    /// Raw text holds a number that no double holds, on which the reference panics: the connection
-    /// is closed.
+    /// Raw text holds a number outside the range of a double, on which the reference panics: the
+    /// connection is closed.
     pub(crate) fn track(
         &self,
         request: &ResourceRequest,
@@ -36,7 +36,7 @@ impl ApiServer {
         }
         let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(request.kind, draft);
         if is_wrong(new) || old.is_some_and(is_wrong) {
-            // The reference can't compare the objects, and gives up on their managers.
+            // The reference can't compare the objects and drops their managers.
             new.metadata_mut().remove("managedFields");
             return Ok(());
         }
@@ -53,7 +53,7 @@ impl ApiServer {
     }
 }
 
-/// A whole object in the form that `kind` serves.
+/// Returns a complete object in the form that `kind` serves.
 pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
     if !kind.has(Trait::View) && draft.data.is_none() {
         return Cow::Borrowed(&draft.value);
@@ -63,7 +63,7 @@ pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> 
     Cow::Owned(value)
 }
 
-/// As [`served_value`], but with raw data as the one value that it is to its manager.
+/// Like [`served_value`], but with raw data as a single value, as its manager sees it.
 fn tracked_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
     let Some(data) = &draft.data else {
         return served_value(kind, draft);
@@ -73,7 +73,7 @@ fn tracked_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
     Cow::Owned(value)
 }
 
-/// Makes an empty list of managers, which resets them, one that survives decoding.
+/// Replaces an empty list of managers, which resets them, by one that survives decoding.
 pub(crate) fn keep_reset(draft: &mut Draft) {
     if let Some(managed) = draft.value.pointer_mut("/metadata/managedFields")
         && managed.as_array().is_some_and(Vec::is_empty)
@@ -82,7 +82,7 @@ pub(crate) fn keep_reset(draft: &mut Draft) {
     }
 }
 
-/// Takes the times of managers back if nothing else changed, so that there is nothing to write.
+/// Restores the managers' times if nothing else changed, so that the write is a no-op.
 pub(crate) fn keep_times(old: &Draft, new: &mut Draft) {
     const PLACE: &str = "/metadata/managedFields";
     let (Some(before), Some(after)) = (old.value.pointer(PLACE), new.value.pointer(PLACE)) else {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn times_alone_are_no_change() {
+    fn changed_times_alone_are_restored() {
         let old = draft("2026-01-01T00:00:00Z", "1");
         let mut new = draft("2026-01-01T00:00:09Z", "1");
         keep_times(&old, &mut new);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_becomes_an_empty_entry() {
+    fn empty_list_becomes_an_empty_entry() {
         let mut new = draft("", "1");
         keep_reset(&mut new);
         assert_eq!(new, draft("", "1"));

@@ -1,5 +1,5 @@
-//! What stands between the wire and the handlers: reading bodies, and finishing answers in the
-//! format, compression and headers that the client asked for.
+//! HTTP layer between the wire and the handlers: reads bodies, and encodes responses with the
+//! client's format, compression and headers.
 
 use std::io::Write as _;
 use std::pin::pin;
@@ -25,14 +25,14 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use crate::reply::{self, BoxError, Reply, Streamed};
 
-/// The largest body that is read, in bytes.
+/// Limit of a request body in bytes.
 const BODY_MAX: usize = 3 * 1024 * 1024;
 
-/// How much of a body that is too large is read and dropped, so that the client has sent it and
-/// reads the answer.
+/// Limit of an oversized body, in bytes, that is read and dropped so that the client sees the
+/// response.
 const DRAINED_MAX: usize = 64 * 1024 * 1024;
 
-/// Larger bodies than this are compressed for those who take it, in bytes.
+/// Larger bodies than this, in bytes, are compressed for clients that accept it.
 const GZIP_THRESHOLD: usize = 128 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -43,7 +43,7 @@ const PRIORITY_LEVEL: HeaderName = HeaderName::from_static("x-kubernetes-pf-prio
 ///
 /// # Errors
 ///
-/// 413 for a body that is too large, 400 for one that breaks off.
+/// 413 for an oversized body, 400 for an incomplete one.
 pub(crate) async fn read_body<B>(body: B) -> ApiResult<Bytes>
 where
     B: http_body::Body<Data = Bytes>,
@@ -87,15 +87,15 @@ where
     })
 }
 
-/// The host that a client called; requests from within the process may name none.
+/// Returns the requested host; in-process requests may have none.
 pub(crate) fn host(uri: &Uri, headers: &HeaderMap) -> String {
     let named = uri.authority().map(http::uri::Authority::as_str);
     let header = || headers.get(HOST).and_then(|value| value.to_str().ok());
     named.or_else(header).unwrap_or("localhost").to_owned()
 }
 
-/// As much of a request as says how its answer is to be finished.
-pub(crate) struct Finish {
+/// Request properties that determine the response encoding.
+pub(crate) struct ResponseEncoder {
     accept: Wanted,
     pretty: bool,
     gzip: bool,
@@ -103,7 +103,7 @@ pub(crate) struct Finish {
     audit_id: HeaderValue,
 }
 
-impl Finish {
+impl ResponseEncoder {
     pub(crate) fn new(
         method: &Method,
         headers: &HeaderMap,
@@ -126,12 +126,12 @@ impl Finish {
         }
     }
 
-    /// What names the request in the audit log.
+    /// Returns the request's id in the audit log.
     pub(crate) fn audit_id(&self) -> &str {
         self.audit_id.to_str().unwrap_or_default()
     }
 
-    /// Adds the headers that every answer has.
+    /// Adds the common response headers.
     pub(crate) fn stamp(self, reply: Reply, stamps: &Stamps) -> Reply {
         let mut reply = in_frames(reply);
         let headers = reply.headers_mut();
@@ -141,7 +141,7 @@ impl Finish {
         reply
     }
 
-    /// The answer in the format and compression that the client asked for.
+    /// Encodes the response in the client's format and compression.
     pub(crate) async fn encode(&self, reply: Reply) -> Reply {
         let extensions = reply.extensions();
         let wanted = extensions.get::<Wanted>().copied().unwrap_or(self.accept);
@@ -157,7 +157,7 @@ impl Finish {
             return reply;
         }
         let (mut parts, body) = reply.into_parts();
-        // The body is whole already, so that collecting it can't fail.
+        // The body is complete, so collecting it can't fail.
         let mut body = body
             .collect()
             .await
@@ -193,7 +193,7 @@ impl Finish {
 /// The media type of protobuf.
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
 
-/// A body as protobuf; 406 for one that has no such form.
+/// Converts a body to protobuf; 406 if the object has no protobuf form.
 fn in_protobuf(parts: &mut Parts, body: Bytes) -> Bytes {
     let encoded = protobuf::answer(&body).or_else(|err| {
         let error = ApiError::not_acceptable(err.to_string());
@@ -206,8 +206,8 @@ fn in_protobuf(parts: &mut Parts, body: Bytes) -> Bytes {
     })
 }
 
-/// A watch whose client wants protobuf, in frames of it; every other answer stays what it is. What
-/// faults make of a watch they make of its lines, which is before.
+/// Converts a JSON watch to protobuf frames; other responses stay unchanged. Fault rules apply to
+/// the JSON lines before.
 fn in_frames(reply: Reply) -> Reply {
     let extensions = reply.extensions();
     let wanted = extensions.get::<Wanted>().map(|wanted| wanted.format);
@@ -257,7 +257,7 @@ fn takes_gzip(accept_encoding: &str) -> bool {
         .any(|coding| coding.split(';').next().unwrap_or_default().trim() == "gzip")
 }
 
-/// Whether the answer is likely to be looked at: asked for by parameter, or by the program.
+/// Reports whether the client wants indented output, by parameter or user agent.
 fn is_read_by_people(query: &Query, user_agent: &str) -> bool {
     match query.get("pretty") {
         Some(value) => matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"),
@@ -267,8 +267,8 @@ fn is_read_by_people(query: &Query, user_agent: &str) -> bool {
     }
 }
 
-/// The identifiers that answers carry in their headers. They are made from the seed, and apart from
-/// those of objects, so that reading doesn't change which uids are drawn.
+/// The response header identifiers. They have a separate random source, so that reads don't change
+/// the uids of objects.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     seed: u64,
@@ -292,7 +292,7 @@ impl Stamps {
     }
 }
 
-/// The uuid of a number, spread over all bits.
+/// Returns the uuid of a number, spread over all bits.
 fn stamp(seed: u64, number: u64) -> HeaderValue {
     let spread = |mut bits: u64| {
         for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb_u64] {
@@ -316,7 +316,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[tokio::test]
-    async fn a_body_may_be_as_large_as_the_limit() {
+    async fn body_at_the_limit_is_accepted() {
         let body = vec![b'x'; BODY_MAX];
         assert_eq!(
             read_body(Full::new(Bytes::from(body))).await.unwrap().len(),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_parts_of_a_body_are_joined() {
+    async fn body_parts_are_joined() {
         let frames = ["a", "bc", "", "d"]
             .map(|part| Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(part))));
         let body = StreamBody::new(stream::iter(frames));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_stamp_is_another() {
+    fn stamps_are_unique() {
         let stamps = Stamps::new(7);
         let drawn: BTreeSet<HeaderValue> = (0..1000)
             .map(|_| stamps.next())
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_taken_by_name() {
+    fn gzip_is_negotiated_by_name() {
         for (header, takes) in [
             ("deflate, gzip;q=1.0", true),
             ("", false),

@@ -20,19 +20,19 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::faults::Eyes;
+use crate::faults::ReadView;
 use crate::reply::{self, BoxError, Reply};
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{served_draft, served_text};
 
-/// How many events are sent as one chunk.
+/// Limit of events in one chunk.
 const BATCH_MAX: usize = 100;
 
-/// The shortest time limit of a watch that names none; the longest is twice that.
+/// The shortest default timeout of a watch; the longest is twice that.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 
-/// How long before its end a watch sends a last bookmark.
+/// Time between the last bookmark and a watch's timeout.
 const LAST_BOOKMARK_LEAD: Duration = Duration::from_secs(2);
 
 /// The annotation of the bookmark that ends the initial events.
@@ -43,7 +43,7 @@ struct Follow {
     server: ApiServer,
     request: ResourceRequest,
     selection: Selection,
-    /// Everything up to and including this revision has been sent.
+    /// The last sent revision.
     cursor: u64,
     revisions: Receiver<u64>,
     pending: Option<Bytes>,
@@ -52,16 +52,16 @@ struct Follow {
     next_bookmark: Option<Instant>,
     stopping: CancellationToken,
     representation: Representation,
-    /// Whether a table has been sent, whose columns the next ones leave out.
+    /// True after the first table, whose columns later ones omit.
     columns_sent: bool,
-    /// What the client sees of the store.
-    eyes: Eyes,
-    /// Tells of every change of what clients see.
+    /// The client's view of the store.
+    read_view: ReadView,
+    /// Notified of changed views.
     views: Receiver<u64>,
 }
 
-/// Why a watch went on.
-enum Woken {
+/// Reason for a watch's wake-up.
+enum WakeReason {
     /// There may be events.
     Moved,
     /// It is over.
@@ -70,22 +70,22 @@ enum Woken {
     BookmarkDue(Instant),
 }
 
-/// Where a watch begins.
+/// Start of a watch.
 enum Start {
-    /// With everything that is there now.
+    /// With the current objects.
     Now,
     /// After a revision.
     After(u64),
 }
 
 impl ApiServer {
-    /// Follows a collection.
+    /// Watches a collection.
     pub async fn watch(
         &self,
         request: &ResourceRequest,
         query: &Query,
         representation: Representation,
-        eyes: Eyes,
+        read_view: ReadView,
     ) -> ApiResult<Reply> {
         let options = ListOptions::of_watch(query)?;
         let selection = Selection::parse(request.kind, query)?.named(&request.name);
@@ -96,7 +96,7 @@ impl ApiServer {
         };
         let bookmarks = query.flag("allowWatchBookmarks");
         let timeout_seconds = options.timeout_seconds;
-        let mut follow = self.new_follow(request, timeout_seconds, selection, eyes);
+        let mut follow = self.new_follow(request, timeout_seconds, selection, read_view);
         if bookmarks {
             follow.schedule_bookmark(Instant::now());
         }
@@ -107,13 +107,13 @@ impl ApiServer {
         };
         match start {
             Start::Now => {
-                // Who asks for the initial events and names no version wants the newest.
+                // A watch with initial events but no version starts at the newest state.
                 let wanted = match (wants_initial, options.resource_version) {
                     (Some(true), None) => self.store().revision(),
                     _ => revision,
                 };
                 let seen = self
-                    .wait_for_revision(wanted, timeout_seconds, &follow.eyes)
+                    .wait_for_revision(wanted, timeout_seconds, &follow.read_view)
                     .await;
                 match seen {
                     Ok(horizon) => {
@@ -124,7 +124,7 @@ impl ApiServer {
             }
             Start::After(0) => {
                 let newest = self.store().revision();
-                follow.cursor = follow.eyes.horizon(newest).unwrap_or(newest);
+                follow.cursor = follow.read_view.horizon(newest).unwrap_or(newest);
             }
             Start::After(revision) => {
                 follow.cursor = revision;
@@ -150,7 +150,7 @@ impl ApiServer {
         request: &ResourceRequest,
         timeout_seconds: Option<i64>,
         selection: Selection,
-        eyes: Eyes,
+        read_view: ReadView,
     ) -> Follow {
         let now = Instant::now();
         let timeout = match timeout_seconds {
@@ -176,8 +176,8 @@ impl ApiServer {
             stopping: self.stopping(),
             representation: Representation::Whole,
             columns_sent: false,
-            views: eyes.faults.watch_changes(),
-            eyes,
+            views: read_view.faults.watch_changes(),
+            read_view,
         }
     }
 }
@@ -231,7 +231,7 @@ impl Follow {
         self.pending = Some(Bytes::from(chunk)).filter(|chunk| !chunk.is_empty());
     }
 
-    /// Adds an empty object that tells the revision.
+    /// Adds a bookmark with the current revision.
     fn push_bookmark(&mut self, chunk: &mut Vec<u8>, initial_end: bool) {
         let kind = self.request.kind;
         let mut object = json!({
@@ -246,7 +246,7 @@ impl Follow {
         self.push(chunk, "BOOKMARK", object.to_string().into());
     }
 
-    /// The next chunk of lines; none at the end of the watch.
+    /// Returns the next chunk of lines; `None` at the end of the watch.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(chunk) = self.pending.take() {
@@ -257,7 +257,7 @@ impl Follow {
             }
             let newest = *self.revisions.borrow_and_update();
             self.views.mark_unchanged();
-            let horizon = self.eyes.horizon(newest).unwrap_or(u64::MAX);
+            let horizon = self.read_view.horizon(newest).unwrap_or(u64::MAX);
             let mut events = Vec::new();
             if horizon > self.cursor {
                 let store = self.server.store();
@@ -272,9 +272,9 @@ impl Follow {
                 continue;
             }
             match self.wait(newest).await {
-                Woken::Moved => {}
-                Woken::Ended => return None,
-                Woken::BookmarkDue(at) => {
+                WakeReason::Moved => {}
+                WakeReason::Ended => return None,
+                WakeReason::BookmarkDue(at) => {
                     self.schedule_bookmark(at);
                     let mut chunk = Vec::new();
                     self.push_bookmark(&mut chunk, false);
@@ -284,18 +284,18 @@ impl Follow {
         }
     }
 
-    async fn wait(&mut self, newest: u64) -> Woken {
+    async fn wait(&mut self, newest: u64) -> WakeReason {
         let bookmark = self.next_bookmark.unwrap_or(self.deadline);
         tokio::select! {
             biased;
-            () = self.stopping.cancelled() => Woken::Ended,
+            () = self.stopping.cancelled() => WakeReason::Ended,
             moved = self.revisions.wait_for(|revision| *revision > newest) => {
-                if moved.is_ok() { Woken::Moved } else { Woken::Ended }
+                if moved.is_ok() { WakeReason::Moved } else { WakeReason::Ended }
             }
-            Ok(()) = self.views.changed() => Woken::Moved,
-            () = sleep_until(self.deadline) => Woken::Ended,
+            Ok(()) = self.views.changed() => WakeReason::Moved,
+            () = sleep_until(self.deadline) => WakeReason::Ended,
             () = sleep_until(bookmark), if self.next_bookmark.is_some() => {
-                Woken::BookmarkDue(bookmark)
+                WakeReason::BookmarkDue(bookmark)
             }
         }
     }
@@ -314,7 +314,7 @@ impl Follow {
         chunk.into()
     }
 
-    /// Adds what a write means for those who watch a selection.
+    /// Adds the event of a write, as seen through the watch's selection.
     fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
         let kind = self.request.kind;
         let is_in = self.selection.matches(&entry.object);
@@ -343,7 +343,7 @@ impl Follow {
         self.push(chunk, event, served_text(kind, &entry.object));
     }
 
-    /// Adds one event in the form that the client wants. The watch ends where no object has it.
+    /// Adds one event in the client's format. The watch ends if the object can't be represented.
     fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: Bytes) {
         let kind = self.request.kind;
         let now = self.server.clock().now();
@@ -374,7 +374,7 @@ fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {
     chunk.extend_from_slice(b"}\n");
 }
 
-/// What an object of the kind shows although it is empty; bookmarks are such objects.
+/// Adds members that the kind shows even in empty objects such as bookmarks.
 fn empty_members(kind: &Kind, object: &mut Value) {
     match kind.storage {
         "pods" => {

@@ -1,4 +1,4 @@
-//! What all writes share: identity of new objects, what an update may not touch, the commit.
+//! Shared steps of all writes: identity of new objects, protected fields, and the commit.
 
 mod stored_size;
 
@@ -17,16 +17,16 @@ use crate::server::ApiServer;
 
 pub(crate) use stored_size::check_stored_size;
 
-/// The letters of generated names: no vowels, no digits that look like letters.
+/// The characters of generated names: no vowels, no ambiguous digits.
 const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The length of the generated part of a name.
+/// Length of the generated part of a name.
 const SUFFIX_LEN: usize = 5;
 
-/// The longest prefix of a generated name; longer ones are cut.
+/// Limit of the prefix of a generated name; longer ones are truncated.
 const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 
-/// The text of a stored object in the form that `kind` serves.
+/// Returns the text of a stored object in the form that `kind` serves.
 pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
     if !kind.has(Trait::View) {
         return object.text().clone();
@@ -36,24 +36,24 @@ pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
     Draft { value, data: None }.encode().into()
 }
 
-/// The text of a draft in the form that `kind` serves.
+/// Returns the text of a draft in the form that `kind` serves.
 pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
     events::to_served(kind, &mut draft.value);
     draft.encode().into()
 }
 
 impl ApiServer {
-    /// The key of what a request names.
+    /// Returns the key of a requested object.
     pub fn key(request: &ResourceRequest) -> Key {
         Key::new(request.kind, &request.namespace, &request.name)
     }
 
-    /// The time now as the API prints it.
+    /// Returns the current time in the API's format.
     pub fn now_text(&self) -> String {
         time::format_seconds(self.clock().now())
     }
 
-    /// A new uid.
+    /// Returns a new uid.
     pub(crate) fn new_uid(&self) -> String {
         let bits: u128 = self.with_random(|random| random.uids.random());
         uuid::Builder::from_random_bytes(bits.to_be_bytes())
@@ -61,7 +61,7 @@ impl ApiServer {
             .to_string()
     }
 
-    /// A name that starts with `prefix`.
+    /// Returns a name with the prefix `prefix`.
     pub(crate) fn generate_name(&self, prefix: &str) -> String {
         let mut end = prefix.len().min(PREFIX_MAX);
         while !prefix.is_char_boundary(end) {
@@ -77,7 +77,7 @@ impl ApiServer {
         name
     }
 
-    /// Makes an object that comes in by a create new: identity, no status, defaults.
+    /// Prepares a new object: identity, empty status, defaults.
     pub(crate) fn prepare_create(&self, kind: &'static Kind, namespace: &str, draft: &mut Draft) {
         let uid = self.new_uid();
         let now = self.now_text();
@@ -120,7 +120,7 @@ impl ApiServer {
         }
     }
 
-    /// Notes when the phase of a volume changed, unless the client says so itself.
+    /// Records the time of a volume's phase change, unless the client sets it.
     pub(crate) fn note_phase(&self, kind: &Kind, new: &mut Draft, old: &Draft) {
         let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
         let time = "/status/lastPhaseTransitionTime";
@@ -132,8 +132,8 @@ impl ApiServer {
     }
 }
 
-/// Checks the namespace of a new object against the URL. That of the default namespace stands for
-/// none.
+/// Checks the namespace of a new object against the URL. The namespace `default` matches an empty
+/// one.
 pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
     let found = draft.metadata().namespace();
     let is_none = found.is_empty() || request.namespace.is_empty() && found == "default";
@@ -145,7 +145,7 @@ pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiRe
     ))
 }
 
-/// Checks name and namespace of what an update makes of an object against the URL.
+/// Checks the name and namespace of an updated object against the URL.
 pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
     let (wanted, found) = (&request.name, draft.metadata().name());
     if found.is_empty() {
@@ -172,7 +172,7 @@ pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<
     Ok(())
 }
 
-/// 409: the object of that name has another uid than the request wants.
+/// Returns the 409 for an object with another uid than requested.
 pub(crate) fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) -> ApiError {
     ApiError::other_uid(
         request.kind,
@@ -183,7 +183,7 @@ pub(crate) fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) ->
     )
 }
 
-/// Takes over from the stored object what an update through `target` may not change.
+/// Restores the stored fields that an update of `target` may not change.
 pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: &Draft) {
     let before = old.value.get("metadata").cloned().unwrap_or(Value::Null);
     let metadata = new.metadata_mut();
@@ -231,7 +231,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     remove_empty(new.metadata_mut());
 }
 
-/// Keeps a deletion that has begun. What makes one up stays for validation to refuse.
+/// Keeps an existing deletion. A forged one stays and fails validation.
 ///
 /// Upstream: `ValidateObjectMetaAccessorUpdate`, the part that changes the new object
 fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) {
@@ -246,7 +246,7 @@ fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) 
     }
 }
 
-/// Counts a change of the spec, and for deployments one of the annotations.
+/// Increments the generation on changes of the spec, and for deployments of the annotations.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
     let is_deployment = kind.storage == "deployments";
@@ -271,7 +271,7 @@ fn keep_all(new: &mut Draft, old: &Draft) {
     set_or_remove(new.metadata_mut(), "uid", uid);
 }
 
-/// Takes the sizes of a pod's containers over from `spec`, container by container.
+/// Copies the container resources of a pod from `spec`.
 fn take_sizes(pod: &mut Value, spec: &Value) {
     for list in ["containers", "initContainers"] {
         let wanted = spec.get(list).and_then(Value::as_array);
@@ -322,7 +322,7 @@ fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
     }
 }
 
-/// Keeps the first of owner references that are the same.
+/// Removes duplicate owner references, keeping the first.
 fn merge_owners(metadata: &mut serde_json::Map<String, Value>) {
     let Some(owners) = metadata
         .get_mut("ownerReferences")
@@ -341,7 +341,7 @@ fn merge_owners(metadata: &mut serde_json::Map<String, Value>) {
     });
 }
 
-/// Removes empty maps and lists from metadata, as encoding with `omitempty` does.
+/// Removes empty maps and lists from metadata, like `omitempty`.
 pub(crate) fn remove_empty(metadata: &mut serde_json::Map<String, Value>) {
     merge_owners(metadata);
     for member in ["labels", "annotations"] {

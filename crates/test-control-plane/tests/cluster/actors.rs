@@ -1,4 +1,4 @@
-//! Actors as clients of a real API server. An embedded server without actors stands in for it.
+//! Actors as clients of a real API server. An embedded one without actors stands in for it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::existing::config;
 
-/// Maximum real time for any step of a test.
+/// Real-time limit of a test's waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Value {
@@ -33,7 +33,7 @@ async fn find(client: &Client, path: &str) -> Option<Value> {
     }
 }
 
-/// Polls until the object matches.
+/// Polls until the object satisfies `fits`.
 pub(crate) async fn until(client: &Client, path: &str, fits: impl Fn(Option<&Value>) -> bool) {
     let waiting = async {
         while !fits(find(client, path).await.as_ref()) {
@@ -59,7 +59,7 @@ pub(crate) fn is_ready(pod: Option<&Value>) -> bool {
     conditions.is_some_and(|conditions| conditions.iter().any(ready))
 }
 
-/// A control plane without actors, like a bare API server.
+/// Starts a control plane without actors, in place of a bare API server.
 async fn bare() -> TestControlPlane {
     TestControlPlane::builder()
         .listen("127.0.0.1:0".parse().unwrap())
@@ -77,14 +77,14 @@ async fn connect(plane: &TestControlPlane) -> TestCluster {
 }
 
 #[tokio::test]
-async fn actors_run_pods_and_collect_garbage_in_test_namespaces() {
+async fn actors_serve_only_the_tests_namespaces() {
     let plane = bare().await;
     let cluster = connect(&plane).await;
     let client = cluster.client();
     let home = cluster.create_namespace("home").await.unwrap();
     let pods = format!("/api/v1/namespaces/{home}/pods");
 
-    // The actors ignore other namespaces.
+    // The actors ignore other clients' objects.
     let elsewhere = "/api/v1/namespaces/default/pods";
     send(&client, Method::POST, elsewhere, &pod("other")).await;
 
@@ -129,7 +129,7 @@ async fn actors_run_pods_and_collect_garbage_in_test_namespaces() {
 }
 
 #[tokio::test]
-async fn actors_stay_off_in_a_cluster_with_nodes() {
+async fn actors_do_not_start_in_a_cluster_with_nodes() {
     let plane = bare().await;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "real"}});
     send(&plane.client(), Method::POST, "/api/v1/nodes", &node).await;
@@ -143,12 +143,12 @@ async fn actors_stay_off_in_a_cluster_with_nodes() {
 }
 
 #[tokio::test]
-async fn actors_resume_broken_watches() {
+async fn broken_watches_are_resumed() {
     let plane = bare().await;
     let cluster = connect(&plane).await;
     let client = cluster.client();
     let home = cluster.create_namespace("home").await.unwrap();
-    // Breaks all connections and drops the watch window.
+    // All connections break, and the watches' window is lost.
     plane.server().restart(Restart::default());
     let claim = json!({
         "apiVersion": "v1",

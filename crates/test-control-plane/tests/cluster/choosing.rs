@@ -1,4 +1,4 @@
-//! The backend selected by the environment, and errors about unusable settings.
+//! The environment's choice of a backend, and the errors of invalid settings.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ fn choose(variables: &[(&str, &str)]) -> Result<Backend, ClusterError> {
 }
 
 #[test]
-fn empty_environment_selects_the_embedded_backend() {
+fn empty_environment_chooses_the_embedded_backend() {
     for variables in [
         &[][..],
         &[("USE_EXISTING_CLUSTER", "false")],
@@ -29,7 +29,7 @@ fn empty_environment_selects_the_embedded_backend() {
 }
 
 #[test]
-fn assets_folder_selects_binaries_and_timeouts() {
+fn environment_sets_binaries_and_timeouts() {
     let programs = StandIns::new(RUNS, RUNS);
     let folder = programs.folder().to_str().unwrap();
     let assets = programs.assets().unwrap();
@@ -77,7 +77,7 @@ fn invalid_variables_are_errors() {
     );
 }
 
-/// Returns the error about a folder after a change to it.
+/// Returns the error for a folder after a change to it.
 fn message(change: impl FnOnce(&std::path::Path)) -> String {
     let programs = StandIns::new(RUNS, RUNS);
     change(programs.folder());

@@ -1,4 +1,4 @@
-//! An existing cluster, represented by an embedded control plane.
+//! The existing-cluster backend, with an embedded control plane as the cluster.
 
 use http::Request;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
@@ -14,7 +14,7 @@ pub(crate) async fn config(kubeconfig: &Value) -> Config {
     config.unwrap()
 }
 
-/// Returns the status code of listing namespaces.
+/// Returns the status code of a list of namespaces.
 pub(crate) async fn code(client: &kube::Client) -> u16 {
     let request = Request::get("/api/v1/namespaces").body(Vec::new()).unwrap();
     match client.request_text(request).await {
@@ -24,9 +24,9 @@ pub(crate) async fn code(client: &kube::Client) -> u16 {
     }
 }
 
-// Dropping the client needs a running server.
+// A dropped client needs the server to keep running.
 #[tokio::test(flavor = "multi_thread")]
-async fn existing_cluster_is_used_and_left_unchanged() {
+async fn existing_cluster_is_left_unchanged() {
     let plane = TestControlPlane::builder()
         .listen("127.0.0.1:0".parse().unwrap())
         .start()
@@ -38,7 +38,7 @@ async fn existing_cluster_is_used_and_left_unchanged() {
     let written = config(&cluster.kubeconfig().unwrap()).await;
     assert_eq!(code(&kube::Client::try_from(written).unwrap()).await, 200);
 
-    // Other users get the rights of their roles, and the server knows their names.
+    // Users have only their roles' rights, and the server identifies them.
     let user = Identity::user("jane")
         .uid("7")
         .group("developers")
@@ -52,7 +52,7 @@ async fn existing_cluster_is_used_and_left_unchanged() {
     assert!(seen.is_in("developers"));
     assert_eq!(seen.extra["scopes"], ["few"]);
 
-    // Objects that the test created are deleted with it.
+    // The namespaces created for the test are deleted.
     let made = cluster.create_namespace("mine").await.unwrap();
     assert!(made.starts_with("mine-"), "{made}");
     let dropped = TestCluster::builder().connect(admin).await.unwrap();

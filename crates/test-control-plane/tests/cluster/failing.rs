@@ -1,4 +1,4 @@
-//! Binaries that fail to start: a clear error, kept logs, and no process left running.
+//! Binaries that fail to start: one clear error, the logs kept, and no process left.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use kube_test_control_plane::cluster::{Backend, ClusterError, TestCluster};
 
 use crate::stand_ins::{RUNS, StandIns, take_log};
 
-/// Long enough for a script to start on a busy machine, for tests that need its exit.
+/// A timeout that only a hanging script reaches, even on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Returns the error from starting these scripts.
+/// Returns the error of starting these programs.
 async fn failure(programs: &StandIns, timeout: Duration) -> ClusterError {
     let assets = programs.assets().unwrap().start_timeout(timeout);
     let started = TestCluster::builder()
@@ -21,7 +21,7 @@ async fn failure(programs: &StandIns, timeout: Duration) -> ClusterError {
 }
 
 #[tokio::test]
-async fn early_exit_reports_the_program_and_its_last_output() {
+async fn early_exit_is_reported_with_the_last_log_line() {
     let dies = "echo starting\necho 'error: no such flag' >&2\necho\nexit 3";
     for (program, programs) in [
         ("kube-apiserver", StandIns::new(dies, RUNS)),
@@ -45,7 +45,7 @@ async fn early_exit_reports_the_program_and_its_last_output() {
 }
 
 #[tokio::test]
-async fn server_that_never_becomes_ready_times_out() {
+async fn unready_server_times_out() {
     let programs = StandIns::new(&format!("echo waiting\n{RUNS}"), RUNS);
     let error = failure(&programs, Duration::from_secs(2)).await;
     let ClusterError::NotReady { log, last, .. } = &error else {
@@ -63,7 +63,7 @@ async fn server_that_never_becomes_ready_times_out() {
 }
 
 #[tokio::test]
-async fn unrunnable_program_is_named() {
+async fn error_names_a_program_that_cannot_run() {
     let programs = StandIns::new(RUNS, RUNS);
     std::fs::write(programs.folder().join("kube-apiserver"), "#!/nonexistent\n").unwrap();
     let error = failure(&programs, LONG).await;
@@ -76,7 +76,7 @@ async fn unrunnable_program_is_named() {
 }
 
 #[tokio::test]
-async fn taken_port_is_replaced_and_retried() {
+async fn occupied_port_is_replaced() {
     let dies = "echo 'bind: address already in use'\nexit 1";
     let programs = StandIns::new(dies, RUNS);
     let error = failure(&programs, LONG).await;
@@ -88,8 +88,8 @@ async fn taken_port_is_replaced_and_retried() {
 }
 
 #[tokio::test]
-async fn programs_get_matching_flags() {
-    // The first script to exit stops the other one, which may not have started yet.
+async fn programs_get_flags_to_reach_each_other() {
+    // The first program to end stops the other one, which may not have started yet.
     let ends = "until [ -s \"${0%/*}/etcd.flags\" ]; do sleep 0.01; done\n\
                 for f in \"$@\"; do echo \"$f\"; done\nexit 1";
     let programs = StandIns::new(ends, RUNS);
@@ -97,7 +97,7 @@ async fn programs_get_matching_flags() {
     let ClusterError::Exited { log, last, .. } = &error else {
         panic!("{error}");
     };
-    // Flags of the test come last, so they override.
+    // The test's flags come last and win.
     assert_eq!(last, "--v=7");
     assert_eq!(
         programs.flag("kube-apiserver", "etcd-servers").unwrap(),
@@ -105,7 +105,7 @@ async fn programs_get_matching_flags() {
     );
     for flag in ["tls-cert-file", "tls-private-key-file", "client-ca-file"] {
         let path = programs.flag("kube-apiserver", flag).unwrap();
-        assert!(!std::path::Path::new(&path).exists(), "{path} is left");
+        assert!(!std::path::Path::new(&path).exists(), "{path} still exists");
     }
     let port = programs.flag("kube-apiserver", "secure-port").unwrap();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! One API for every backend: backend selection, and the life of real binaries, simulated by other
-//! programs.
+//! The cluster API over every backend: the choice by environment, and the life of real binaries,
+//! with scripts as stand-ins.
 
 #![cfg(all(unix, feature = "client"))]
 #![expect(

@@ -1,4 +1,4 @@
-//! Working binaries: this crate's program stands in for kube-apiserver.
+//! Binaries that start, with this crate's program as kube-apiserver.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::actors::{is_ready, pod, send, until};
 use crate::existing::{code, config};
 use crate::stand_ins::{RUNS, StandIns, take_log};
 
-/// Passes on the kube-apiserver flags that the program has too.
+/// Passes on the kube-apiserver flags that the program supports.
 fn kube_apiserver() -> String {
     let program = env!("CARGO_BIN_EXE_kube-test-control-plane");
     format!(
@@ -40,16 +40,16 @@ async fn start(programs: &StandIns, stop_timeout: Duration) -> TestCluster {
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Returns the folder with the logs.
+/// Returns the folder of the logs.
 fn logs(cluster: &TestCluster) -> std::path::PathBuf {
     let TestCluster::Real(real) = cluster else {
-        panic!("expected a real cluster");
+        panic!("the cluster is not real");
     };
     real.logs().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn binaries_match_the_embedded_control_plane() {
+async fn binaries_behave_like_the_embedded_control_plane() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let client = cluster.client();
@@ -61,7 +61,7 @@ async fn binaries_match_the_embedded_control_plane() {
     let port = programs.flag("kube-apiserver", "secure-port").unwrap();
     assert_eq!(cluster.url(), Some(format!("https://127.0.0.1:{port}")));
 
-    // The test owns all namespaces here.
+    // Here all namespaces belong to the test.
     let pods = "/api/v1/namespaces/default/pods";
     send(&client, Method::POST, pods, &pod("web")).await;
     until(&client, &format!("{pods}/web"), is_ready).await;
@@ -92,7 +92,7 @@ async fn binaries_match_the_embedded_control_plane() {
 }
 
 #[tokio::test]
-async fn dropping_the_cluster_stops_the_binaries() {
+async fn binaries_end_with_the_last_handle() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let logs = logs(&cluster);
@@ -103,7 +103,7 @@ async fn dropping_the_cluster_stops_the_binaries() {
 }
 
 #[tokio::test]
-async fn program_that_ignores_sigterm_is_killed_and_reported() {
+async fn hanging_program_is_killed_and_reported() {
     let deaf = "trap '' TERM\necho deaf\nwhile :; do sleep 0.05; done";
     let programs = StandIns::new(&kube_apiserver(), deaf);
     let cluster = start(&programs, Duration::from_millis(500)).await;
@@ -118,7 +118,7 @@ async fn program_that_ignores_sigterm_is_killed_and_reported() {
 }
 
 #[tokio::test]
-async fn failed_test_keeps_the_logs() {
+async fn failing_test_keeps_the_logs() {
     let programs = StandIns::new(&kube_apiserver(), RUNS);
     let cluster = start(&programs, LONG).await;
     let log = logs(&cluster).join("kube-apiserver.log");

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use kube_test_control_plane::cluster::{Assets, ClusterError};
 use tempfile::TempDir;
 
-/// Runs until a signal arrives.
+/// A script that runs until it is stopped.
 pub(crate) const RUNS: &str = "exec sleep 600";
 
-/// A folder with scripts. Each script first writes its process id and its flags next to itself.
+/// A folder with scripts. Each first writes its process id and its flags to files beside itself.
 pub(crate) struct StandIns {
     folder: TempDir,
 }
@@ -42,16 +42,16 @@ impl StandIns {
         notes.lines().map(|line| line.parse().unwrap()).collect()
     }
 
-    /// Returns the value of a flag in a program's last run.
+    /// Returns a flag's value in the last run of a program.
     pub(crate) fn flag(&self, program: &str, flag: &str) -> Option<String> {
         let notes = std::fs::read_to_string(self.notes(program, "flags")).unwrap();
         let start = format!("--{flag}=");
         let value = |line: &str| line.strip_prefix(&start).map(str::to_owned);
-        // The last value applies, as with the real programs.
+        // As in the real programs, the last occurrence wins.
         notes.lines().rev().find_map(value)
     }
 
-    /// Reports whether all processes started here have exited.
+    /// Reports whether all started processes have ended.
     pub(crate) fn are_gone(&self) -> bool {
         let mut pids = self.pids("kube-apiserver");
         pids.extend(self.pids("etcd"));

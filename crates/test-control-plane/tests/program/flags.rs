@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::running::{Running, client, get};
 
 #[test]
-fn program_becomes_ready_and_stops_on_a_signal() {
+fn program_reports_readiness_and_stops_on_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kubeconfig");
     for signal in [Signal::TERM, Signal::INT] {
@@ -25,7 +25,7 @@ fn program_becomes_ready_and_stops_on_a_signal() {
 }
 
 #[tokio::test]
-async fn token_grants_the_rights_of_its_roles() {
+async fn token_has_the_rights_of_its_roles() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let tokens = folder.path().join("tokens");
@@ -43,7 +43,7 @@ async fn token_grants_the_rights_of_its_roles() {
     let jane = client(&kubeconfig, with_token("t0")).await;
     let pods = "/api/v1/namespaces/default/pods";
     let Err(kube::Error::Api(status)) = get(&jane, pods).await else {
-        panic!("the list must be forbidden");
+        panic!("the token is authorized");
     };
     assert_eq!(
         (status.code, &*status.reason, &*status.message),
@@ -57,7 +57,7 @@ async fn token_grants_the_rights_of_its_roles() {
     let Err(kube::Error::Api(status)) =
         get(&client(&kubeconfig, with_token("t1")).await, pods).await
     else {
-        panic!("the unknown token must be rejected");
+        panic!("the token is known");
     };
     assert_eq!((status.code, &*status.message), (401, "Unauthorized"));
 
@@ -86,7 +86,7 @@ async fn token_grants_the_rights_of_its_roles() {
 }
 
 #[tokio::test]
-async fn configured_certificates_are_served_and_trusted() {
+async fn external_certificates_are_served_and_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -117,7 +117,7 @@ async fn configured_certificates_are_served_and_trusted() {
         kubeconfig.to_str().unwrap(),
     ]);
 
-    // The administrator trusts the configured certificate.
+    // The administrator's kubeconfig trusts the given certificate.
     let admin = client(&kubeconfig, |_| ()).await;
     assert_eq!(
         get(&admin, "/api/v1/namespaces").await.unwrap()["kind"],
@@ -153,7 +153,7 @@ async fn configured_certificates_are_served_and_trusted() {
 }
 
 #[tokio::test]
-async fn requests_are_logged_and_fail_by_plan() {
+async fn requests_are_logged_and_fail_by_the_plan() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let plan = r#"{"requests": [
@@ -176,7 +176,7 @@ async fn requests_are_logged_and_fail_by_plan() {
     let admin = client(&folder.path().join("kubeconfig"), |_| ()).await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let Err(kube::Error::Api(status)) = get(&admin, maps).await else {
-        panic!("the first list must fail");
+        panic!("the first list succeeds");
     };
     assert_eq!((status.code, &*status.reason), (503, "ServiceUnavailable"));
     get(&admin, maps).await.unwrap();

@@ -1,4 +1,4 @@
-//! The program: its readiness line, its exit, its flags, and its errors at start.
+//! The program: readiness line, shutdown, flags, and errors of a failed start.
 
 #![cfg(feature = "cli")]
 #![expect(

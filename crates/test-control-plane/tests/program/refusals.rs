@@ -1,4 +1,4 @@
-//! A failed start prints a one-line error and leaves no files behind.
+//! Failed starts: one line with the reason, and nothing left behind.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::running::{Running, program};
 
-/// Runs the program and returns its error message without the prefix `error: `.
+/// Runs a program that fails to start and returns its message after `error: `.
 fn refusal(args: &[&str]) -> String {
     let output = program().args(args).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -19,7 +19,7 @@ fn refusal(args: &[&str]) -> String {
         .to_owned()
 }
 
-/// Reports whether a folder contains exactly these files.
+/// Reports whether a folder holds exactly these files.
 fn holds(folder: &Path, names: &[&str]) -> bool {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut found: Vec<String> = entries
@@ -30,7 +30,7 @@ fn holds(folder: &Path, names: &[&str]) -> bool {
 }
 
 #[test]
-fn invalid_flags_are_rejected() {
+fn invalid_flags_prevent_the_start() {
     let starts = |args: &[&str], start: &str| {
         let said = refusal(args);
         assert!(said.starts_with(start), "{args:?}: {said}");
@@ -61,7 +61,7 @@ fn invalid_flags_are_rejected() {
 }
 
 #[test]
-fn taken_port_is_rejected() {
+fn occupied_port_prevents_the_start() {
     let running = Running::start(&["--actors", ""]);
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
@@ -84,7 +84,7 @@ fn taken_port_is_rejected() {
 }
 
 #[test]
-fn unreadable_files_are_rejected() {
+fn unreadable_files_prevent_the_start() {
     for flag in ["token-auth-file", "fault-plan-file", "client-ca-file"] {
         let said = refusal(&[&format!("--{flag}"), "/nonexistent/file"]);
         let start = format!("--{flag}: reading /nonexistent/file: No such file");
@@ -103,7 +103,7 @@ fn unreadable_files_are_rejected() {
 }
 
 #[test]
-fn malformed_files_are_rejected() {
+fn malformed_files_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     let path = file.to_str().unwrap();
@@ -141,7 +141,7 @@ fn malformed_files_are_rejected() {
 }
 
 #[test]
-fn unusable_certificates_are_rejected() {
+fn unusable_certificates_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -182,7 +182,7 @@ fn unusable_certificates_are_rejected() {
 }
 
 #[test]
-fn unwritable_paths_are_rejected() {
+fn unwritable_paths_prevent_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit.log");
     let audit = audit.to_str().unwrap();
@@ -230,7 +230,7 @@ fn unwritable_paths_are_rejected() {
 }
 
 #[test]
-fn closed_standard_output_fails_the_start() {
+fn closed_output_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let full = std::fs::OpenOptions::new()

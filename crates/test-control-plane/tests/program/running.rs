@@ -12,7 +12,7 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_kube-test-control-plane"))
 }
 
-/// A running program that stops with the test.
+/// A running program that ends with the test.
 pub(crate) struct Running {
     child: Child,
     pub(crate) url: String,
@@ -34,7 +34,7 @@ impl Running {
         self.url.rsplit(':').next().unwrap()
     }
 
-    /// Stops the program by a signal and checks its exit.
+    /// Ends the program with a signal and checks its exit.
     pub(crate) fn end(mut self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
@@ -44,13 +44,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The program may have exited already.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Creates a client from a modified kubeconfig.
+/// Creates a client from a kubeconfig after a change to it.
 pub(crate) async fn client(kubeconfig: &Path, change: impl FnOnce(&mut Value)) -> Client {
     let text = std::fs::read_to_string(kubeconfig).unwrap();
     let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();

@@ -1,4 +1,5 @@
-//! Kubelet, scheduler, volume binder, garbage collector and namespace controller together.
+//! Basic behaviour of kubelet, scheduler, volume binder, garbage collector and namespace
+//! controller.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ async fn pod_is_bound_runs_becomes_ready_and_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_determine_the_outcome_of_a_pod() {
+async fn annotations_determine_a_pods_outcome() {
     let plane = Plane::new(
         TestControlPlane::builder()
             .kubelet(KubeletConfig::default())
@@ -94,7 +95,7 @@ async fn pod_waits_for_its_claims() {
     );
     assert_eq!(plane.get(&volume).await["status"]["phase"], "Bound");
 
-    // A claim in use stays until its pod is deleted. Its volume is deleted with it.
+    // A claim in use stays until its pod is deleted; its volume is deleted with it.
     plane.call(Method::DELETE, &claim_path, &json!({})).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(plane.code(&claim_path).await, 200);

@@ -9,7 +9,7 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGET: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/b";
 
 #[tokio::test(start_paused = true)]
-async fn budget_limits_evictions() {
+async fn budget_allows_evictions_of_surplus_pods() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
         .configure_actors(|actors| actors.disruption_controller = true);

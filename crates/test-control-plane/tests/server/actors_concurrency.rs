@@ -1,4 +1,4 @@
-//! Actors whose requests are slow, blocked or answered wrongly.
+//! Actors with slow, blocked or failing requests.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn is_running(plane: &Plane, name: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_requests_for_one_pod_delay_no_other_pod() {
+async fn slow_requests_for_one_pod_delay_no_other() {
     let plane = plane().await;
     let delay = FaultAction::Delay(Duration::from_secs(10).into());
     let faults = plane.0.server().faults();
@@ -56,7 +56,7 @@ async fn slow_requests_for_one_pod_delay_no_other_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blocked_pod_delays_neither_orders_nor_other_pods() {
+async fn blocked_pod_delays_no_order_and_no_other_pod() {
     let plane = plane().await;
     let gate = plane
         .0
@@ -68,7 +68,7 @@ async fn blocked_pod_delays_neither_orders_nor_other_pods() {
     }
     eventually(|| is_running(&plane, "web-1")).await;
     assert_eq!(gate.waiting().len(), 1);
-    // The node runs the pod but can't report it.
+    // Its node runs it but can't report it.
     assert_eq!(running(&plane).await, ["web-0", "web-1"]);
     assert!(!is_running(&plane, "web-0").await);
     plane.0.pods().set_ready("default", "web-0", false).await;
@@ -76,13 +76,13 @@ async fn blocked_pod_delays_neither_orders_nor_other_pods() {
     eventually(|| async { !is_ready(&plane.get(&path("web-1")).await) }).await;
     gate.open();
     eventually(|| is_running(&plane, "web-0")).await;
-    // The node reports the missed changes afterwards.
+    // The missed changes are reported afterwards.
     eventually(|| async { !is_ready(&plane.get(&path("web-0")).await) }).await;
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn pending_binding_reserves_room() {
+async fn pending_binding_reserves_resources() {
     let nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
@@ -98,14 +98,14 @@ async fn pending_binding_reserves_room() {
     assert_eq!(b["status"]["conditions"][0]["reason"], "Unschedulable");
     gate.open();
     eventually(|| is_running(&plane, "a")).await;
-    // Deleting the pod frees the room.
+    // A failed binding releases its resources.
     plane.call(Method::DELETE, &path("a"), &json!({})).await;
     eventually(|| is_running(&plane, "b")).await;
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn object_counts_as_deleted_only_by_the_store() {
+async fn injected_404_does_not_count_as_a_deletion() {
     let plane = plane().await;
     let missing = || FaultAction::respond(ApiError::new(404, "NotFound", "made up"));
     let faults = plane.0.server().faults();

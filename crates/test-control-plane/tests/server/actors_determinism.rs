@@ -1,4 +1,4 @@
-//! The same seed gives the same history.
+//! Reproducible histories: the same seed gives the same history.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use kube_test_control_plane::actors::{
 };
 use serde_json::json;
 
-/// Every version of every object in a control plane with random crashes, flapping, evictions and
-/// deletions.
+/// Returns every version of every object in a control plane with random crashes, flapping,
+/// evictions and deletions of pods.
 async fn history(seed: u64) -> Vec<String> {
     let range = |from, to| Delay::between(Duration::from_millis(from), Duration::from_millis(to));
     let behaviour = PodBehaviour {
@@ -82,7 +82,7 @@ async fn same_seed_gives_the_same_history() {
     assert_ne!(first, history(8).await);
 }
 
-/// Returns each pod's time to readiness when other pods are created first.
+/// Returns the time that each pod took to become ready, after some other objects were created.
 async fn times(others: usize) -> Vec<Duration> {
     let range = Delay::between(Duration::ZERO, Duration::from_secs(3600));
     let behaviour = PodBehaviour {
@@ -120,6 +120,6 @@ async fn times(others: usize) -> Vec<Duration> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_clients_change_no_delay() {
+async fn other_clients_requests_shift_no_delay() {
     assert_eq!(times(0).await, times(3).await);
 }

@@ -26,7 +26,7 @@ async fn events(plane: &Plane) -> Vec<Value> {
     let list = plane.get(EVENTS).await;
     let mut events = list["items"].as_array().unwrap().clone();
     let version = |event: &Value| -> u64 {
-        // An event's name ends with its creation time and never changes.
+        // An event's name ends with its time and never changes.
         let name = event["metadata"]["name"].as_str().unwrap();
         u64::from_str_radix(name.rsplit('.').next().unwrap(), 16).unwrap()
     };
@@ -34,7 +34,7 @@ async fn events(plane: &Plane) -> Vec<Value> {
     events
 }
 
-/// Returns type, reason, message, field path and count of each event.
+/// Returns type, reason, part, count and message of each event.
 async fn lines(plane: &Plane) -> Vec<String> {
     let text = |event: &Value, pointer: &str| {
         let text = event.pointer(pointer).and_then(Value::as_str);
@@ -50,7 +50,7 @@ async fn lines(plane: &Plane) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_lifecycle_is_recorded() {
+async fn events_cover_a_pods_life() {
     let plane = plane(PodBehaviour::default()).await;
     let created = plane.create(PODS, &pod("p")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
@@ -98,7 +98,7 @@ async fn pod_lifecycle_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn repeated_event_raises_the_count() {
+async fn repeated_events_are_counted() {
     let plane = plane(PodBehaviour {
         crash: Some(Crash::default()),
         ..PodBehaviour::default()
@@ -117,7 +117,7 @@ async fn repeated_event_raises_the_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn image_pull_failures_are_recorded() {
+async fn slow_image_pulls_are_reported() {
     let plane = plane(PodBehaviour {
         image_pull_failure: Some(ImagePullFailure {
             times: Some(1),
@@ -151,7 +151,7 @@ async fn image_pull_failures_are_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unschedulable_pod_is_recorded_once() {
+async fn unschedulable_pod_is_reported_once() {
     let scheduler: SchedulerConfig =
         serde_json::from_value(json!({"hold": [{"name": "p"}]})).unwrap();
     let builder = TestControlPlane::builder().scheduler(scheduler);

@@ -1,4 +1,4 @@
-//! Numbers beyond every actor's range, and the panic of an actor.
+//! Extreme numbers, and panics of actors.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const NODES: &str = "/api/v1/nodes";
 
-/// Creates a modified pod, waits for all actors to handle it, and checks that they still work.
+/// Changes a pod, creates it, and waits until all actors have processed it; they must survive.
 async fn outlives(change: impl Fn(&mut Value), delete: Option<Value>) {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
@@ -40,7 +40,7 @@ fn annotated(name: &'static str, value: &'static str) -> impl Fn(&mut Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn actors_survive_delays_beyond_the_clock() {
+async fn delays_may_exceed_the_clocks_range() {
     for name in ["start-delay", "ready-delay", "init-delay", "stop-delay"] {
         for value in ["4000000000000000h", "1s..4000000000000000h"] {
             let set = annotated(name, value);
@@ -59,7 +59,7 @@ async fn actors_survive_delays_beyond_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn actors_survive_grace_periods_beyond_the_clock() {
+async fn grace_periods_may_exceed_the_clocks_range() {
     let options = json!({"gracePeriodSeconds": i64::MAX});
     for stop in ["obeys", "ignores-sigterm", "hangs"] {
         outlives(annotated("stop", stop), Some(options.clone())).await;
@@ -73,7 +73,7 @@ async fn actors_survive_grace_periods_beyond_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn actors_survive_tolerations_beyond_the_clock() {
+async fn tolerations_may_exceed_the_clocks_range() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
     wild["spec"]["tolerations"] = json!([{
@@ -92,7 +92,7 @@ async fn actors_survive_tolerations_beyond_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_requests_are_unschedulable() {
+async fn overflowing_requests_are_unschedulable() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     let mut wild = pod("wild");
     let huge = json!({"requests": {"memory": "5Ei", "cpu": "9Ei"}});
@@ -108,7 +108,7 @@ async fn oversized_requests_are_unschedulable() {
         condition["message"].as_str().unwrap_or("").to_owned()
     };
     eventually(|| async { message().await.contains("3 Insufficient cpu") }).await;
-    // On a node without known capacity the request counts as it is.
+    // A node without reported capacity accepts any amount.
     let mut bound = wild.clone();
     bound["metadata"]["name"] = json!("bound");
     bound["spec"]["nodeName"] = json!("node-0");
@@ -120,7 +120,7 @@ async fn oversized_requests_are_unschedulable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_timeouts_beyond_the_clock_are_accepted() {
+async fn watch_timeouts_may_exceed_the_clocks_range() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let request = http::Request::builder()
         .uri(format!("{NODES}?watch=1&timeoutSeconds={}", i64::MAX))

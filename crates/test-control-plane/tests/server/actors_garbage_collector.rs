@@ -93,7 +93,7 @@ async fn orphaned_dependents_lose_the_reference() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn object_lives_while_one_owner_exists() {
+async fn object_stays_while_one_owner_exists() {
     let plane = collecting().await;
     let mut references = Vec::new();
     for name in ["a", "b"] {
@@ -122,7 +122,7 @@ async fn object_lives_while_one_owner_exists() {
         .await;
     eventually(|| async { plane.code(&path).await == 404 }).await;
 
-    // An owner that never existed counts as absent too.
+    // An owner that never existed is absent, too.
     let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "no"});
     let body = json!({"metadata": {"name": "d", "ownerReferences": [reference]}});
     plane.create(MAPS, &body).await;
@@ -148,14 +148,14 @@ async fn map(plane: &Plane, name: &str, owners: &[&Value]) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn owner_in_another_namespace_counts_as_absent() {
+async fn owner_in_another_namespace_is_absent() {
     let plane = collecting().await;
     let owner = map(&plane, "owner", &[]).await;
     let body = json!({"metadata": {"name": "d", "ownerReferences": [reference(&owner)]}});
     let elsewhere = "/api/v1/namespaces/kube-public/configmaps";
     plane.create(elsewhere, &body).await;
     eventually(|| async { plane.code(&format!("{elsewhere}/d")).await == 404 }).await;
-    // A cluster-scoped object can't have a namespaced owner, so the collector ignores it.
+    // A cluster-scoped object can't refer to a namespaced owner, so it stays.
     plane.create("/api/v1/nodes", &body).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(plane.code("/api/v1/nodes/d").await, 200);
@@ -163,7 +163,7 @@ async fn owner_in_another_namespace_counts_as_absent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reused_name_is_another_owner() {
+async fn owner_with_another_uid_is_absent() {
     let plane = collecting().await;
     let mut owner = map(&plane, "real", &[]).await;
     owner["metadata"]["uid"] = json!("22222222-1111-1111-1111-111111111111");
@@ -174,7 +174,7 @@ async fn reused_name_is_another_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreground_deletion_reaches_indirect_dependents() {
+async fn foreground_deletion_reaches_dependents_of_dependents() {
     let plane = collecting().await;
     let a = map(&plane, "a", &[]).await;
     let b = map(&plane, "b", &[&a]).await;
@@ -203,7 +203,7 @@ async fn foreground_deletion_reaches_indirect_dependents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mutual_owners_can_be_deleted_in_the_foreground() {
+async fn foreground_deletion_resolves_owner_cycles() {
     let plane = collecting().await;
     let a = map(&plane, "a", &[]).await;
     let b = map(&plane, "b", &[&a]).await;
@@ -240,7 +240,7 @@ async fn dependent_with_another_owner_drops_a_waiting_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_names_the_checked_version() {
+async fn deletions_have_preconditions() {
     let plane = collecting().await;
     let owner = map(&plane, "owner", &[]).await;
     let dependent = map(&plane, "d", &[&owner]).await;
@@ -296,7 +296,7 @@ async fn compacted_log_loses_no_dependent() {
     plane
         .call(Method::DELETE, &format!("{MAPS}/owner"), &json!({}))
         .await;
-    // The collector hasn't read these writes, and compaction removes them.
+    // The collector has seen none of these writes and never will.
     store.compact(store.revision());
     eventually(|| async { store.list("configmaps", "default").1.is_empty() }).await;
     plane.stop().await;

@@ -1,4 +1,4 @@
-//! Invariant violations and stolen leases.
+//! Invariant violations, and stolen leases.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -17,18 +17,18 @@ async fn node(plane: &Plane) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn duplicate_running_pods_are_recorded() {
+async fn two_running_pods_with_one_name_are_a_violation() {
     let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
     plane.create(PODS, &pod("web-0")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let pods = plane.0.pods();
-    // An ordinary deletion never leads to two running pods.
+    // With graceful deletion there is never more than one.
     pods.delete("default", "web-0", None).await.unwrap();
     eventually(|| async { plane.code(POD).await == 404 }).await;
     plane.create(PODS, &pod("web-0")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     plane.0.invariants().expect_none();
-    // A pod force-deleted on a lost node keeps running.
+    // After a forced deletion on a lost node, it keeps running.
     let lost = node(&plane).await;
     plane.0.nodes().lose(&lost).await;
     plane.0.nodes().cordon(&lost).await.unwrap();
@@ -45,7 +45,7 @@ async fn duplicate_running_pods_are_recorded() {
     assert!(message.contains(&lost), "{message}");
     let expected = AssertUnwindSafe(async { plane.0.invariants().expect_none() });
     assert!(expected.catch_unwind().await.is_err());
-    // The node stops the pod after it reconnects.
+    // The node stops it after its reconnection.
     plane.0.nodes().heal(&lost).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(pods.running().await.len(), 1);
@@ -54,7 +54,7 @@ async fn duplicate_running_pods_are_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stolen_lease_changes_its_holder() {
+async fn lease_can_be_stolen() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
     let spec = json!({

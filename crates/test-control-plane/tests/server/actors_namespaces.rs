@@ -21,7 +21,7 @@ fn slow() -> KubeletConfig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_namespace_is_emptied_first() {
+async fn terminating_namespace_is_emptied_first() {
     let builder = TestControlPlane::builder()
         .kubelet(slow())
         .namespace_controller();
@@ -85,7 +85,7 @@ fn conditions(namespace: &Value) -> Vec<(String, String, String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_deleted_first_and_conditions_list_the_rest() {
+async fn pods_go_first_and_conditions_list_remaining_objects() {
     let builder = TestControlPlane::builder().kubelet(slow());
     let plane = Plane::new(builder.namespace_controller().start().await);
     let held = json!({"metadata": {"name": "c", "finalizers": ["example.com/hold"]}});
@@ -152,7 +152,7 @@ async fn pods_are_deleted_first_and_conditions_list_the_rest() {
         )
     );
 
-    // An unchanged namespace causes no more writes.
+    // Without changes, nothing more is written.
     let store = plane.0.server().store();
     let revision = store.revision();
     tokio::time::sleep(Duration::from_secs(120)).await;

@@ -1,4 +1,4 @@
-//! Lost, tainted, cordoned and deleted nodes, and their pods.
+//! Lost, tainted, cordoned and deleted nodes with their pods.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const POD: &str = "/api/v1/namespaces/default/pods/p";
 
-/// A control plane with one node and a ready pod on it.
+/// Starts a control plane with one node and a ready pod on it.
 async fn cluster() -> Plane {
     let builder = TestControlPlane::builder().configure_actors(|actors| {
         actors.nodes = NodesConfig::numbered(1);
@@ -45,7 +45,7 @@ fn taints(node: &Value) -> Vec<String> {
     taints.into_iter().flatten().map(shown).collect()
 }
 
-/// A control plane whose node was declared lost, and the time of the loss.
+/// Returns a control plane with an unreachable node, and the time of its loss.
 async fn lost() -> (Plane, Instant) {
     let plane = cluster().await;
     plane.0.nodes().lose("node-0").await;
@@ -55,7 +55,7 @@ async fn lost() -> (Plane, Instant) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_node_becomes_unknown_and_its_pods_unready() {
+async fn silent_node_becomes_unreachable_and_its_pods_unready() {
     let (plane, since) = lost().await;
     assert_eq!(since.elapsed().as_secs(), 50);
     let found = node(&plane).await;
@@ -86,7 +86,7 @@ async fn silent_node_becomes_unknown_and_its_pods_unready() {
     assert_eq!(pod["status"]["phase"], "Running");
     assert_eq!(plane.0.pods().running().await.len(), 1);
 
-    // A node that reconnects in time keeps its pods.
+    // A node that returns in time keeps its pods.
     tokio::time::sleep(Duration::from_secs(100)).await;
     plane.0.nodes().heal("node-0").await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
@@ -96,7 +96,7 @@ async fn silent_node_becomes_unknown_and_its_pods_unready() {
     plane.stop().await;
 }
 
-/// A control plane whose lost node has an evicted pod.
+/// Returns a control plane with a lost node from which the pod was evicted.
 async fn evicted() -> Plane {
     let (plane, since) = lost().await;
     eventually(|| async { plane.is_deleting(POD).await }).await;
@@ -116,7 +116,7 @@ async fn evicted() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evicted_pods_stay_until_the_lost_node_returns() {
+async fn pods_of_a_lost_node_stay_until_it_returns() {
     let plane = evicted().await;
     plane.0.nodes().heal("node-0").await;
     eventually(|| async { plane.code(POD).await == 404 }).await;
@@ -125,7 +125,7 @@ async fn evicted_pods_stay_until_the_lost_node_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evicted_pods_stay_until_the_lost_node_is_deleted() {
+async fn pods_of_a_lost_node_stay_until_it_is_deleted() {
     let plane = evicted().await;
     plane.0.nodes().delete("node-0").await.unwrap();
     let start = Instant::now();
@@ -144,11 +144,11 @@ async fn evicted_pods_stay_until_the_lost_node_is_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn evicted_pods_stay_until_the_node_is_out_of_service() {
+async fn pods_of_a_lost_node_stay_until_it_is_out_of_service() {
     let plane = evicted().await;
     plane.0.nodes().set_out_of_service("node-0").await.unwrap();
     eventually(|| async { plane.code(POD).await == 404 }).await;
-    // The machine may still run the pod, so an administrator must declare the node shut down.
+    // The machine may still run it, so a user must declare the node out of service.
     assert_eq!(plane.0.pods().running().await.len(), 1);
     plane.0.nodes().heal("node-0").await;
     assert!(plane.0.pods().running().await.is_empty());
@@ -156,7 +156,7 @@ async fn evicted_pods_stay_until_the_node_is_out_of_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forced_deletion_lets_two_pods_of_one_name_run() {
+async fn only_forced_deletion_lets_two_pods_share_a_name() {
     let (plane, _) = lost().await;
     let pods = plane.0.pods();
     pods.delete("default", "p", Some(0)).await.unwrap();
@@ -197,7 +197,7 @@ async fn taint_evicts_pods_without_a_toleration() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_pods_without_a_node_are_removed() {
+async fn terminating_pods_without_a_node_are_collected() {
     let builder = TestControlPlane::builder();
     let builder = builder.configure_actors(|actors| {
         actors.pod_collector.get_or_insert_default();
@@ -215,7 +215,7 @@ async fn deleted_pods_without_a_node_are_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn surplus_ended_pods_are_deleted_evicted_and_oldest_first() {
+async fn surplus_finished_pods_are_collected_oldest_first() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let builder = builder.configure_actors(|actors| {
         actors.pod_collector = Some(PodCollectorConfig {

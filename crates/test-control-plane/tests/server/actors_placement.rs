@@ -1,4 +1,4 @@
-//! Placement of pods by node resources and existing pods.
+//! Placement of pods by node capacity and by assigned pods.
 
 use crate::support::{Plane, eventually, pod};
 use http::Method;
@@ -16,7 +16,7 @@ async fn plane(nodes: NodesConfig) -> Plane {
     Plane::new(builder.start().await)
 }
 
-/// Creates a pod. Returns its node, or the reason why it is unschedulable.
+/// Creates a pod. Returns its node, or the reason why it has none.
 async fn place(plane: &Plane, name: &str, spec: Value) -> String {
     place_in(plane, "default", name, spec).await
 }
@@ -74,7 +74,7 @@ async fn nodes_have_their_configured_resources() {
     assert_eq!(place(&plane, "c", json!({})).await, "plain");
     let ssd = json!({"nodeSelector": {"disk": "ssd"}});
     assert_eq!(place(&plane, "d", ssd).await, "gpu");
-    // Every node has a distinct address, including nodes added later.
+    // Every node has a distinct address, including later ones.
     plane.0.nodes().delete("plain").await.unwrap();
     for name in ["x", "y"] {
         plane.0.nodes().add(name, 10).await.unwrap();
@@ -92,7 +92,7 @@ async fn nodes_have_their_configured_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn host_port_is_taken_once_per_node() {
+async fn host_port_is_used_once_per_node() {
     let plane = plane(NodesConfig::numbered(2)).await;
     let port = |protocol: &str| {
         container(&json!({"ports": [
@@ -114,7 +114,7 @@ async fn host_port_is_taken_once_per_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_follow_spread_constraints() {
+async fn pods_follow_their_spread_constraints() {
     let nodes = NodesConfig::numbered(3).zones(&["a", "b"]);
     let plane = plane(nodes.allocatable("pods", "2")).await;
     let spread = || {
@@ -152,7 +152,7 @@ async fn pods_follow_spread_constraints() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_follow_affinity() {
+async fn pods_follow_their_affinity() {
     let plane = plane(NodesConfig::numbered(4).zones(&["a", "b"])).await;
     let near = |app: &str| {
         json!({"affinity": {"podAffinity": {
@@ -171,7 +171,7 @@ async fn pods_follow_affinity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn affinity_terms_select_namespaces_by_label() {
+async fn terms_select_namespaces_by_labels() {
     let plane = plane(NodesConfig::numbered(1)).await;
     for (name, team) in [("one", "a"), ("two", "b")] {
         let namespace = json!({"metadata": {"name": name, "labels": {"team": team}}});

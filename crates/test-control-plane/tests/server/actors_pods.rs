@@ -1,4 +1,4 @@
-//! Pods on their nodes.
+//! Pod behaviour on nodes.
 
 mod changing;
 mod ending;
@@ -31,7 +31,7 @@ async fn plane(behaviour: PodBehaviour) -> Plane {
     plane_with(KubeletConfig::new(behaviour)).await
 }
 
-/// A control plane with one pod of this behaviour, and the time at which it was bound.
+/// Starts a control plane with one pod of this behaviour; its node has it from now on.
 async fn started(behaviour: PodBehaviour) -> (Plane, Instant) {
     let plane = plane(behaviour).await;
     plane.create(PODS, &crate::support::pod("p")).await;
@@ -39,7 +39,7 @@ async fn started(behaviour: PodBehaviour) -> (Plane, Instant) {
     (plane, now)
 }
 
-/// Returns the seconds until a condition holds.
+/// Returns the seconds until something holds.
 async fn after<F: Future<Output = bool>>(start: Instant, holds: impl Fn() -> F) -> u64 {
     eventually(holds).await;
     start.elapsed().as_secs()

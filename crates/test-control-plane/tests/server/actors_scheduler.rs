@@ -1,4 +1,4 @@
-//! The scheduler: placement and reasons of unschedulable pods.
+//! Scheduling of pods, and messages of unschedulable pods.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ async fn pods_spread_over_the_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_node_gets_pods_only_after_one_leaves() {
+async fn full_node_gets_no_pods_until_one_is_deleted() {
     let plane = plane(1, |actors| {
         actors.nodes = NodesConfig::numbered(1).allocatable("pods", "1");
     })
@@ -93,7 +93,7 @@ async fn full_node_gets_pods_only_after_one_leaves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_reason_is_listed_and_counted() {
+async fn message_counts_every_reason() {
     let plane = plane(4, |_| {}).await;
     let nodes = plane.0.nodes();
     nodes.cordon("node-0").await.unwrap();
@@ -116,7 +116,7 @@ async fn every_reason_is_listed_and_counted() {
          unschedulable. no new claims to deallocate, preemption: 0/4 nodes are available: 1 No \
          preemption victims found for incoming pod, 3 Preemption is not helpful for scheduling."
     );
-    // An unchanged pod causes no writes.
+    // Without changes, nothing is written.
     let revision = plane.0.server().store().revision();
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(plane.0.server().store().revision(), revision);
@@ -124,7 +124,7 @@ async fn every_reason_is_listed_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taints_exclude_pods_and_soft_ones_are_avoided() {
+async fn tolerated_taints_are_allowed_and_soft_ones_avoided() {
     let plane = plane(2, |_| {}).await;
     let nodes = plane.0.nodes();
     nodes
@@ -165,7 +165,7 @@ async fn anti_affinity_separates_pods() {
         why.starts_with("0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."),
         "{why}"
     );
-    // Existing pods' anti-affinity also keeps other pods away.
+    // Other pods are kept away from its node.
     plane.create(PODS, &crate::support::pod("q")).await;
     let why = message(&plane, &format!("{PODS}/q")).await;
     let reason = "2 node(s) didn't satisfy existing pods anti-affinity rules";

@@ -1,4 +1,4 @@
-//! Binding, provisioning and reclaiming of volumes.
+//! Volumes of claims, from provisioning to release.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn by_hand() -> VolumeBinderConfig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_gets_a_volume_and_both_name_each_other() {
+async fn provisioned_volume_and_claim_reference_each_other() {
     let config = VolumeBinderConfig {
         provision_delay: Duration::from_secs(6).into(),
         ..VolumeBinderConfig::default()
@@ -140,7 +140,7 @@ async fn failed_provisioning_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn smallest_suitable_volume_is_bound() {
+async fn smallest_matching_volume_is_bound() {
     let plane = plane(by_hand()).await;
     plane.create(VOLUMES, &volume("small", "512Mi")).await;
     plane.create(VOLUMES, &volume("large", "10Gi")).await;
@@ -158,7 +158,7 @@ async fn smallest_suitable_volume_is_bound() {
     assert_eq!(bound["spec"]["volumeName"], "medium");
     assert_eq!(bound["status"]["capacity"], json!({"storage": "2Gi"}));
 
-    // A volume created later is bound too.
+    // A later volume is found, too.
     let mut huge = claim("huge");
     huge["spec"]["resources"]["requests"]["storage"] = json!("100Gi");
     plane.create(CLAIMS, &huge).await;
@@ -171,7 +171,7 @@ async fn smallest_suitable_volume_is_bound() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reserved_volumes_and_named_volumes_are_honoured() {
+async fn volumes_and_claims_can_be_prebound() {
     let plane = plane(by_hand()).await;
     let mut kept = volume("kept", "10Gi");
     kept["spec"]["claimRef"] = json!({"namespace": "default", "name": "data"});
@@ -191,7 +191,7 @@ async fn reserved_volumes_and_named_volumes_are_honoured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn volume_waits_for_the_first_pod_and_is_tied_to_its_node() {
+async fn first_consumer_determines_a_local_volumes_node() {
     let config = VolumeBinderConfig {
         default_class: VolumeClass {
             binding: BindingMode::WaitForFirstConsumer,
@@ -202,7 +202,7 @@ async fn volume_waits_for_the_first_pod_and_is_tied_to_its_node() {
         ..VolumeBinderConfig::default()
     };
     let plane = plane(config).await;
-    // Another pod occupies the first node, so the scheduler chooses the second.
+    // Another pod is on the first node, so the second one is chosen.
     plane.create(PODS, &pod("other")).await;
     plane.create(CLAIMS, &claim("data")).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -242,7 +242,7 @@ async fn volume_waits_for_the_first_pod_and_is_tied_to_its_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn manual_local_volumes_determine_the_node() {
+async fn existing_local_volumes_determine_the_node() {
     let mut config = by_hand();
     config.default_class.binding = BindingMode::WaitForFirstConsumer;
     let plane = plane(config).await;
@@ -261,7 +261,7 @@ async fn manual_local_volumes_determine_the_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reclaim_policy_decides_the_fate_of_a_volume() {
+async fn reclaim_policy_determines_a_volumes_fate() {
     for (reclaim, stays) in [
         (ReclaimPolicy::Retain, true),
         (ReclaimPolicy::Delete, false),
@@ -295,7 +295,7 @@ async fn reclaim_policy_decides_the_fate_of_a_volume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_and_volumes_in_use_are_protected() {
+async fn claims_and_volumes_in_use_stay() {
     let plane = plane(VolumeBinderConfig::default()).await;
     plane.create(CLAIMS, &claim("data")).await;
     plane.create(PODS, &user("p")).await;
@@ -324,7 +324,7 @@ async fn claims_and_volumes_in_use_are_protected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_classes_set_binding_mode_and_default() {
+async fn stored_classes_set_binding_and_default() {
     const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
     let plane = plane(VolumeBinderConfig::default()).await;
     let unnamed = plane.create(CLAIMS, &claim("before")).await;
@@ -349,7 +349,7 @@ async fn stored_classes_set_binding_mode_and_default() {
     assert_eq!(phase(&plane, CLAIM).await, "Pending");
     plane.create(PODS, &user("p")).await;
     eventually(|| async { phase(&plane, CLAIM).await == "Bound" }).await;
-    // An empty class name requests no class.
+    // An explicit empty class opts out.
     let mut none = claim("none");
     none["spec"]["storageClassName"] = json!("");
     let none = plane.create(CLAIMS, &none).await;
@@ -372,7 +372,7 @@ async fn stored_classes_set_binding_mode_and_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn protection_works_without_the_volume_binder() {
+async fn claims_are_protected_without_the_volume_binder() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())
         .garbage_collector();
@@ -403,7 +403,7 @@ async fn claim_without_its_volume_becomes_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_without_a_class_get_no_new_volume() {
+async fn claims_with_an_empty_class_are_not_provisioned() {
     let plane = plane(VolumeBinderConfig::default()).await;
     let mut body = claim("data");
     body["spec"]["storageClassName"] = json!("");
@@ -414,7 +414,7 @@ async fn claims_without_a_class_get_no_new_volume() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_ignore_claims_without_the_volume_binder() {
+async fn without_the_volume_binder_pods_do_not_wait_for_claims() {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let plane = Plane::new(builder.start().await);
     plane.create(PODS, &user("p")).await;

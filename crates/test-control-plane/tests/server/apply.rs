@@ -1,4 +1,4 @@
-//! Server-side apply and field managers, from a client's point of view.
+//! Server-side apply and field managers over HTTP.
 
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -10,10 +10,10 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
-/// A control plane that prunes unknown fields, like the reference.
+/// A control plane that prunes unknown fields, as the reference does.
 struct Server(TestControlPlane);
 
-/// An answer.
+/// A response.
 struct Answer {
     code: u16,
     headers: HeaderMap,
@@ -104,7 +104,7 @@ fn fields(object: &Value, manager: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn options_are_checked() {
+async fn options_are_validated() {
     let server = Server::start().await;
     let path = format!("{MAPS}/m");
     let config = map(&json!({"a": "1"}));
@@ -146,7 +146,7 @@ async fn options_are_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_checked() {
+async fn bodies_are_validated() {
     let server = Server::start().await;
     let path = format!("{MAPS}/m?fieldManager=me");
     let config = |metadata: Value| {
@@ -239,7 +239,7 @@ async fn dry_run_stores_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn duplicate_fields_are_reported() {
+async fn repeated_keys_are_reported() {
     let server = Server::start().await;
     let body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: '1', a: '2'}\n";
     let path = format!("{MAPS}/m?fieldManager=me&fieldValidation=Strict");
@@ -262,7 +262,7 @@ async fn duplicate_fields_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn user_agent_names_the_manager_of_other_writes() {
+async fn user_agent_is_the_default_manager() {
     let server = Server::start().await;
     let body = map(&json!({"a": "1"})).to_string();
     let created = server
@@ -283,7 +283,7 @@ async fn user_agent_names_the_manager_of_other_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_can_write_managed_fields() {
+async fn clients_can_write_the_managers() {
     let server = Server::start().await;
     let body = map(&json!({"a": "1"})).to_string();
     server
@@ -400,7 +400,7 @@ async fn scale_shares_the_managers_of_replicas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn template_with_changed_defaults_conflicts() {
+async fn templates_changed_only_by_defaults_conflict() {
     let server = Server::start().await;
     let claim = json!({
         "metadata": {"name": "data"},

@@ -29,7 +29,7 @@ fn any() -> RequestMatcher {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_log_records_the_requests_of_each_user() {
+async fn audit_log_records_user_and_request() {
     let plane = plane().await;
     plane.create(MAPS, &map("a")).await;
     plane.code(&format!("{MAPS}/nope")).await;
@@ -53,7 +53,7 @@ async fn audit_log_records_the_requests_of_each_user() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_log_distinguishes_writes_changes_and_patches() {
+async fn entries_distinguish_writes_changes_and_patches() {
     let plane = plane().await;
     let path = format!("{MAPS}/a");
     plane.create(MAPS, &map("a")).await;
@@ -68,13 +68,13 @@ async fn audit_log_distinguishes_writes_changes_and_patches() {
     let review = json!({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}});
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     plane.call(Method::POST, reviews, &review).await;
-    let shown: Vec<_> = plane.0.server().audit().entries();
-    let shown: Vec<_> = shown
+    let told: Vec<_> = plane.0.server().audit().entries();
+    let told: Vec<_> = told
         .iter()
         .map(|e| (e.is_write(), e.is_change(), e.patch_type()))
         .collect();
     assert_eq!(
-        shown,
+        told,
         [
             (true, true, None),
             (true, true, Some("strategic")),
@@ -88,7 +88,7 @@ async fn audit_log_distinguishes_writes_changes_and_patches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn expectations_check_a_client() {
+async fn expectations_check_a_clients_requests() {
     let plane = plane().await;
     let audit = plane.0.server().audit();
     plane.create(MAPS, &map("a")).await;
@@ -119,7 +119,7 @@ async fn expectations_check_a_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn truncated_log_fails_expectations() {
+async fn truncated_log_is_an_error() {
     let config = ServerConfig {
         audit_limit: 3,
         ..ServerConfig::default()
@@ -134,13 +134,13 @@ async fn truncated_log_fails_expectations() {
     let error = audit.expect_no_writes(mark, &any()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the audit log no longer reaches back to the mark: 1 requests are forgotten"
+        "the audit log no longer covers the mark: 1 requests were dropped"
     );
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn log_yields_the_smallest_role() {
+async fn minimal_rules_cover_a_clients_requests() {
     let plane = plane().await;
     plane.create(MAPS, &map("a")).await;
     plane.get(MAPS).await;
@@ -186,12 +186,15 @@ async fn cluster_settles_without_changes() {
         () = busy => unreachable!(),
     };
     let text = error.to_string();
-    assert!(text.starts_with("it did not settle within 60s"), "{text}");
+    assert!(
+        text.starts_with("the cluster did not settle within 60s"),
+        "{text}"
+    );
     assert!(text.contains("create configmaps default/m-"), "{text}");
     plane.stop().await;
 }
 
-/// A writer that stores its input.
+/// Stores written bytes.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -207,7 +210,7 @@ impl Write for Written {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_events_have_the_form_of_the_reference() {
+async fn written_events_match_the_reference() {
     let plane = plane().await;
     let written = Written::default();
     let server = plane.0.server();
@@ -274,7 +277,7 @@ async fn audit_events_have_the_form_of_the_reference() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_bodies_are_dropped_at_the_limit() {
+async fn oldest_large_bodies_are_dropped() {
     let config = ServerConfig {
         audit_limit: 4,
         audit_bodies_max: 5_000,
@@ -304,7 +307,7 @@ async fn large_bodies_are_dropped_at_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn log_shows_impersonators_and_invalid_credentials() {
+async fn log_has_impersonators_and_invalid_credentials() {
     let plane = plane().await;
     let server = plane.0.server();
     for headers in [
@@ -315,7 +318,7 @@ async fn log_shows_impersonators_and_invalid_credentials() {
         assert!(matches!(answer.code, 401 | 403), "{}", answer.code);
     }
     let entries = server.audit().entries();
-    let shown: Vec<(&str, Option<&str>, u16)> = entries
+    let told: Vec<(&str, Option<&str>, u16)> = entries
         .iter()
         .map(|entry| {
             let impersonator = entry.impersonator.as_ref();
@@ -324,7 +327,7 @@ async fn log_shows_impersonators_and_invalid_credentials() {
         })
         .collect();
     assert_eq!(
-        shown,
+        told,
         [("bob", Some("kubernetes-admin"), 403), ("", None, 401)]
     );
     plane.stop().await;

@@ -1,4 +1,4 @@
-//! Empty and malformed bodies: the reference's answers.
+//! Malformed bodies, with the reference's answer to each.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -14,7 +14,7 @@ async fn started() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// Returns the status code and message of a POST's answer.
+/// Returns the code and the message of the answer to a POST.
 async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
     let server = plane.0.server();
     let (code, text) = raw(server, Method::POST, MAPS, content_type, body.to_owned()).await;
@@ -26,7 +26,7 @@ async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn invalid_yaml_gets_a_one_line_error() {
+async fn invalid_yaml_is_reported_in_one_line() {
     let plane = started().await;
     for (body, why) in [
         (
@@ -92,7 +92,7 @@ async fn yaml_numbers_follow_yaml_1_1() {
 }
 
 #[tokio::test]
-async fn strict_merge_patch_error_prints_the_object_like_go() {
+async fn strict_merge_patch_error_prints_the_object_as_go() {
     let plane = started().await;
     let map = json!({"metadata": {"name": "m", "labels": {"a": "b"}}, "data": {"k": "v"}});
     plane.create(MAPS, &map).await;
@@ -117,7 +117,7 @@ async fn strict_merge_patch_error_prints_the_object_like_go() {
 }
 
 #[tokio::test]
-async fn client_supplied_manager_names_are_validated() {
+async fn manager_names_from_clients_are_validated() {
     let plane = started().await;
     let entry = |manager: &str| {
         json!({"manager": manager, "operation": "Update", "apiVersion": "v1",
@@ -135,7 +135,7 @@ async fn client_supplied_manager_names_are_validated() {
 }
 
 #[tokio::test]
-async fn invalid_utf8_in_json_is_replaced_bytewise() {
+async fn invalid_utf8_bytes_are_replaced_one_by_one() {
     let plane = started().await;
     let body = b"{\"metadata\":{\"name\":\"odd\"},\"data\":{\"k\":\"a\xff\xe2\x82b\"}}";
     let headers = [("Content-Type", "application/json")];
@@ -151,7 +151,7 @@ async fn invalid_utf8_in_json_is_replaced_bytewise() {
         (answer.code, &answer.json()["data"]["k"]),
         (200, &json!("\u{fffd}"))
     );
-    // The message about verbatim data shows replaced bytes too.
+    // So are they in messages about verbatim data.
     let revision = b"{\"metadata\":{\"name\":\"odd\"},\"revision\":1,\"data\":\"\xe2\x82\"}";
     let headers = [("Content-Type", "application/json")];
     let path = "/apis/apps/v1/namespaces/default/controllerrevisions";
@@ -165,7 +165,7 @@ async fn invalid_utf8_in_json_is_replaced_bytewise() {
              \"\u{fffd}\u{fffd}\": data must be a valid JSON object"
         )
     );
-    // Outside a string they are an ordinary syntax error.
+    // Outside of a string they are an error like any other.
     let headers = [("Content-Type", "application/json")];
     let answer = exchange(server, Method::POST, MAPS, &headers, b"{\xff}".to_vec()).await;
     assert_eq!(answer.code, 400);

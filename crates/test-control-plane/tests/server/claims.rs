@@ -10,7 +10,7 @@ const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const NOT_DYNAMIC: &str = "persistentvolumeclaims \"c\" is forbidden: only dynamically provisioned \
      pvc can be resized and the storageclass that provisions the pvc must support resize";
 
-/// A bound claim of a class, with a size of 1Gi.
+/// Creates a bound claim of one gibibyte with this class.
 async fn bound(class: &Value) -> Plane {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for (name, expands) in [("fixed", json!(null)), ("growing", json!(true))] {
@@ -38,10 +38,10 @@ async fn resize(plane: &Plane, size: &str) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_grows_if_its_class_allows_expansion() {
+async fn claim_grows_if_its_class_allows_it() {
     let plane = bound(&json!("growing")).await;
     assert_eq!(resize(&plane, "3Gi").await.0, 200);
-    // The status capacity is too little; any larger size is allowed.
+    // The current capacity is too small, any larger size is allowed.
     let (code, answer) = resize(&plane, "1Gi").await;
     assert_eq!(code, 422);
     let cause = &answer["details"]["causes"][0];
@@ -55,7 +55,7 @@ async fn claim_grows_if_its_class_allows_expansion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_of_another_class_keeps_its_size() {
+async fn claim_of_any_other_class_keeps_its_size() {
     for class in ["fixed", "missing", ""] {
         let plane = bound(&json!(class)).await;
         let (code, answer) = resize(&plane, "2Gi").await;
@@ -65,14 +65,14 @@ async fn claim_of_another_class_keeps_its_size() {
             "{class:?}"
         );
         assert_eq!(answer["reason"], "Forbidden");
-        // An equal amount in another unit is no change.
+        // The same amount with another unit is no growth.
         assert_eq!(resize(&plane, "1024Mi").await.0, 200, "{class:?}");
         plane.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn unbound_claim_cannot_change() {
+async fn unbound_claim_is_immutable() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     plane.create(CLAIMS, &claim("c")).await;
     let (code, answer) = resize(&plane, "2Gi").await;

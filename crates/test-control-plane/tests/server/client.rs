@@ -1,4 +1,4 @@
-//! A kube-rs client calling the service without sockets.
+//! A kube-rs client on the service, without sockets.
 
 use futures::TryStreamExt;
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -18,7 +18,7 @@ fn pod(name: &str) -> Pod {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_creates_reads_changes_and_deletes() {
+async fn client_creates_reads_updates_and_deletes() {
     let plane = TestControlPlane::builder().start().await;
     let pods: Api<Pod> = Api::default_namespaced(plane.client());
     let created = pods
@@ -48,7 +48,7 @@ async fn client_creates_reads_changes_and_deletes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_receives_events() {
+async fn watch_delivers_changes() {
     let plane = TestControlPlane::builder().start().await;
     let maps: Api<ConfigMap> = Api::default_namespaced(plane.client());
     let mut events = Box::pin(maps.watch(&WatchParams::default(), "0").await.unwrap());

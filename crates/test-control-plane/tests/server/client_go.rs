@@ -1,4 +1,4 @@
-//! Requests in the form of Go clients: controllers with informers and leases, and kubectl.
+//! Requests as Go clients send them: controllers with informers and leases, and kubectl.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Plane, claim, exchange, pod};
 
-/// `Accept` headers of clients that use JSON, and of those that prefer protobuf.
+/// `Accept` headers of JSON clients and of clients that prefer protobuf.
 const ACCEPTS: [&str; 3] = [
     "application/json",
     "application/json, */*",
     "application/vnd.kubernetes.protobuf,application/json",
 ];
 
-/// `Accept` header of kubectl's printed output.
+/// kubectl's `Accept` header for printed output.
 const PRINTED: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,\
                        application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 
@@ -111,7 +111,7 @@ async fn controller_checks_health_and_records_events() {
     let path = "/api/v1/namespaces/default/events";
     let created = ask(&plane, Method::POST, path, ACCEPTS[0], &event).await;
     assert_eq!(created.code, 201, "{}", created.text());
-    // A repeated event is a patch of the count.
+    // The next identical event is a patch of the count.
     let patch = json!({"count": 2, "lastTimestamp": "2026-01-01T00:00:05Z"});
     let headers = [("Content-Type", "application/strategic-merge-patch+json")];
     let one = format!("{path}/web.1");
@@ -121,7 +121,7 @@ async fn controller_checks_health_and_records_events() {
     plane.stop().await;
 }
 
-/// Every informer of a StatefulSet controller starts with a watch that includes the list.
+/// Every informer of a stateful set controller begins with one watch that lists, too.
 #[tokio::test(start_paused = true)]
 async fn informers_list_by_watching() {
     let plane = started().await;
@@ -183,7 +183,7 @@ async fn informers_list_by_watching() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kubectl_gets_tables_and_waits() {
+async fn kubectl_prints_and_waits() {
     let plane = started().await;
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &pod("a")).await;
@@ -195,7 +195,7 @@ async fn kubectl_gets_tables_and_waits() {
     let revision = table["metadata"]["resourceVersion"].as_str().unwrap();
     let path = format!("{pods}?resourceVersion={revision}&watch=true&timeoutSeconds=1");
     assert!(events(&read(&plane, &path, PRINTED).await).is_empty());
-    // Waiting for one object lists and watches only that object.
+    // kubectl waits for one object with a filtered list and watch.
     let selected = "fieldSelector=metadata.name%3Da";
     let path = format!("{pods}?{selected}&limit=500&resourceVersion=0");
     let list = read(&plane, &path, ACCEPTS[0]).await.json();

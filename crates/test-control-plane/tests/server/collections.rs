@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const ALL: &str = "/api/v1/configmaps?labelSelector=mine";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Namespaces in the order of their storage keys, which end in a slash.
+/// Namespaces in the order of their storage keys, where a slash follows the name.
 const NAMESPACES: [&str; 4] = ["prod-eu", "prod-us", "prod", "prod0"];
 
 async fn with_maps() -> Plane {
@@ -48,11 +48,11 @@ fn expected() -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_of_all_namespaces_follow_storage_keys() {
+async fn lists_follow_the_order_of_storage_keys() {
     let plane = with_maps().await;
     let list = plane.get(ALL).await;
     assert_eq!(places(&list), expected());
-    // An earlier version has the same order despite later changes.
+    // The same holds at an earlier version with later changes.
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     plane
         .call(
@@ -67,7 +67,7 @@ async fn objects_of_all_namespaces_follow_storage_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_of_every_size_cover_all_objects() {
+async fn pages_of_any_size_are_complete() {
     let plane = with_maps().await;
     for limit in 1..=12 {
         let mut seen = Vec::new();
@@ -100,7 +100,7 @@ async fn watch_starts_in_the_same_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn collection_is_deleted_page_by_page_on_request() {
+async fn collection_deletion_can_be_paged() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     for name in ["a", "b", "c", "d"] {
         let object = json!({"metadata": {"name": name}, "data": {"k": "v"}});
@@ -122,7 +122,7 @@ async fn collection_is_deleted_page_by_page_on_request() {
     let (_, page) = plane.call(Method::DELETE, &path, &Value::Null).await;
     assert_eq!(names(&page), ["c"]);
     assert!(page["metadata"]["continue"].is_string());
-    // Without a limit all objects are deleted.
+    // Without a limit, everything is deleted.
     let (_, page) = plane.call(Method::DELETE, MAPS, &Value::Null).await;
     assert_eq!(names(&page), ["d"]);
     assert_eq!(page["metadata"].get("continue"), None);

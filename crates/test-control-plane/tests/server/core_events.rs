@@ -1,4 +1,4 @@
-//! Events: validation in both groups, selection and tables.
+//! Events: validation in both groups, selection, and printing.
 
 use crate::support::{Plane, get_as};
 use http::Method;
@@ -27,7 +27,7 @@ fn event(name: &str, changes: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn series_needs_a_count_of_two_and_a_time() {
+async fn series_has_a_time_and_a_count_of_at_least_two() {
     let plane = plane().await;
     let series = json!({"series": {"count": 1, "lastObservedTime": null}});
     let expected = [
@@ -40,7 +40,7 @@ async fn series_needs_a_count_of_two_and_a_time() {
     let path = format!("{NEW}/e");
     let found = plane.refused(Method::PATCH, &path, &series).await;
     assert_eq!(found, expected);
-    // The old group accepts the same series.
+    // The legacy form is not validated.
     let (code, _) = plane
         .call(Method::PATCH, &format!("{OLD}/e"), &series)
         .await;
@@ -49,7 +49,7 @@ async fn series_needs_a_count_of_two_and_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_group_allows_only_series_changes() {
+async fn new_events_are_immutable_except_for_the_series() {
     let plane = plane().await;
     plane.create(NEW, &event("e", &json!({}))).await;
     let path = format!("{NEW}/e");
@@ -73,7 +73,7 @@ async fn new_group_allows_only_series_changes() {
         (json!({"reportingInstance": "d-1"}), "reportingInstance"),
     ] {
         let found = plane.refused(Method::PATCH, &path, &change).await;
-        // Two rules cover the reason.
+        // Two rules report the reason.
         let times = if field == "reason" { 2 } else { 1 };
         assert_eq!(found.len(), times, "{found:?}");
         assert!(
@@ -89,7 +89,7 @@ async fn new_group_allows_only_series_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_or_long_fields_are_rejected_in_both_groups() {
+async fn missing_or_long_fields_are_rejected_in_both_forms() {
     let plane = plane().await;
     let long = "x".repeat(129);
     let changes = json!({

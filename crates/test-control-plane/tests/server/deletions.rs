@@ -25,7 +25,7 @@ async fn delete(plane: &Plane, path: &str, options: Value) -> (u16, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn grace_period_starts_and_only_shrinks() {
+async fn grace_period_can_only_be_shortened() {
     let plane = plane().await;
     let path = scheduled(&plane, "p").await;
     for (options, grace, ends, generation) in [
@@ -79,7 +79,7 @@ async fn pods_that_do_not_run_are_deleted_immediately() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_finalizer_ends_only_an_expired_grace_period() {
+async fn last_finalizer_removes_only_after_the_grace_period() {
     let plane = plane().await;
     let path = scheduled(&plane, "p").await;
     let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
@@ -103,7 +103,7 @@ async fn last_finalizer_ends_only_an_expired_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn preconditions_must_match_the_object() {
+async fn preconditions_identify_the_object() {
     let plane = plane().await;
     let created = plane
         .create(MAPS, &json!({"metadata": {"name": "a"}}))
@@ -129,7 +129,7 @@ async fn preconditions_must_match_the_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn later_deletion_may_change_the_policy() {
+async fn later_deletion_can_change_the_policy() {
     let plane = plane().await;
     plane
         .create(MAPS, &json!({"metadata": {"name": "a"}}))
@@ -182,11 +182,11 @@ async fn system_namespaces_cannot_be_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forced_deletion_succeeds_against_a_faster_rival() {
+async fn forced_deletion_succeeds_in_a_race() {
     let plane = std::sync::Arc::new(plane().await);
     for round in 0..200 {
         let path = scheduled(&plane, &format!("p-{round}")).await;
-        // Like a kubelet, deletes the pod once it is terminating.
+        // Acts like a kubelet: removes the pod once it is marked.
         let other = {
             let (plane, path) = (std::sync::Arc::clone(&plane), path.clone());
             async move {
@@ -205,7 +205,7 @@ async fn forced_deletion_succeeds_against_a_faster_rival() {
     }
 }
 
-/// Returns a namespace after its deletion, and its finalizers.
+/// Deletes a namespace with these options and returns it with its finalizers.
 async fn terminated(plane: &Plane, name: &str, options: Value) -> (Value, Value) {
     let namespaces = "/api/v1/namespaces";
     let object = json!({"metadata": {"name": name, "finalizers": ["example.com/f", "orphan"]}});
@@ -217,7 +217,7 @@ async fn terminated(plane: &Plane, name: &str, options: Value) -> (Value, Value)
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespace_finalizers_follow_the_propagation_policy() {
+async fn propagation_policy_marks_a_namespace() {
     let plane = plane().await;
     for (name, options, expected) in [
         ("plain", json!({}), json!(["example.com/f", "orphan"])),
@@ -246,7 +246,7 @@ async fn namespace_finalizers_follow_the_propagation_policy() {
         assert_eq!(finalizers, expected, "{name}");
         assert_eq!(object["status"]["phase"], "Terminating", "{name}");
         assert_eq!(object["spec"]["finalizers"], json!(["kubernetes"]));
-        // A second deletion has no effect while content may remain.
+        // A second deletion changes nothing while there may be content.
         let path = format!("/api/v1/namespaces/{name}");
         let (_, again) = delete(&plane, &path, json!({"propagationPolicy": "Foreground"})).await;
         assert_eq!(again, object, "{name}");
@@ -273,7 +273,7 @@ async fn namespace_is_deleted_under_every_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespace_preconditions_have_distinct_messages() {
+async fn namespace_preconditions_have_separate_messages() {
     let plane = plane().await;
     let path = "/api/v1/namespaces/team";
     let object = json!({"metadata": {"name": "team"}});

@@ -1,4 +1,4 @@
-//! Paths besides resources, and answers to unknown paths and methods.
+//! Non-resource endpoints, and the answers to unknown paths and methods.
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
@@ -19,7 +19,7 @@ async fn get(server: &ApiServer, path: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn each_resource_is_listed_with_its_verbs() {
+async fn resources_are_listed_with_their_verbs() {
     let plane = started().await;
     let list = get(plane.server(), "/apis/apps/v1").await.json();
     let find = |name: &str| {
@@ -60,7 +60,7 @@ async fn each_resource_is_listed_with_its_verbs() {
 }
 
 #[tokio::test]
-async fn server_reports_the_requested_address() {
+async fn discovery_returns_the_requested_host() {
     let plane = started().await;
     let headers = [("Host", "127.0.0.1:6443")];
     let answer = exchange(plane.server(), Method::GET, "/api", &headers, "").await;
@@ -73,7 +73,7 @@ async fn server_reports_the_requested_address() {
 }
 
 #[tokio::test]
-async fn aggregated_discovery_is_served_on_request() {
+async fn aggregated_discovery_is_negotiated() {
     let plane = started().await;
     let server = plane.server();
     let kubectl = format!("{AGGREGATED},{BETA},{JSON}");
@@ -112,9 +112,9 @@ async fn aggregated_discovery_is_served_on_request() {
     plane.stop().await;
 }
 
-/// Both forms of discovery list the same resources, and every listed verb has a route.
+/// Checks that both forms of discovery are equal and that a request of each verb is routed.
 #[tokio::test]
-async fn discovery_lists_only_served_resources() {
+async fn listed_resources_are_served() {
     let plane = started().await;
     let server = plane.server();
     let mut versions = vec!["/api/v1".to_owned()];
@@ -165,7 +165,7 @@ async fn probes_answer_as_a_whole_and_per_check() {
 }
 
 #[tokio::test]
-async fn version_matches_the_reference() {
+async fn version_is_the_references() {
     let plane = started().await;
     let version = get(plane.server(), "/version").await.json();
     assert_eq!(version["gitVersion"], "v1.36.2");
@@ -194,7 +194,7 @@ async fn root_lists_the_paths() {
 }
 
 #[tokio::test]
-async fn unknown_paths_are_reported_as_text_or_status() {
+async fn unknown_paths_get_text_or_a_status() {
     let plane = started().await;
     let text = [
         "/nope",
@@ -264,7 +264,7 @@ async fn unsupported_methods_are_rejected() {
 }
 
 #[tokio::test]
-async fn escaped_paths_and_trailing_slashes_are_understood() {
+async fn escaped_paths_and_trailing_slashes_are_accepted() {
     let plane = started().await;
     let server = plane.server();
     assert_eq!(
@@ -278,7 +278,7 @@ async fn escaped_paths_and_trailing_slashes_are_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_watch_paths_are_understood() {
+async fn legacy_watch_paths_are_accepted() {
     let plane = started().await;
     let server = plane.server();
     for (path, names) in [

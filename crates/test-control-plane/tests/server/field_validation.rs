@@ -1,4 +1,4 @@
-//! `fieldValidation`: warnings and errors about unknown and duplicate fields.
+//! `fieldValidation`: errors and warnings about unknown and duplicate fields.
 
 use bytes::Bytes;
 use http::header::WARNING;
@@ -13,7 +13,7 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// A StatefulSet with a misspelt field and an unknown container field.
+/// A stateful set with a misspelt field, and an unknown field in a container.
 const TYPOS: &str = r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"web"},
     "spec":{"serviceName":"web","selector":{"matchLabels":{"app":"web"}},
     "template":{"metadata":{"labels":{"app":"web"}},
@@ -65,7 +65,7 @@ async fn post(plane: &Plane, parameters: &str, body: &str) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strict_client_is_rejected_under_either_policy() {
+async fn strict_client_is_rejected_under_both_policies() {
     for policy in [UnknownFields::Keep, UnknownFields::Prune] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?fieldValidation=Strict", TYPOS).await;
@@ -89,7 +89,7 @@ async fn strict_client_is_rejected_under_either_policy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn warnings_appear_and_the_policy_decides_about_storage() {
+async fn warnings_are_independent_of_the_storage_policy() {
     for (policy, kept) in [(UnknownFields::Keep, true), (UnknownFields::Prune, false)] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?fieldValidation=Warn", TYPOS).await;
@@ -113,7 +113,7 @@ async fn warnings_appear_and_the_policy_decides_about_storage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn default_client_is_warned_about_dropped_fields() {
+async fn client_without_validation_is_warned_of_pruned_fields() {
     for (policy, count) in [(UnknownFields::Keep, 0), (UnknownFields::Prune, 2)] {
         let plane = plane(policy).await;
         let answer = post(&plane, "?dryRun=All", TYPOS).await;

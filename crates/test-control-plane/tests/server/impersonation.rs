@@ -58,7 +58,7 @@ fn message(answer: &(u16, Value)) -> &str {
 }
 
 #[tokio::test]
-async fn administrator_may_impersonate_any_user() {
+async fn administrator_may_impersonate_anyone() {
     let plane = TestControlPlane::builder().start().await;
     let admin = Identity::admin();
     let headers = [
@@ -120,7 +120,7 @@ async fn administrator_may_impersonate_any_user() {
 }
 
 #[tokio::test]
-async fn forbidden_user_gets_the_first_missing_right() {
+async fn rejection_names_the_first_missing_right() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let bob = [("Impersonate-User", "bob")];
@@ -161,7 +161,7 @@ async fn forbidden_user_gets_the_first_missing_right() {
 }
 
 #[tokio::test]
-async fn legacy_impersonate_verb_suffices() {
+async fn verb_impersonate_alone_suffices() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let rules = json!([
@@ -192,7 +192,7 @@ async fn legacy_impersonate_verb_suffices() {
 }
 
 #[tokio::test]
-async fn service_account_may_impersonate_the_node_of_its_pod() {
+async fn service_account_may_impersonate_its_pods_node() {
     let plane = TestControlPlane::builder().start().await;
     let agent = Identity::service_account("kube-system", "agent")
         .extra("authentication.kubernetes.io/node-name", "n1");

@@ -1,4 +1,4 @@
-//! The API server and its actors, from a client's point of view.
+//! The API server and its actors from the clients' view.
 
 #![expect(
     clippy::unwrap_used,

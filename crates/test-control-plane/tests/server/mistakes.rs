@@ -1,4 +1,4 @@
-//! Validation errors of objects that the server only stores, in the reference's words.
+//! Invalid objects of kinds without behaviour, with the reference's messages.
 
 use crate::support::Plane;
 use http::Method;
@@ -21,7 +21,7 @@ fn named(members: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taints_need_a_key_an_effect_and_uniqueness() {
+async fn taints_are_validated_and_unique() {
     let plane = plane().await;
     let taints = json!({"spec": {"taints": [
         {"key": "a", "value": "b", "effect": "NoSchedule"},
@@ -50,7 +50,7 @@ async fn taints_need_a_key_an_effect_and_uniqueness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_must_be_ordered() {
+async fn limit_ranges_are_validated() {
     let plane = plane().await;
     let limits = json!({"spec": {"limits": [
         {
@@ -134,7 +134,7 @@ async fn quotas_accept_only_countable_resources() {
     let quota = json!({"spec": {"hard": {"pods": "3"}, "scopes": ["NotTerminating"]}});
     plane.create(QUOTAS, &named(&quota)).await;
     let (code, _) = plane.call(Method::POST, QUOTAS, &named(&fine)).await;
-    assert_eq!(code, 422, "pods have no services");
+    assert_eq!(code, 422, "pods can't be scoped by services");
     let other = json!({"spec": {"hard": {"pods": "3"}, "scopes": ["Terminating"]}});
     let (code, answer) = plane
         .call(Method::PUT, &format!("{QUOTAS}/x"), &named(&other))
@@ -149,7 +149,7 @@ async fn quotas_accept_only_countable_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endpoints_need_valid_addresses_and_ports() {
+async fn endpoint_addresses_and_ports_are_validated() {
     let plane = plane().await;
     let endpoints = json!({"subsets": [
         {"ports": [{"port": 80}]},

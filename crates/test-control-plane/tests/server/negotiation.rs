@@ -1,4 +1,4 @@
-//! Media types and forms of answers, and rejected ones.
+//! Response formats and representations, and their rejections.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -29,7 +29,7 @@ async fn send(plane: &Plane, method: Method, path: &str, accept: &str, body: &Va
 }
 
 #[tokio::test]
-async fn yaml_is_returned_on_request_errors_included() {
+async fn yaml_is_negotiated_for_objects_and_errors() {
     let plane = with_map().await;
     let accept = "application/yaml";
     let answer = get_as(plane.0.server(), &format!("{MAPS}/m"), accept).await;
@@ -48,7 +48,7 @@ async fn yaml_is_returned_on_request_errors_included() {
 }
 
 #[tokio::test]
-async fn curl_gets_indented_json_and_kubectl_compact() {
+async fn json_is_indented_for_people_only() {
     let plane = with_map().await;
     let server = plane.0.server();
     let path = format!("{MAPS}/m?pretty=true");
@@ -105,7 +105,7 @@ async fn writes_answer_in_the_requested_form() {
 }
 
 #[tokio::test]
-async fn include_object_sets_the_content_of_rows() {
+async fn table_rows_include_the_requested_object() {
     let plane = with_map().await;
     let server = plane.0.server();
     for (include, kind) in [
@@ -157,7 +157,7 @@ async fn metadata_form_matches_object_or_list() {
 }
 
 #[tokio::test]
-async fn rejections_list_the_supported_types() {
+async fn rejections_list_the_available_types() {
     let plane = with_map().await;
     let one = format!("{MAPS}/m");
     let types = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
@@ -209,7 +209,7 @@ const WATCH_LIST: &str =
     "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
 
 #[tokio::test(start_paused = true)]
-async fn table_watch_sends_columns_once_and_empty_bookmarks() {
+async fn watched_table_sends_its_columns_once() {
     let plane = with_map().await;
     plane
         .create(MAPS, &json!({"metadata": {"name": "n"}}))
@@ -239,7 +239,7 @@ async fn table_watch_sends_columns_once_and_empty_bookmarks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_watch_sends_single_objects() {
+async fn watched_metadata_has_one_object_per_event() {
     let plane = with_map().await;
     let found = events(&plane, WATCH_LIST, METADATA).await;
     let kinds: Vec<&Value> = found.iter().map(|e| &e["object"]["kind"]).collect();
@@ -251,7 +251,7 @@ async fn metadata_watch_sends_single_objects() {
 }
 
 #[tokio::test]
-async fn scale_has_special_columns() {
+async fn scale_has_separate_columns() {
     let plane = with_map().await;
     let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3, "serviceName": "web",
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
@@ -272,7 +272,7 @@ async fn scale_has_special_columns() {
 }
 
 #[tokio::test]
-async fn logs_are_served_unless_only_text_is_accepted() {
+async fn logs_are_text_except_for_an_explicit_text_type() {
     let plane = with_map().await;
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &crate::support::pod("p")).await;

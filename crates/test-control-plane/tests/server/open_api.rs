@@ -1,4 +1,4 @@
-//! `OpenAPI` documents: caching, discovery, and the parts that kubectl reads.
+//! `OpenAPI` documents: caching, lookup, and content for kubectl.
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
@@ -24,7 +24,7 @@ async fn document(server: &ApiServer, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn document_with_a_hash_may_be_cached() {
+async fn document_with_a_hash_is_cacheable() {
     let plane = started().await;
     let server = plane.server();
     let url = url_of(server, "apis/apps/v1").await;
@@ -92,9 +92,9 @@ async fn every_resource_has_its_operations() {
     plane.stop().await;
 }
 
-/// Every reference in a document resolves within it.
+/// Checks that every reference in a document resolves.
 #[tokio::test]
-async fn documents_are_self_contained() {
+async fn documents_have_no_dangling_references() {
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Array(list) => list.iter().for_each(|v| references(v, found)),
@@ -188,7 +188,7 @@ async fn fields_have_merge_keys_and_descriptions() {
     assert_eq!(
         schemas["io.k8s.api.core.v1.LabelSelector"],
         Value::Null,
-        "type names contain their packages"
+        "types have the names of their packages"
     );
     let selector = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"];
     assert_eq!(selector["x-kubernetes-map-type"], "atomic");

@@ -1,5 +1,5 @@
-//! Protobuf bodies as kubectl and typed Go clients send them, answered in JSON, or in protobuf for
-//! clients that accept nothing else.
+//! Protobuf bodies as kubectl and typed Go clients send them, with JSON responses, and protobuf
+//! responses for clients that accept nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::support::{Answer, Plane, exchange, get_as, pod, raw};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// `Accept` header of typed clients.
+/// The `Accept` header of typed clients.
 const BOTH: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 /// Returns the recorded body of a kind.
@@ -101,7 +101,7 @@ async fn objects_are_created_and_updated_from_protobuf() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bindings_evictions_and_options_are_read_from_protobuf() {
+async fn bindings_evictions_and_options_accept_protobuf() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let pods = "/api/v1/namespaces/default/pods";
@@ -115,7 +115,7 @@ async fn bindings_evictions_and_options_are_read_from_protobuf() {
     );
     let bound = plane.get(&format!("{pods}/p")).await;
     assert_eq!(bound["spec"]["nodeName"], "node-1");
-    // The eviction and the options name another uid.
+    // The eviction and the options have another uid.
     let path = format!("{pods}/p/eviction");
     let (code, status) = send(
         server,
@@ -201,7 +201,7 @@ async fn protobuf_only_clients_get_protobuf() {
         (200, PROTOBUF)
     );
     assert!(answer.bytes.starts_with(b"k8s\0"));
-    // Writing back an unchanged object has no effect.
+    // Writing back the read object changes nothing.
     let (code, again) = send(server, Method::PUT, &path, BOTH, answer.bytes.to_vec()).await;
     assert_eq!((code, &again), (200, &created));
     let list = get(&plane, pods, PROTOBUF).await;
@@ -251,7 +251,7 @@ async fn revision_data_is_returned_unchanged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn protobuf_watch_sends_frames() {
+async fn protobuf_watch_is_framed() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let pods = "/api/v1/namespaces/default/pods";
     plane.create(pods, &pod("p")).await;

@@ -1,4 +1,4 @@
-//! Rights of users through bound roles.
+//! Authorization by roles and bindings.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -58,7 +58,7 @@ fn message(answer: &(u16, Value)) -> &str {
 }
 
 #[tokio::test]
-async fn role_grants_its_rules_where_it_is_bound() {
+async fn role_applies_where_it_is_bound() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").group("devs");
     let maps = "/api/v1/namespaces/default/configmaps";
@@ -113,14 +113,14 @@ async fn role_grants_its_rules_where_it_is_bound() {
 }
 
 #[tokio::test]
-async fn groups_and_service_accounts_are_bound_immediately() {
+async fn bindings_of_groups_and_accounts_apply_immediately() {
     let plane = TestControlPlane::builder().start().await;
     let dev = Identity::user("bob").group("devs");
     let account = Identity::service_account("default", "robot");
     let pods = "/api/v1/namespaces/default/pods";
     let bindings = &format!("{RBAC}/namespaces/default/rolebindings");
     let group = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "devs"});
-    // A service account without a namespace belongs to the binding's.
+    // A service account without a namespace has the binding's.
     let robot = json!({"kind": "ServiceAccount", "name": "robot"});
     for (who, name, subject) in [(&dev, "g", &group), (&account, "s", &robot)] {
         assert_eq!(ask(&plane, who, Method::GET, pods).await.0, 403);
@@ -143,7 +143,7 @@ async fn groups_and_service_accounts_are_bound_immediately() {
 }
 
 #[tokio::test]
-async fn missing_role_is_reported_when_access_is_denied() {
+async fn rejection_reports_bindings_to_missing_roles() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let body = binding("b", "ClusterRole", "nowhere", &user("alice"));
@@ -339,7 +339,7 @@ async fn create_by_apply_needs_both_rights() {
 }
 
 #[tokio::test]
-async fn controller_role_exists_and_covers_its_requests() {
+async fn controller_role_exists_and_suffices() {
     let plane = TestControlPlane::builder().start().await;
     let controller = Identity::service_account("kube-system", "statefulset-controller");
     for (method, path, code) in [
@@ -365,7 +365,7 @@ async fn controller_role_exists_and_covers_its_requests() {
 }
 
 #[tokio::test]
-async fn other_authorization_modes_decide() {
+async fn other_modes_decide_differently() {
     let alice = Identity::user("alice");
     let nodes = "/api/v1/nodes";
     let plane = TestControlPlane::builder()
@@ -407,7 +407,7 @@ async fn other_authorization_modes_decide() {
 }
 
 #[tokio::test]
-async fn forbidden_requests_are_audited() {
+async fn rejected_requests_are_logged() {
     let plane = TestControlPlane::builder().start().await;
     ask(
         &plane,
@@ -426,7 +426,7 @@ async fn forbidden_requests_are_audited() {
 }
 
 #[tokio::test]
-async fn role_from_the_log_allows_the_same_requests() {
+async fn minimal_rules_suffice_for_the_same_requests() {
     let plane = TestControlPlane::builder().start().await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";

@@ -15,7 +15,7 @@ async fn plane() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unsupported_methods_are_rejected() {
+async fn unsupported_resource_methods_are_rejected() {
     let plane = plane().await;
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     for (method, path, code) in [
@@ -55,7 +55,7 @@ async fn unsupported_methods_are_rejected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_subresources_never_reach_a_kubelet() {
+async fn kubelet_subresources_of_pods_fail() {
     let plane = plane().await;
     plane.create("/api/v1/namespaces/n/pods", &pod("p")).await;
     let path = "/api/v1/namespaces/n/pods/p";
@@ -104,7 +104,7 @@ async fn pod_parts_change_only_through_subresources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_find_the_api_server_by_its_service() {
+async fn api_server_has_a_service() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let service = plane
         .get("/api/v1/namespaces/default/services/kubernetes")

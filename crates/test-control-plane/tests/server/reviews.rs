@@ -35,7 +35,7 @@ fn list_pods(namespace: &str) -> Value {
 }
 
 #[tokio::test]
-async fn user_learns_its_rights_and_the_reason() {
+async fn self_review_returns_decision_and_reason() {
     let plane = TestControlPlane::builder().start().await;
     bind_view(&plane, "alice").await;
     let alice = Identity::user("alice");
@@ -72,13 +72,13 @@ async fn user_learns_its_rights_and_the_reason() {
     assert_eq!(
         plane.server().store().revision(),
         before,
-        "reviews are not stored"
+        "nothing is stored"
     );
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn authorized_user_may_review_others() {
+async fn review_of_others_needs_a_right() {
     let plane = TestControlPlane::builder().start().await;
     bind_view(&plane, "alice").await;
     let (admin, alice) = (Identity::admin(), Identity::user("alice"));
@@ -101,7 +101,7 @@ async fn authorized_user_may_review_others() {
 }
 
 #[tokio::test]
-async fn review_must_contain_one_question() {
+async fn review_needs_exactly_one_subject() {
     let plane = TestControlPlane::builder().start().await;
     let admin = Identity::admin();
     let own = format!("{AUTHORIZATION}/selfsubjectaccessreviews");
@@ -235,7 +235,7 @@ async fn rules_review_lists_the_rules_of_roles() {
 }
 
 #[tokio::test]
-async fn user_learns_its_identity() {
+async fn self_subject_review_returns_the_user() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").uid("alice-uid").group("devs");
     let path = format!("{AUTHENTICATION}/selfsubjectreviews");
@@ -255,7 +255,7 @@ async fn user_learns_its_identity() {
 }
 
 #[tokio::test]
-async fn token_review_identifies_the_user() {
+async fn token_review_returns_the_user_or_an_error() {
     let mut tokens = Tokens::default();
     tokens.insert(
         "alicetoken",

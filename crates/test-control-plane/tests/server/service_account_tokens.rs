@@ -1,4 +1,4 @@
-//! Service account tokens: issued on request, and valid as long as their bound object.
+//! Service account tokens: creation, and invalidation with the objects they are bound to.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
-/// Starts a control plane with a service account. Returns the account's uid too.
+/// Returns a control plane with a service account, and the account's uid.
 async fn with_account(builder: TestControlPlaneBuilder) -> (TestControlPlane, String) {
     let plane = builder.start().await;
     let body = json!({"metadata": {"name": "sa1"}});
@@ -52,7 +52,7 @@ async fn token(plane: &TestControlPlane, spec: Value) -> String {
     answer["status"]["token"].as_str().unwrap().to_owned()
 }
 
-/// Returns the user of a token, or the rejection's status code.
+/// Returns the user of a token, or the status code of its rejection.
 async fn who(plane: &TestControlPlane, token: &str) -> Result<Value, u16> {
     let request = Request::post(WHO)
         .header("Authorization", format!("Bearer {token}"))
@@ -69,7 +69,7 @@ async fn who(plane: &TestControlPlane, token: &str) -> Result<Value, u16> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn token_identifies_its_service_account() {
+async fn token_authenticates_its_service_account() {
     let (plane, uid) = with_account(TestControlPlane::builder()).await;
     let answer = request(&plane, json!({"expirationSeconds": 3600})).await;
     let token = answer["status"]["token"].as_str().unwrap();
@@ -133,7 +133,7 @@ async fn token_expires() {
     tokio::time::sleep(Duration::from_secs(659)).await;
     assert!(
         who(&plane, &token).await.is_ok(),
-        "a minute of clock skew is allowed"
+        "one minute of clock skew is tolerated"
     );
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(who(&plane, &token).await, Err(401));
@@ -146,7 +146,7 @@ async fn token_expires() {
 }
 
 #[tokio::test]
-async fn token_becomes_invalid_with_its_service_account() {
+async fn token_ends_with_its_service_account() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = token(&plane, json!({})).await;
     let account = format!("{ACCOUNTS}/sa1");
@@ -156,13 +156,13 @@ async fn token_becomes_invalid_with_its_service_account() {
     assert_eq!(
         who(&plane, &token).await,
         Err(401),
-        "a new account has the name"
+        "another account has the name"
     );
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn token_becomes_invalid_with_its_bound_pod() {
+async fn token_ends_with_its_bound_pod() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, account: &str| {
@@ -219,7 +219,7 @@ async fn token_becomes_invalid_with_its_bound_pod() {
 }
 
 #[tokio::test]
-async fn token_is_limited_to_its_audiences() {
+async fn token_is_valid_only_for_its_audiences() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = token(&plane, json!({"audiences": ["vault", "other"]})).await;
     assert_eq!(who(&plane, &token).await, Err(401));
@@ -237,7 +237,7 @@ async fn token_is_limited_to_its_audiences() {
 }
 
 #[tokio::test]
-async fn token_request_must_match_its_account() {
+async fn token_request_is_validated() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let path = format!("{ACCOUNTS}/sa1/token");
     for (body, message) in [
@@ -261,7 +261,7 @@ async fn token_request_must_match_its_account() {
 }
 
 #[tokio::test]
-async fn programs_can_check_tokens() {
+async fn tokens_can_be_validated_externally() {
     let (plane, _) = with_account(TestControlPlane::builder()).await;
     let token = plane.service_account_token("default", "sa1").await.unwrap();
     let missing = plane.service_account_token("default", "no").await;

@@ -1,4 +1,4 @@
-//! Cluster IPs and node ports of services.
+//! Allocation of service addresses and ports.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ async fn concurrent_requests_for_one_address_have_one_winner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn address_is_freed_with_its_service() {
+async fn deleted_service_frees_its_address() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let spec = json!({"clusterIP": "10.96.0.200"});
     plane.create(SERVICES, &service("a", &spec)).await;

@@ -1,4 +1,4 @@
-//! Objects too large to store.
+//! Oversized objects.
 
 use crate::support::{Plane, exchange};
 use http::Method;
@@ -12,7 +12,7 @@ async fn plane() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// A StatefulSet whose containers have `bytes` bytes of arguments.
+/// Returns a set whose containers have this number of bytes of arguments.
 fn set(bytes: usize) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
@@ -38,7 +38,7 @@ fn refusal(message: &str) -> Value {
 }
 
 #[tokio::test]
-async fn objects_above_the_etcd_limit_are_rejected_on_every_write() {
+async fn every_write_rejects_objects_over_etcds_limit() {
     let plane = plane().await;
     let path = format!("{SETS}/web");
     let (code, answer) = plane.call(Method::POST, SETS, &set(1_600_000)).await;
@@ -46,7 +46,7 @@ async fn objects_above_the_etcd_limit_are_rejected_on_every_write() {
     plane.create(SETS, &set(1_500_000)).await;
     let (code, answer) = plane.call(Method::PUT, &path, &set(1_600_000)).await;
     assert_eq!((code, answer), (500, refusal(TOO_LARGE)));
-    // Annotations have another limit, which this growth doesn't reach.
+    // The added annotation is below the limit of annotations.
     let grown = json!({"metadata": {"annotations": {"a": "x".repeat(120_000)}}});
     let patch = [("Content-Type", "application/merge-patch+json")];
     let server = plane.0.server();
@@ -60,12 +60,12 @@ async fn objects_above_the_etcd_limit_are_rejected_on_every_write() {
     let (code, _) = plane
         .call(Method::POST, &format!("{SETS}?dryRun=All"), &set(1_600_000))
         .await;
-    assert_eq!(code, 409, "the limit covers only stored objects");
+    assert_eq!(code, 409, "unstored objects have no limit");
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn objects_above_the_etcd_client_limit_get_its_error() {
+async fn objects_over_the_etcd_clients_limit_are_rejected() {
     let plane = plane().await;
     let (code, answer) = plane.call(Method::POST, SETS, &set(2_500_000)).await;
     let message = answer["message"].as_str().unwrap();
@@ -78,7 +78,7 @@ async fn objects_above_the_etcd_client_limit_get_its_error() {
 }
 
 #[tokio::test]
-async fn limit_applies_to_the_protobuf_size() {
+async fn limit_applies_to_protobuf_not_json() {
     let plane = plane().await;
     let secret = json!({
         "metadata": {"name": "s", "annotations": {"a": "x".repeat(250_000)}},

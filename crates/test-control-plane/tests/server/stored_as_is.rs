@@ -1,4 +1,4 @@
-//! Objects that the test stores verbatim.
+//! Objects stored verbatim by the test.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -10,7 +10,7 @@ use crate::support::Plane;
 
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 
-/// A StatefulSet that every strict parser rejects.
+/// Returns a set that strict parsers reject.
 fn odd() -> Vec<u8> {
     let deep = format!("{}{}", "[".repeat(9000), "]".repeat(9000));
     let text = format!(
@@ -79,14 +79,14 @@ async fn writes_replace_stored_bytes() {
     let reply = plane.0.server().serve(request).await.unwrap();
     assert_eq!(reply.status(), 200);
     let read = bytes(&plane, &format!("{SETS}/web")).await;
-    // Verbatim fields stay; the rest is in the server's form.
+    // Verbatim data stays; the rest is in the server's form.
     assert!(has(&read, b"{\"f:a\":1.50,\"f:a\":\"\xff\",\"f:b\":[[["));
     assert!(has(&read, "\"a\":\"x\u{fffd}\"".as_bytes()));
     assert!(has(&read, b"\"annotations\":{\"a\":\"b\"}"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_of_unknown_kind_are_rejected() {
+async fn objects_without_a_kind_are_rejected() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();
     let before = server.store().revision();

@@ -41,7 +41,7 @@ async fn administrator_kubeconfig_works_over_tls() {
 }
 
 #[tokio::test]
-async fn tokens_identify_users_and_unknown_ones_are_rejected() {
+async fn only_known_tokens_authenticate() {
     let mut tokens = Tokens::default();
     tokens.insert("secret", Identity::user("me").group("system:masters"));
     let plane = TestControlPlane::builder()
@@ -68,7 +68,7 @@ async fn tokens_identify_users_and_unknown_ones_are_rejected() {
 }
 
 #[tokio::test]
-async fn only_loopback_addresses_are_accepted() {
+async fn only_loopback_addresses_are_opened() {
     let address = SocketAddr::from(([0, 0, 0, 0], 0));
     let started = TestControlPlane::builder()
         .listen(address)
@@ -153,7 +153,7 @@ async fn certificate_takes_precedence_over_a_token() {
 }
 
 #[tokio::test]
-async fn no_port_means_no_kubeconfig() {
+async fn kubeconfig_needs_a_port() {
     let plane = TestControlPlane::builder().start().await;
     assert!(plane.kubeconfig().is_none());
     let error = plane.kubeconfig_for(&Identity::user("a")).unwrap_err();
@@ -165,7 +165,7 @@ async fn no_port_means_no_kubeconfig() {
 }
 
 #[tokio::test]
-async fn components_can_read_the_client_ca() {
+async fn client_authority_is_published_to_components() {
     let plane = TestControlPlane::builder().listen(LOOPBACK).start().await;
     let manager = Identity::user("system:kube-controller-manager");
     let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";

@@ -32,7 +32,7 @@ async fn oversized_bodies_are_rejected() {
             "reason": "RequestEntityTooLarge", "code": 413,
         })
     );
-    // An error in the path takes precedence.
+    // Errors in the path take precedence.
     let path = "/api/v1/namespaces/default/nothing";
     let answer = exchange(plane.0.server(), Method::POST, path, &[], map.to_string()).await;
     assert_eq!(answer.code, 404);
@@ -40,7 +40,7 @@ async fn oversized_bodies_are_rejected() {
 }
 
 #[tokio::test]
-async fn large_answers_are_compressed_on_request() {
+async fn large_responses_are_compressed_on_request() {
     let plane = with_map(200_000).await;
     let server = plane.0.server();
     let gzip = [("Accept-Encoding", "gzip, deflate")];
@@ -75,7 +75,7 @@ async fn watch_is_never_compressed() {
 }
 
 #[tokio::test]
-async fn answers_have_distinct_audit_ids() {
+async fn responses_have_unique_ids() {
     let plane = with_map(1).await;
     let server = plane.0.server();
     let first = exchange(server, Method::GET, MAPS, &[], "").await;

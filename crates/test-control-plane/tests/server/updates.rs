@@ -1,4 +1,4 @@
-//! Common rules of updates: retries, types, deletion fields, generations.
+//! Shared behaviour of all updates: retries, types, protected deletion fields, generations.
 
 use http::Method;
 use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
@@ -48,7 +48,7 @@ async fn put(plane: &Plane, path: &str, body: &str) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-async fn concurrent_patches_without_a_version_all_succeed() {
+async fn concurrent_patches_without_a_version_succeed() {
     let plane = TestControlPlane::builder().start().await;
     let server = plane.server().clone();
     let (code, _) = server
@@ -117,7 +117,7 @@ async fn scale_is_validated_like_any_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn replication_controller_scale_has_its_labels_as_selector() {
+async fn replication_controller_scale_has_a_label_selector() {
     let plane = start().await;
     let path = "/api/v1/namespaces/default/replicationcontrollers";
     let mut body = workload("ReplicationController", "rc");
@@ -130,7 +130,7 @@ async fn replication_controller_scale_has_its_labels_as_selector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_type_is_rejected_despite_a_default() {
+async fn wrong_types_are_rejected_despite_defaults() {
     let plane = start().await;
     let mut deployment = workload("Deployment", "web");
     deployment["spec"]["strategy"] = json!("Recreate");
@@ -173,7 +173,7 @@ async fn wrong_type_is_rejected_despite_a_default() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_deletions_start_a_deletion() {
+async fn updates_cannot_start_a_deletion() {
     let plane = start().await;
     plane
         .create(
@@ -199,7 +199,7 @@ async fn only_deletions_start_a_deletion() {
     let (code, _) = plane.call(Method::DELETE, &path, &Value::Null).await;
     assert_eq!(code, 200);
     let deleting = plane.get(&path).await["metadata"].clone();
-    // An update can't cancel a deletion.
+    // An attempt to revoke a deletion has no effect.
     let undo = json!({"metadata": {
         "deletionTimestamp": null, "deletionGracePeriodSeconds": null, "labels": {"a": "b"}}});
     let (code, after) = patch(&plane, &path, &undo).await;
@@ -213,7 +213,7 @@ async fn only_deletions_start_a_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_raise_the_generation_of_deployments_only() {
+async fn only_deployment_annotations_increment_generation() {
     let plane = start().await;
     for (path, kind, generation) in [(DEPLOYMENTS, "Deployment", 2), (SETS, "StatefulSet", 1)] {
         plane.create(path, &workload(kind, "web")).await;
@@ -226,7 +226,7 @@ async fn annotations_raise_the_generation_of_deployments_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn collection_deletion_obeys_the_limit_and_answers_as_before() {
+async fn collection_deletion_respects_the_limit() {
     let plane = start().await;
     for name in ["a", "b", "c"] {
         plane
@@ -246,7 +246,7 @@ async fn collection_deletion_obeys_the_limit_and_answers_as_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_unavailable_is_stored_only_with_its_gate() {
+async fn max_unavailable_needs_its_feature_gate() {
     let mut body = workload("StatefulSet", "web");
     body["spec"]["updateStrategy"] = json!({"rollingUpdate": {"maxUnavailable": 2}});
     let rolling = |set: &Value| set["spec"]["updateStrategy"]["rollingUpdate"].clone();

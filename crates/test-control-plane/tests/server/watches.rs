@@ -1,4 +1,4 @@
-//! Lists, watches and their event log.
+//! Lists, watches and the log behind them.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ async fn plane_with(config: ServerConfig) -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_come_from_the_snapshot_of_the_first() {
+async fn pages_share_one_snapshot() {
     let plane = plane().await;
     for name in ["a", "b", "c", "d", "e"] {
         create(&plane, name, "x").await;
@@ -90,7 +90,7 @@ async fn pages_come_from_the_snapshot_of_the_first() {
     assert_eq!(names(&third), ["e"]);
     assert!(third["metadata"].get("continue").is_none());
 
-    // After the compaction of the snapshot, an inconsistent continuation returns the rest.
+    // After compaction, the rest can be listed at the newest state.
     let store = plane.0.server().store();
     store.compact(store.revision());
     let path = format!("{MAPS}?limit=2&continue={token}");
@@ -104,7 +104,7 @@ async fn pages_come_from_the_snapshot_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn list_shows_the_revision_of_the_whole_store() {
+async fn list_has_the_stores_revision() {
     let plane = plane().await;
     let created = create(&plane, "a", "x").await;
     let before = version(&plane.get(MAPS).await);
@@ -128,7 +128,7 @@ async fn list_shows_the_revision_of_the_whole_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_replays_the_log_and_applies_its_selector() {
+async fn watch_replays_the_log_through_its_selector() {
     let plane = plane().await;
     let start = version(&create(&plane, "a", "x").await);
     let path = format!("{MAPS}/a");
@@ -148,7 +148,7 @@ async fn watch_replays_the_log_and_applies_its_selector() {
         short(&events),
         ["MODIFIED a", "DELETED a", "ADDED a", "DELETED a"]
     );
-    // The object stops matching: the old object with the new version.
+    // Leaving the selection: the old object with the new version.
     assert_eq!(events[1]["object"]["metadata"]["labels"]["app"], "x");
     assert_eq!(version(&events[1]["object"]), version(&left));
     assert!(version(&events[3]["object"]) > version(&events[2]["object"]));
@@ -169,13 +169,13 @@ async fn watch_below_the_window_ends_with_an_error_event() {
     assert_eq!(events[0]["type"], "ERROR");
     assert_eq!(events[0]["object"]["code"], 410);
     assert_eq!(events[0]["object"]["reason"], "Expired");
-    // The current state is always available.
+    // The current objects are always available.
     let query = "resourceVersion=2&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert_eq!(watch(&plane, query).await.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_have_a_kind_and_end_the_initial_events() {
+async fn bookmarks_are_typed_and_end_the_initial_events() {
     let config = ServerConfig {
         bookmark_interval: Duration::from_secs(3),
         ..ServerConfig::default()
@@ -205,7 +205,7 @@ async fn bookmarks_have_a_kind_and_end_the_initial_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_watcher_is_dropped_past_the_window() {
+async fn slow_watch_ends_after_the_window() {
     let config = ServerConfig {
         log_window: 5,
         ..ServerConfig::default()
@@ -225,7 +225,7 @@ async fn slow_watcher_is_dropped_past_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn metadata_watch_shows_metadata() {
+async fn metadata_watch_returns_metadata() {
     let plane = plane().await;
     create(&plane, "a", "x").await;
     let request = Request::builder()

@@ -1,4 +1,4 @@
-//! The port at byte level: both HTTP versions, timing of output, many concurrent streams.
+//! The port at the byte level: both HTTP versions, timing of responses, many streams.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn started() -> Plane {
     Plane::new(TestControlPlane::builder().listen(address).start().await)
 }
 
-/// Connects as the administrator with one protocol.
+/// Connects as the administrator with one of the protocols.
 async fn connect(plane: &Plane, protocol: &str) -> TlsStream<TcpStream> {
     let config = plane.0.kubeconfig().unwrap();
     let pem = |pointer: &str| {
@@ -67,7 +67,7 @@ async fn connect(plane: &Plane, protocol: &str) -> TlsStream<TcpStream> {
     stream
 }
 
-/// An HTTP/1.1 connection read line by line.
+/// An HTTP/1.1 connection, read by lines.
 struct Lines(BufReader<TlsStream<TcpStream>>);
 
 impl Lines {
@@ -86,7 +86,7 @@ impl Lines {
         line.trim_end().to_owned()
     }
 
-    /// Returns the lines up to the empty one, in lowercase.
+    /// Returns the lines up to the empty one, in lower case.
     async fn head(&mut self) -> Vec<String> {
         let mut head = Vec::new();
         loop {
@@ -121,7 +121,7 @@ fn size_of_body(head: &[String]) -> usize {
 }
 
 #[tokio::test]
-async fn http1_watch_sends_its_head_first_and_events_as_lines() {
+async fn http1_watch_sends_its_head_immediately() {
     let plane = started().await;
     let mut lines = Lines::open(&plane).await;
     lines
@@ -129,7 +129,7 @@ async fn http1_watch_sends_its_head_first_and_events_as_lines() {
             "GET {MAPS}?watch=1&resourceVersion=1 HTTP/1.1\r\nHost: h\r\n\r\n"
         ))
         .await;
-    // No event exists yet, and none is created before the head is read.
+    // Nothing has happened yet, and nothing will before the head was read.
     let head = lines.head().await;
     assert_eq!(head[0], "http/1.1 200 ok");
     for line in [
@@ -228,7 +228,7 @@ async fn http2_connection_holds_a_thousand_watches() {
 }
 
 #[tokio::test]
-async fn head_has_no_body_over_http2() {
+async fn head_has_no_body_over_http2_either() {
     let plane = started().await;
     let mut sender = open_http2(&plane).await;
     let uri = "https://localhost/healthz";

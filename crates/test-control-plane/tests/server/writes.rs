@@ -33,7 +33,7 @@ fn set(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn generated_names_use_a_truncated_prefix() {
+async fn generated_names_truncate_their_prefix() {
     let plane = plane().await;
     for (prefix, length) in [("abc-".to_owned(), 9), ("a".repeat(80), 63)] {
         let created = plane
@@ -46,7 +46,7 @@ async fn generated_names_use_a_truncated_prefix() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_supplied_identity_is_ignored_on_create() {
+async fn create_ignores_identity_fields() {
     let plane = plane().await;
     let body = json!({"metadata": {
         "name": "a",
@@ -66,7 +66,7 @@ async fn client_supplied_identity_is_ignored_on_create() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unchanged_write_keeps_the_version() {
+async fn unchanged_object_is_not_written() {
     let plane = plane().await;
     plane.create(SETS, &set("web")).await;
     let path = format!("{SETS}/web");
@@ -88,7 +88,7 @@ async fn unchanged_write_keeps_the_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn uid_and_version_of_a_put_must_be_current() {
+async fn put_needs_current_uid_and_version() {
     let plane = plane().await;
     plane.create(MAPS, &map("a")).await;
     let path = format!("{MAPS}/a");
@@ -110,7 +110,7 @@ async fn uid_and_version_of_a_put_must_be_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_are_created_by_put_and_updated_only_with_a_version() {
+async fn leases_are_created_but_never_blindly_updated_by_put() {
     let plane = plane().await;
     let path = format!("{LEASES}/l");
     let body = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a"}});
@@ -124,7 +124,7 @@ async fn leases_are_created_by_put_and_updated_only_with_a_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lease_times_have_six_fraction_digits() {
+async fn times_of_leases_have_six_fraction_digits() {
     let plane = plane().await;
     for (time, code) in [
         ("2026-01-01T00:00:00.123456Z", 201),
@@ -157,7 +157,7 @@ async fn status_and_spec_are_written_separately() {
     assert_eq!(updated["status"]["replicas"], 5);
     assert_eq!(updated["metadata"]["labels"], json!({"a": "b"}));
     assert_eq!(updated["metadata"]["generation"], 1);
-    // A status update may omit the spec.
+    // A status body without a spec is accepted.
     let mut body = updated.clone();
     body.as_object_mut().unwrap().remove("spec");
     body["status"]["readyReplicas"] = json!(1);
@@ -254,7 +254,7 @@ async fn revision_data_is_immutable_to_the_byte() {
     let (_, text) =
         crate::support::raw(plane.0.server(), Method::GET, &path, "", String::new()).await;
     assert!(text.contains(r#""data":{"z":1,"a":{"y":2}}"#), "{text}");
-    // A strategic merge patch sorts the data, so it differs from the stored data.
+    // A strategic patch sorts the data, unlike the stored form.
     assert_eq!(
         plane
             .call(Method::PATCH, &path, &json!({"revision": 4}))
@@ -269,7 +269,7 @@ async fn revision_data_is_immutable_to_the_byte() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_fields_policy_can_change_at_run_time() {
+async fn unknown_field_policy_can_change_at_run_time() {
     let builder = TestControlPlane::builder().unknown_fields(UnknownFields::Keep);
     let plane = Plane::new(builder.start().await);
     let mut body = set("web");
@@ -290,7 +290,7 @@ async fn unknown_fields_policy_can_change_at_run_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_fields_are_kept_or_pruned_as_configured() {
+async fn unknown_field_policy_is_configurable() {
     for (policy, kept) in [(UnknownFields::Keep, true), (UnknownFields::Prune, false)] {
         let builder = TestControlPlane::builder().unknown_fields(policy);
         let plane = Plane::new(builder.start().await);
@@ -324,7 +324,7 @@ async fn unknown_fields_are_kept_or_pruned_as_configured() {
                 "{pointer}"
             );
         }
-        // A later write loses nothing.
+        // A later write loses nothing either.
         let patch = json!({"metadata": {"labels": {"a": "b"}}});
         let (_, patched) = plane
             .call(Method::PATCH, &format!("{PODS}/p"), &patch)

@@ -1,4 +1,4 @@
-//! Test operations on leases.
+//! A test's controls over leases.
 
 use kube_apimachinery::time::format_micros;
 use kube_test_control_plane_api::object::{Key, object_mut};
@@ -8,25 +8,25 @@ use super::{ActionError, change};
 use crate::client::ActorClient;
 use crate::server::ActorServer;
 
-/// Operations on leader election leases.
+/// A test's controls over leader election leases.
 #[derive(Debug)]
 pub struct Leases {
     client: ActorClient,
 }
 
 impl Leases {
-    /// Creates a handle to the leases of a server.
+    /// Controls the leases of a server.
     pub fn new(server: &ActorServer) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client }
     }
 
-    /// Takes a lease from its holder, like a candidate that considers it expired. The holder
-    /// notices at its next renewal.
+    /// Takes a lease from its holder, like a candidate that believes it expired. The holder notices
+    /// at its next renewal.
     ///
     /// # Errors
     ///
-    /// The lease doesn't exist.
+    /// The lease does not exist.
     pub async fn steal(
         &self,
         namespace: &str,
@@ -49,12 +49,12 @@ impl Leases {
             spec.insert("renewTime".to_owned(), json!(now));
         };
         let action = format!("stealing lease {namespace}/{name}");
-        // An update would create a missing lease.
+        // An update of a missing lease would create it.
         if self.client.get(&key).is_none() {
             return Err(ActionError {
                 action,
                 code: 404,
-                message: "the lease doesn't exist".to_owned(),
+                message: "there is no such lease".to_owned(),
             });
         }
         change(&self.client, action, &key, set).await

@@ -1,4 +1,4 @@
-//! Test operations on nodes.
+//! A test's controls over nodes.
 
 use http::Method;
 use kube_test_control_plane_api::object::object_mut;
@@ -12,7 +12,7 @@ use crate::nodes::taints;
 use crate::nodes::{self, NodeConfig, node_key};
 use crate::server::ActorServer;
 
-/// Operations on the nodes of a control plane.
+/// A test's controls over the nodes of a control plane.
 #[derive(Debug)]
 pub struct Nodes<'a> {
     client: ActorClient,
@@ -20,40 +20,36 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Creates a handle to the nodes of a server.
+    /// Controls the nodes of a server.
     pub fn new(server: &ActorServer, handles: &'a Handles) -> Self {
         let client = ActorClient::new(server, "test");
         Self { client, handles }
     }
 
-    /// Disconnects a node: its kubelet loses the API server while its pods keep running. The node
-    /// controller marks it unreachable after the grace period.
+    /// Disconnects a node: its kubelet neither receives nor reports anything, while its pods keep
+    /// running. The node controller marks it unreachable after the grace period.
     pub async fn lose(&self, name: &str) {
         let node = name.into();
-        self.handles
-            .order_kubelet(KubeletOrder::Lose { node })
-            .await;
+        self.handles.tell_kubelet(KubeletOrder::Lose { node }).await;
         let node = node_key(name);
         let order = NodeOrder::Lose { node };
-        self.handles.order_node_controller(order).await;
+        self.handles.tell_node_controller(order).await;
     }
 
-    /// Reconnects a lost node. Its kubelet catches up, stops deleted pods and reports the others.
+    /// Reconnects a node: its kubelet catches up, stops deleted pods and reports the others.
     pub async fn heal(&self, name: &str) {
         let node = node_key(name);
         let order = NodeOrder::Heal { node };
-        self.handles.order_node_controller(order).await;
+        self.handles.tell_node_controller(order).await;
         let node = name.into();
-        self.handles
-            .order_kubelet(KubeletOrder::Heal { node })
-            .await;
+        self.handles.tell_kubelet(KubeletOrder::Heal { node }).await;
     }
 
     /// Adds a ready node.
     ///
     /// # Errors
     ///
-    /// A node of that name exists.
+    /// A node with this name exists.
     pub async fn add(&self, name: &str, pods: usize) -> Result<(), ActionError> {
         let mut node = NodeConfig::new(name);
         node.allocatable.insert("pods".to_owned(), pods.to_string());
@@ -64,7 +60,7 @@ impl<'a> Nodes<'a> {
     ///
     /// # Errors
     ///
-    /// A node of that name exists, or the API server rejects the node as invalid.
+    /// A node with this name exists, or its definition is invalid.
     pub async fn add_as(&self, node: &NodeConfig) -> Result<(), ActionError> {
         let action = format!("adding node {}", node.name);
         let now = self.client.server.now_text();
@@ -72,22 +68,22 @@ impl<'a> Nodes<'a> {
         request(&self.client, action, Method::POST, "/api/v1/nodes", &node).await
     }
 
-    /// Deletes a node along with its machine and all containers on it.
+    /// Deletes a node along with its machine and running pods.
     ///
     /// # Errors
     ///
-    /// The node doesn't exist.
+    /// The node does not exist.
     pub async fn delete(&self, name: &str) -> Result<(), ActionError> {
         let path = path(&node_key(name));
         let action = format!("deleting node {name}");
         request(&self.client, action, Method::DELETE, &path, &json!({})).await
     }
 
-    /// Marks a node unschedulable.
+    /// Cordons a node against new pods.
     ///
     /// # Errors
     ///
-    /// The node doesn't exist.
+    /// The node does not exist.
     pub async fn cordon(&self, name: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             object_mut(node, "spec").insert("unschedulable".to_owned(), json!(true));
@@ -95,11 +91,11 @@ impl<'a> Nodes<'a> {
         self.change("cordoning", name, set).await
     }
 
-    /// Marks a node schedulable again.
+    /// Uncordons a node.
     ///
     /// # Errors
     ///
-    /// The node doesn't exist.
+    /// The node does not exist.
     pub async fn uncordon(&self, name: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             object_mut(node, "spec").remove("unschedulable");
@@ -107,11 +103,11 @@ impl<'a> Nodes<'a> {
         self.change("uncordoning", name, set).await
     }
 
-    /// Adds a taint to a node. The effect is `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// Adds a taint to a node, with effect `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     ///
     /// # Errors
     ///
-    /// The node doesn't exist, or the taint is invalid.
+    /// The node does not exist, or the taint is invalid.
     pub async fn taint(
         &self,
         name: &str,
@@ -135,7 +131,7 @@ impl<'a> Nodes<'a> {
     ///
     /// # Errors
     ///
-    /// The node doesn't exist.
+    /// The node does not exist.
     pub async fn untaint(&self, name: &str, key: &str) -> Result<(), ActionError> {
         let set = |node: &mut Value| {
             let spec = object_mut(node, "spec");
@@ -146,11 +142,11 @@ impl<'a> Nodes<'a> {
         self.change("untainting", name, set).await
     }
 
-    /// Marks a node as out of service: its terminating pods are force-deleted.
+    /// Taints a node as out of service, so that its terminating pods are force-deleted.
     ///
     /// # Errors
     ///
-    /// The node doesn't exist.
+    /// The node does not exist.
     pub async fn set_out_of_service(&self, name: &str) -> Result<(), ActionError> {
         let value = "nodeshutdown";
         self.taint(name, taints::OUT_OF_SERVICE, value, "NoExecute")

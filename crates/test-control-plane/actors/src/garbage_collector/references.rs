@@ -1,4 +1,4 @@
-//! Owner references and the objects that they name.
+//! Owner references and the state of their owners.
 
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::FOREGROUND;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::ActorClient;
 use crate::no_answer::NoAnswer;
 
-/// Key and uid of a referenced owner.
+/// An owner, as its reference identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnerKey {
     key: Key,
@@ -16,7 +16,8 @@ pub(super) struct OwnerKey {
 }
 
 impl OwnerKey {
-    /// Returns the owner that a reference in a namespace names, or `None` if it is unresolvable.
+    /// Returns the owner named by a reference in a namespace, or `None` if the reference can't be
+    /// resolved.
     fn of(reference: &Value, namespace: &str) -> Option<Self> {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
         let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
@@ -30,28 +31,28 @@ impl OwnerKey {
         })
     }
 
-    /// Confirms that the owner doesn't exist. A real server's owner may be missing only from the
-    /// mirror.
+    /// Reports whether the owner really does not exist. A real server's owner may only be missing
+    /// from the copy.
     pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, NoAnswer> {
         let found = client.look_up(&self.key).await?;
         Ok(found.is_none_or(|owner| *owner.uid != *self.uid))
     }
 }
 
-/// State of a referenced owner.
+/// State of the owner in a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// A live owner.
+    /// The owner exists and is not waiting.
     Solid,
-    /// No object of that name, or one with another uid.
+    /// No object, or another object with the same name.
     Absent,
-    /// An owner that waits for its dependents.
+    /// The owner waits for the deletion of its dependents.
     Waiting,
 }
 
-/// Classifies the references of an object. Returns `None` if one of them can't be resolved: its
-/// kind is unknown, or a cluster-scoped object names a namespaced owner. The collector ignores such
-/// an object.
+/// Returns an object's references with the state of their owners. Returns `None` if one of them
+/// can't be resolved: its kind is unknown, or a cluster-scoped object names a namespaced owner.
+/// Such an object is left alone.
 pub(super) fn classify<'a>(
     client: &ActorClient,
     object: &Object,
@@ -64,7 +65,7 @@ pub(super) fn classify<'a>(
         .collect()
 }
 
-/// Returns the absent owners.
+/// Returns the owners in these references that are absent.
 pub(super) fn absent(owners: &[(&Value, Owner)], namespace: &str) -> Vec<OwnerKey> {
     let absent = owners.iter().filter(|(_, owner)| *owner == Owner::Absent);
     absent
@@ -82,7 +83,7 @@ fn follow(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Ow
     })
 }
 
-/// Reports whether an object is being deleted in the foreground.
+/// Reports whether an object is in foreground deletion.
 pub(super) fn is_waiting(object: &Object) -> bool {
     object.deleting && object.draft().metadata().finalizers().contains(&FOREGROUND)
 }

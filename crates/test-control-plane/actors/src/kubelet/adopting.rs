@@ -1,5 +1,5 @@
-//! Adoption of a status that this kubelet didn't write: the node was registered again, or another
-//! client wrote the status.
+//! Adoption of a pod's existing status, after its node was registered again or another client wrote
+//! the status.
 
 use kube_test_control_plane_api::members::{list_at, number_at, text, text_at};
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl PodRun {
         self.reported = self.report(pod, now.time);
     }
 
-    /// Adopts the start time and the transition times of the conditions.
+    /// Adopts the pod's start time and the transition times of its conditions.
     fn adopt_times(&mut self, pod: &Value, now: Now<'_>) {
         let started = text_at(pod, "/status/startTime");
         let parse = |time: &str| time.parse::<jiff::Timestamp>().ok();
@@ -56,7 +56,7 @@ impl PodRun {
         }
     }
 
-    /// Adopts the states of the containers. A container without a status counts as running.
+    /// Adopts the state of the containers. A container without a status is running.
     fn adopt_containers(&mut self, pod: &Value) {
         let is_over = matches!(text_at(pod, "/status/phase"), "Failed" | "Succeeded");
         let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -92,7 +92,7 @@ impl PodRun {
         }
     }
 
-    /// Schedules the next steps of a running pod's containers.
+    /// Plans the next steps of the containers of a running pod.
     fn resume_containers(&mut self, now: Now<'_>) {
         for i in 0..self.containers.len() {
             let container = &self.containers[i];
@@ -113,7 +113,7 @@ impl PodRun {
                 State::Running { .. } => {}
             }
             match container.role {
-                // The pod has already passed this init container.
+                // The pod is past its init containers.
                 Role::Init => self.terminate(i, 0, None, "Completed", now),
                 Role::Sidecar | Role::Ephemeral => {}
                 Role::Main => {

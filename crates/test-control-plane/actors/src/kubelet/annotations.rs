@@ -1,4 +1,4 @@
-//! Pod annotations that override behaviour.
+//! Pod annotations that override the behaviour of a pod.
 
 use kube_test_control_plane_api::object::MetadataRef;
 use serde::de::DeserializeOwned;
@@ -9,8 +9,8 @@ use super::behaviour::PodBehaviour;
 /// Prefix of the annotations.
 const PREFIX: &str = "kubelet.test-control-plane/";
 
-/// Applies the pod's annotations to a behaviour. Skips invalid ones and returns complaints about
-/// them.
+/// Applies a pod's annotations to a behaviour. Returns the errors of invalid annotations, which are
+/// ignored.
 pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehaviour, Vec<String>) {
     let metadata = MetadataRef(pod.get("metadata"));
     if metadata.0.and_then(|m| m.get("annotations")).is_none() {
@@ -39,12 +39,12 @@ pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehavi
 /// The annotations of a pod.
 struct Note<'a> {
     metadata: MetadataRef<'a>,
-    /// Descriptions of the invalid annotations.
+    /// Errors in the annotations.
     complaints: Vec<String>,
 }
 
 impl Note<'_> {
-    /// Sets a value from an annotation in YAML.
+    /// Sets a value from the annotation's YAML.
     fn set<T: DeserializeOwned>(&mut self, name: &str, value: &mut T) {
         let Some(text) = self.metadata.annotation(&format!("{PREFIX}{name}")) else {
             return;
@@ -54,7 +54,7 @@ impl Note<'_> {
             Err(err) => {
                 let err = err.to_string();
                 let why = err.lines().next().unwrap_or_default();
-                let complaint = format!("annotation {PREFIX}{name} is invalid: {why}");
+                let complaint = format!("annotation {PREFIX}{name} can't be read: {why}");
                 self.complaints.push(complaint);
             }
         }
@@ -72,7 +72,7 @@ mod tests {
     use crate::delay::Delay;
 
     #[test]
-    fn annotations_are_yaml() {
+    fn annotations_are_parsed_as_yaml() {
         let pod = json!({"metadata": {"annotations": {
             "kubelet.test-control-plane/ready-delay": "1s..2s",
             "kubelet.test-control-plane/outcome": "never-ready",

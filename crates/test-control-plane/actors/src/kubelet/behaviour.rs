@@ -15,35 +15,35 @@ use crate::matcher::{Pattern, PodMatcher};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The pod becomes ready.
+    /// It becomes ready.
     #[default]
     Ready,
-    /// The pod runs but never becomes ready.
+    /// It runs and never becomes ready.
     NeverReady,
-    /// The pod stays Pending: its containers are never created.
+    /// It stays pending: its containers are created forever.
     NeverStarts,
-    /// The pod runs, then ends in the phase Failed.
+    /// It runs, then ends in the phase Failed.
     Fails,
-    /// The pod runs, then ends in the phase Succeeded.
+    /// It runs, then ends in the phase Succeeded.
     Succeeds,
 }
 
-/// Cause of the phase Failed or Succeeded.
+/// Cause of a pod's end in phase Failed or Succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The containers exited.
+    /// Its containers exited.
     #[default]
     Exited,
     /// The node ran short of memory.
     Evicted,
     /// The node shuts down.
     NodeShutdown,
-    /// A critical pod needed the resources.
+    /// A critical pod needed the room.
     Preempted,
-    /// The pod exceeded its `activeDeadlineSeconds`.
+    /// It ran for longer than its `activeDeadlineSeconds`.
     DeadlineExceeded,
-    /// Another pod holds a host port that this pod needs. The pod never ran.
+    /// Another pod has a port of the node that it needs: it never ran.
     NodePorts,
 }
 
@@ -51,31 +51,30 @@ pub enum Cause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The containers stop after the stop delay. The kubelet kills them at the end of the grace
-    /// period.
+    /// They stop after the stop delay, and are killed if that is longer than the grace period.
     #[default]
     Obeys,
-    /// The containers run until the kubelet kills them at the end of the grace period.
+    /// They keep running until they are killed at the end of the grace period.
     IgnoresSigterm,
-    /// The containers survive SIGKILL, so the pod stays Terminating.
+    /// They can't be killed: the pod stays Terminating.
     Hangs,
 }
 
-/// A repeated container crash.
+/// A container's crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
-    /// From the start of the container to its crash.
+    /// Time from the container's start to its crash.
     pub after: Delay,
-    /// Number of crashes; `None` is unlimited.
+    /// Number of crashes; unlimited if `None`.
     pub times: Option<u32>,
-    /// Exit code; by default 137 for `OOMKilled` and 128 + n for a signal.
+    /// The exit code; 137 for `OOMKilled` and 128 + n for a signal unless set.
     pub exit_code: Option<i32>,
-    /// Signal that ended the container.
+    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Reported reason, such as `OOMKilled`.
+    /// The reported reason, such as `OOMKilled`.
     pub reason: String,
-    /// Name of the container, possibly an init container. `None` selects the first main container.
+    /// Name of the container, which may be an init container; the first main container if `None`.
     pub container: Option<String>,
 }
 
@@ -92,16 +91,15 @@ impl Default for Crash {
     }
 }
 
-/// A failure to pull an image.
+/// Failing image pulls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImagePullFailure {
-    /// Number of failed attempts; `None` is all.
+    /// Number of failing pulls; all of them if `None`.
     pub times: Option<u32>,
-    /// Affected images. `None` selects the images that the pod was created with, so another image
-    /// fixes the pod.
+    /// The affected images; if `None`, those in the pod at its creation, so that a new image works.
     pub image: Option<Pattern>,
-    /// Error message of the registry. `None` reports an unknown image.
+    /// The registry's error; if `None`, that the image is unknown.
     pub message: Option<String>,
 }
 
@@ -109,81 +107,81 @@ pub struct ImagePullFailure {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Flap {
-    /// Duration of each ready period.
+    /// Duration of each ready phase.
     pub ready_for: Delay,
-    /// Duration of each unready period.
+    /// Duration of each unready phase.
     pub unready_for: Delay,
-    /// Number of times that the pod loses its readiness; `None` is unlimited.
+    /// Number of times the pod becomes unready; unlimited if `None`.
     pub times: Option<u32>,
 }
 
-/// One step of a readiness script with its duration. The last step lasts indefinitely.
+/// A step of a readiness script and its duration. The last step never ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessStep {
     /// The pod is ready.
     Ready(Delay),
-    /// The pod is unready.
+    /// The pod is not ready.
     Unready(Delay),
 }
 
-/// Behaviour of a pod through its lifecycle.
+/// Behaviour of a pod in each stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodBehaviour {
-    /// From the binding to a node to the start of the containers.
+    /// Time from the binding to a node to the start of the containers.
     pub start_delay: Delay,
     /// Run time of each init container.
     pub init_delay: Delay,
-    /// From running to ready, or to the end of the pod.
+    /// Time from running to ready, or to the end.
     pub ready_delay: Delay,
     /// Outcome of the pod.
     pub outcome: Outcome,
     /// Cause of the pod's end, if it ends.
     pub cause: Cause,
-    /// Failure to pull the pod's images.
+    /// Image pull failures.
     pub image_pull_failure: Option<ImagePullFailure>,
-    /// Crash of a container.
+    /// Container crashes.
     pub crash: Option<Crash>,
     /// Alternating readiness.
     pub flap: Option<Flap>,
-    /// Readiness script, starting when the pod would become ready. It overrides `flap`. It
-    /// continues through crashes, but a restarted container rejoins only when it would be ready
+    /// Script of the pod's readiness, from the time it would become ready; wins over `flap`.
+    /// Crashes don't stop it, but a restarted container takes part only when it would be ready
     /// again.
     pub readiness: Vec<ReadinessStep>,
     /// Duration of the preStop hook.
     pub pre_stop_delay: Delay,
-    /// From SIGTERM to the end of the containers.
+    /// Time from SIGTERM to the exit of the containers.
     pub stop_delay: Delay,
     /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
-    /// Exit code of containers that stop on SIGTERM.
+    /// Exit code of containers that obey SIGTERM.
     pub stop_exit_code: i32,
 }
 
-/// A behaviour for some pods.
+/// A behaviour for matching pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodRule {
-    /// Matching pods.
+    /// Selects the pods.
     pub pods: PodMatcher,
     /// Their behaviour.
     pub behaviour: PodBehaviour,
-    /// Relative probability. If the first matching rule has a weight, a weighted draw among all
-    /// matching rules with a weight decides for the pod.
+    /// Weight of the rule. If the first matching rule has one, a rule is drawn for the pod among
+    /// all matching rules with a weight, in proportion to their weights.
     pub weight: u32,
 }
 
-/// Handle of a rule added at run time.
+/// Identifies a rule added to a running control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodRuleId(pub(crate) u64);
 
-/// Exponential back-off of the kubelet: each delay doubles.
+/// The kubelet's exponential back-off, which doubles with each failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// First delay.
+    /// The first delay.
     pub initial: Duration,
-    /// Maximum delay.
+    /// The longest delay.
     pub max: Duration,
 }
 
@@ -204,20 +202,20 @@ impl BackOff {
     }
 }
 
-/// Chooses the behaviour of a pod, given as JSON. `None` leaves the choice to the rules.
+/// Chooses the behaviour of a pod given as JSON, or leaves it to the rules with `None`.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// Settings of the kubelets. Precedence: annotations on a pod, then rules added at run time, then
-/// the closure, then the rules here (the first match), then the default.
+/// Settings of the kubelets. The precedence is: annotations on the pod, rules added at run time,
+/// the closure, the first matching rule here, the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
-    /// Default behaviour.
+    /// The default behaviour.
     pub default: PodBehaviour,
-    /// Rules for some pods.
+    /// Rules for matching pods.
     pub rules: Vec<PodRule>,
-    /// Closure of the test.
+    /// A closure of the test.
     pub rule: Option<Arc<BehaviourRule>>,
-    /// Back-off between restarts of a crashing container, and between attempts to pull an image.
+    /// Back-off between the starts of a crashing container, and between image pulls.
     pub back_off: BackOff,
 }
 
@@ -241,7 +239,7 @@ impl KubeletConfig {
         }
     }
 
-    /// Sets a closure that has precedence over the rules. It runs on each write of a pod and on
+    /// Sets the closure. It is called on every write to a pod and by
     /// [`Pods::refresh`](crate::Pods::refresh).
     #[must_use]
     pub fn rule(
@@ -252,7 +250,7 @@ impl KubeletConfig {
         self
     }
 
-    /// Adds a rule for the matching pods. Earlier rules have precedence.
+    /// Gives matching pods this behaviour, unless an earlier rule matches.
     #[must_use]
     pub fn when(mut self, pods: PodMatcher, behaviour: PodBehaviour) -> Self {
         self.rules.push(PodRule {
@@ -263,8 +261,9 @@ impl KubeletConfig {
         self
     }
 
-    /// Returns the behaviour of the `nth` pod of this name, with complaints about its annotations.
-    /// The `added` rules override all others. `drawn` decides between weighted rules.
+    /// Returns the behaviour of a pod, the `nth` with its name, and the errors in its annotations.
+    /// The rules `added` at run time take precedence, and `drawn` decides between rules with
+    /// weights.
     pub(super) fn behaviour<'a>(
         &'a self,
         pod: &Value,
@@ -282,7 +281,7 @@ impl KubeletConfig {
     }
 }
 
-/// Returns the behaviour of the `nth` pod of this name.
+/// Chooses the rule for a pod, the `nth` with its name.
 fn choose<'a>(
     rules: impl Iterator<Item = &'a PodRule>,
     pod: &Value,

@@ -1,4 +1,4 @@
-//! Behaviour changes and external terminations of a running pod.
+//! Behaviour changes and external status changes of a running pod.
 
 use kube_test_control_plane_store::clock::later;
 use serde_json::Value;
@@ -10,13 +10,13 @@ use super::run::{Now, PodRun, Stage, Timer};
 use crate::delay::Delay;
 
 impl PodRun {
-    /// Applies a change of the pod. Returns whether the kubelet's state changed.
+    /// Processes a change of the pod. Returns true if the run has changed.
     pub(super) fn change(&mut self, pod: &Value, behaviour: PodBehaviour, now: Now<'_>) -> bool {
         let phase = pod.pointer("/status/phase").and_then(Value::as_str);
         if let Some(phase @ ("Failed" | "Succeeded")) = phase
             && matches!(self.stage, Stage::Creating | Stage::Running)
         {
-            // Another client has ended the pod.
+            // Another client ended the pod.
             let (failed, cause) = (phase == "Failed", self.behaviour.cause);
             self.end_as(Ending { failed, cause }, now);
             self.happened.clear();
@@ -31,7 +31,8 @@ impl PodRun {
         true
     }
 
-    /// Applies a new behaviour. The durations of current steps count from their start.
+    /// Changes the behaviour. Running timers are moved as if the new delays had applied from the
+    /// start.
     fn behave(&mut self, behaviour: PodBehaviour, now: Now<'_>) {
         let old = std::mem::replace(&mut self.behaviour, behaviour);
         match self.stage {
@@ -42,7 +43,7 @@ impl PodRun {
                 } else if old.outcome == never {
                     self.set(Timer::Start, self.behaviour.start_delay, now);
                 } else if old.start_delay != self.behaviour.start_delay {
-                    self.reschedule(Timer::Start, self.behaviour.start_delay, "once", 0, now);
+                    self.plan_again(Timer::Start, self.behaviour.start_delay, "once", 0, now);
                 }
             }
             Stage::Running => self.behave_while_running(&old, now),
@@ -77,7 +78,7 @@ impl PodRun {
             let run = self.containers[i].runs;
             if self.behaviour.init_delay != old.init_delay {
                 let delay = self.behaviour.init_delay;
-                self.reschedule(Timer::Finish(i), delay, "init", run, now);
+                self.plan_again(Timer::Finish(i), delay, "init", run, now);
             }
             if self.containers[i].role != Role::Main {
                 continue;
@@ -86,8 +87,8 @@ impl PodRun {
                 self.change_outcome(i, now);
             } else if self.behaviour.ready_delay != old.ready_delay {
                 let delay = self.behaviour.ready_delay;
-                self.reschedule(Timer::Ready(i), delay, "ready", run, now);
-                self.reschedule(Timer::End, delay, "ready", run, now);
+                self.plan_again(Timer::Ready(i), delay, "ready", run, now);
+                self.plan_again(Timer::End, delay, "ready", run, now);
             }
         }
         let script = |b: &PodBehaviour| (b.flap.clone(), b.readiness.clone());
@@ -96,8 +97,8 @@ impl PodRun {
         }
     }
 
-    /// Reschedules a running timer for this delay, counted from the timer's start.
-    fn reschedule(&mut self, timer: Timer, delay: Delay, what: &str, nth: u32, now: Now<'_>) {
+    /// Moves a running timer to the end of the new delay.
+    fn plan_again(&mut self, timer: Timer, delay: Delay, what: &str, nth: u32, now: Now<'_>) {
         let time = self.draw(delay, what, nth, now);
         let since = self.since.get(&timer).copied();
         if let (Some(due), Some(since)) = (self.timers.get_mut(&timer), since) {

@@ -1,23 +1,23 @@
-//! A container on its node.
+//! A container as its node runs it.
 
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::text;
 
-/// Role of a container in its pod.
+/// A container's role in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Runs to completion before the next container starts.
+    /// Runs to its end before the next one starts.
     Init,
-    /// Starts among the init containers and keeps running.
+    /// An init container that keeps running.
     Sidecar,
-    /// A regular container.
+    /// A regular container of the pod.
     Main,
     /// Added to a running pod for debugging.
     Ephemeral,
 }
 
-/// The end of a container's run.
+/// A container's exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Termination {
     pub(super) exit_code: i32,
@@ -29,7 +29,7 @@ pub(super) struct Termination {
     pub(super) run: u32,
 }
 
-/// Current state of a container.
+/// State of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting {
@@ -47,23 +47,23 @@ pub(super) enum State {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) image: String,
-    /// The image differs from the one that the pod was created with.
+    /// True if the image differs from the one at the pod's creation.
     pub(super) has_other_image: bool,
-    /// Its resources.
+    /// The requested resources.
     pub(super) resources: Value,
     pub(super) role: Role,
     pub(super) state: State,
-    /// End of the previous run.
+    /// Exit of the previous run.
     pub(super) last: Option<Termination>,
     pub(super) ready: bool,
     pub(super) restarts: u32,
     /// Number of starts.
     pub(super) runs: u32,
-    /// Number of exits since the last long run.
+    /// Number of exits without a long run in between.
     pub(super) exits: u32,
-    /// Number of simulated crashes.
+    /// Number of injected crashes.
     pub(super) crashes: u32,
-    /// Number of failed attempts to pull the image.
+    /// Number of failed image pulls.
     pub(super) failed_pulls: u32,
 }
 
@@ -93,12 +93,12 @@ impl Container {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Reports whether the newest run succeeded.
+    /// Reports whether the container's latest run succeeded.
     pub(super) fn succeeded(&self) -> bool {
         matches!(&self.state, State::Terminated(end) if end.exit_code == 0)
     }
 
-    /// Returns the end of the newest run unless another run has started.
+    /// Returns the exit of the latest run, if it has ended and no new run has begun.
     pub(super) fn ended(&self) -> Option<&Termination> {
         match &self.state {
             State::Terminated(end) => Some(end),
@@ -115,7 +115,7 @@ impl Container {
         }
     }
 
-    /// Returns the container status for the API; `uid` is the pod's.
+    /// Returns the container's status in the API; `uid` is the pod's.
     pub(super) fn status(&self, uid: &str) -> Value {
         let mut status = json!({
             "name": self.name,
@@ -182,7 +182,7 @@ fn container_id(uid: &str, name: &str, run: u32) -> String {
     format!("containerd://{}", digest(&format!("{uid}/{name}/{run}")))
 }
 
-/// Expands an image name with its registry and tag.
+/// Returns an image's name with its registry and tag.
 pub(super) fn full_name(image: &str) -> String {
     let (repository, _) = repository_and_tag(image);
     let registry = match repository.split_once('/') {
@@ -201,7 +201,7 @@ fn image_id(image: &str) -> String {
     format!("{repository}@sha256:{}", digest(&name))
 }
 
-/// Splits an image name before its tag or digest.
+/// Splits an image's name before its tag or digest.
 fn repository_and_tag(image: &str) -> (&str, &str) {
     let name = image.split('@').next().unwrap_or(image);
     let last_part = name.rfind('/').map_or(0, |slash| slash + 1);
@@ -211,7 +211,7 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
     image.split_at(end)
 }
 
-/// Derives 64 hexadecimal digits from a text.
+/// Returns 64 hexadecimal digits that depend only on the text.
 fn digest(text: &str) -> String {
     let rng = crate::delay::SeededRng::new(0);
     let [a, b, c, d] = [0, 1, 2, 3].map(|part| rng.number(text, "digest", part));

@@ -1,4 +1,4 @@
-//! Ends of pods: their own exit, a node condition or deletion.
+//! Ends of pods: on their own, by their node, or by deletion.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::behaviour::{Cause, Outcome, Stop};
 use super::container::{Container, Role, State, Termination};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// Final phase of a pod with its cause.
+/// A pod's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
     pub(crate) failed: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Ending {
 }
 
 impl Cause {
-    /// Returns reason and message for the pod's status, if any.
+    /// Returns the reason and message of the pod's status, if any.
     pub(super) fn explanation(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Exited => None,
@@ -43,7 +43,7 @@ impl Cause {
         }
     }
 
-    /// Reports whether the cause sets the condition `DisruptionTarget`.
+    /// Reports whether the node disrupted the pod.
     pub(super) fn is_disruption(self) -> bool {
         matches!(self, Self::Evicted | Self::NodeShutdown | Self::Preempted)
     }
@@ -58,7 +58,7 @@ impl Cause {
 }
 
 impl Ending {
-    /// Rejects the pod because another pod holds a host port that it needs.
+    /// The end of a pod rejected because another pod uses one of its host ports.
     pub(super) fn without_ports() -> Self {
         let (failed, cause) = (true, Cause::NodePorts);
         Self { failed, cause }
@@ -88,11 +88,11 @@ impl PodRun {
         self.stage = Stage::Ended;
         self.ending = Some(ending);
         if let Some((reason, message)) = ending.cause.explanation() {
-            self.record(true, reason, message.to_owned(), None);
+            self.tell(true, reason, message.to_owned(), None);
         }
     }
 
-    /// Starts to stop the containers of a deleted pod, or shortens the grace period.
+    /// Begins to stop the containers of a terminating pod, or shortens its grace period.
     pub(super) fn begin_to_stop(&mut self, grace: Duration, now: Now<'_>) {
         let kill = later(now.at, grace);
         if self.stage == Stage::Stopping {
@@ -113,13 +113,13 @@ impl PodRun {
         for i in 0..self.containers.len() {
             if self.containers[i].is_running() {
                 let message = format!("Stopping container {}", self.containers[i].name);
-                self.record(false, "Killing", message, Some(i));
+                self.tell(false, "Killing", message, Some(i));
             }
         }
         self.plan_stop(now);
     }
 
-    /// Schedules the end of a stopping pod's containers.
+    /// Plans the exit of the containers of a stopping pod.
     pub(super) fn plan_stop(&mut self, now: Now<'_>) {
         self.timers.remove(&Timer::Stop);
         let (since, kill) = self.stopping.unwrap_or((now.at, now.at));
@@ -159,7 +159,7 @@ impl PodRun {
         }
     }
 
-    /// Ends the containers of a deleted pod.
+    /// Completes the stop of a terminating pod's containers.
     pub(super) fn stop(&mut self, now: Now<'_>) {
         let code = if self.is_killed {
             137

@@ -1,4 +1,4 @@
-//! Containers that crash and images that can't be pulled.
+//! Crashing containers and failing image pulls.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::behaviour::Crash;
 use super::container::{Container, Role, State, Termination, full_name};
 use super::run::{Now, PodRun, Stage, Timer};
 
-/// Time until the kubelet notices an ended container or a failed image pull.
+/// Time until the kubelet notices a container's exit or a failed image pull.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// Run time after which a container's back-off starts over.
+/// A container that ran for this long starts its next back-off from the beginning.
 const LONG_RUN: Duration = Duration::from_secs(600);
 
 impl PodRun {
-    /// Returns the crash configured for a container while crashes remain.
+    /// Returns the next crash of a container, if any.
     fn crash_of(&self, i: usize) -> Option<&Crash> {
         let crash = self.behaviour.crash.as_ref()?;
         let container = &self.containers[i];
@@ -27,7 +27,7 @@ impl PodRun {
         Some(crash).filter(|_| is_meant && again)
     }
 
-    /// Schedules the crash of a running container, or cancels it.
+    /// Plans the crash of a running container, or cancels it.
     pub(super) fn plan_crash(&mut self, i: usize, now: Now<'_>) {
         let Some(after) = self.crash_of(i).map(|crash| crash.after) else {
             self.timers.remove(&Timer::Crash(i));
@@ -71,14 +71,14 @@ impl PodRun {
         self.restart_later(i, now);
     }
 
-    /// Ends a container with an exit code.
+    /// Ends a container on its own.
     pub(super) fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
         let reason = if code == 0 { "Completed" } else { "Error" };
         self.terminate(i, code, None, reason, now);
         self.restart_later(i, now);
     }
 
-    /// Moves a running container to the state terminated.
+    /// Marks a running container as terminated.
     pub(super) fn terminate(
         &mut self,
         i: usize,
@@ -109,7 +109,7 @@ impl PodRun {
         container.exits += 1;
     }
 
-    /// Schedules a container's restart, or ends its pod.
+    /// Plans the restart after a container's exit.
     pub(super) fn restart_later(&mut self, i: usize, now: Now<'_>) {
         let container = &self.containers[i];
         let succeeded = container.succeeded();
@@ -128,7 +128,7 @@ impl PodRun {
         }
     }
 
-    /// Reports whether all containers have finished for good.
+    /// Reports whether no container will run again.
     fn is_finished(&self) -> bool {
         let failed_init = self.restart_policy == "Never"
             && self.containers.iter().any(|container| {
@@ -143,13 +143,13 @@ impl PodRun {
         failed_init || all_ended
     }
 
-    /// Restarts a terminated container, or starts its back-off.
+    /// Restarts a container after its exit was noticed, or after its back-off.
     pub(super) fn restart(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         if let State::Terminated(end) = &container.state {
             let end = end.clone();
             container.last = Some(end);
-            // The first restart has no back-off.
+            // The first restart is immediate.
             if container.exits > 1 {
                 let wait = now.back_off.after(container.exits - 1);
                 self.back_off(i, wait, now);
@@ -172,13 +172,13 @@ impl PodRun {
             reason: "CrashLoopBackOff",
             message: Some(message),
         };
-        self.record(true, "BackOff", event, Some(i));
-        // The back-off counts from the end of the container.
+        self.tell(true, "BackOff", event, Some(i));
+        // Counted from the container's exit.
         let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Restart(i), due);
     }
 
-    /// Fails the pull of a container's image if configured. Returns whether it failed.
+    /// Reports whether the pull of a container's image fails; the container then waits.
     pub(super) fn pull_fails(&mut self, i: usize, now: Now<'_>) -> bool {
         let Some(failure) = &self.behaviour.image_pull_failure else {
             return false;
@@ -199,15 +199,15 @@ impl PodRun {
                  failed to resolve reference {full:?}: {full}: not found"
             )
         });
-        self.record(
+        self.tell(
             false,
             "Pulling",
             format!("Pulling image {image:?}"),
             Some(i),
         );
         let failed = format!("Failed to pull image {image:?}: {message}");
-        self.record(true, "Failed", failed, Some(i));
-        self.record(true, "Failed", "Error: ErrImagePull".to_owned(), Some(i));
+        self.tell(true, "Failed", failed, Some(i));
+        self.tell(true, "Failed", "Error: ErrImagePull".to_owned(), Some(i));
         let container = &mut self.containers[i];
         container.failed_pulls += 1;
         container.state = State::Waiting {
@@ -218,7 +218,7 @@ impl PodRun {
         true
     }
 
-    /// Starts the back-off after a failed pull, or pulls again after the back-off.
+    /// Reports a back-off of the image pull, or retries the pull.
     pub(super) fn pull_again(&mut self, i: usize, now: Now<'_>) {
         let container = &mut self.containers[i];
         let State::Waiting { reason, message } = &container.state else {
@@ -237,15 +237,15 @@ impl PodRun {
             reason: "ImagePullBackOff",
             message: Some(message),
         };
-        self.record(false, "BackOff", back_off, Some(i));
+        self.tell(false, "BackOff", back_off, Some(i));
         let error = "Error: ImagePullBackOff".to_owned();
-        self.record(true, "Failed", error, Some(i));
+        self.tell(true, "Failed", error, Some(i));
         let due = later(now.at, wait.saturating_sub(NOTICE));
         self.timers.insert(Timer::Pull(i), due);
     }
 }
 
-/// Reports whether a container's run was long enough to reset its back-off.
+/// Reports whether a container's run from `since` to `until` was long.
 fn ran_long(since: &str, until: &str) -> bool {
     let parse = |time: &str| time.parse::<jiff::Timestamp>().ok();
     let (Some(since), Some(until)) = (parse(since), parse(until)) else {
@@ -254,7 +254,7 @@ fn ran_long(since: &str, until: &str) -> bool {
     until.duration_since(since).unsigned_abs() >= LONG_RUN
 }
 
-/// Formats a duration of whole seconds like Go.
+/// Formats a duration of whole seconds as Go does.
 fn go_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

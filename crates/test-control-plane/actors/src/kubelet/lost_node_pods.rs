@@ -8,12 +8,12 @@ use super::Kubelet;
 use super::container::Container;
 use super::run::PodRun;
 
-/// Deleted pods that a lost node still runs, by name.
+/// The deleted pods that still run, by name.
 #[derive(Debug, Default)]
 pub(super) struct LostNodePods {
     /// Their uids.
     uids: BTreeMap<Key, BTreeSet<Box<str>>>,
-    /// Pairs of uids already reported as running at the same time.
+    /// Reported pairs: the uid of a deleted pod and of the pod beside which it runs.
     reported: BTreeSet<(Box<str>, Box<str>)>,
 }
 
@@ -31,27 +31,27 @@ impl LostNodePods {
                 self.uids.remove(&run.key);
             }
         }
-        self.reported.retain(|(other, _)| *other != run.uid);
+        self.reported.retain(|(lost, _)| *lost != run.uid);
     }
 }
 
 impl Kubelet {
-    /// Records a violation if a pod runs at the same time as another pod of its name.
-    pub(super) fn check_duplicates(&mut self, uid: &str) {
+    /// Records a violation if a pod runs beside another one with its name.
+    pub(super) fn check_duplicate_runs(&mut self, uid: &str) {
         let runs = |run: &&PodRun| run.containers.iter().any(Container::is_running);
         let Some(run) = self.runs.get(uid).filter(runs) else {
             return;
         };
-        let deleted = self.lost_node_pods.uids.get(&run.key).into_iter().flatten();
-        for other in deleted.filter_map(|uid| self.runs.get(uid)).filter(runs) {
+        let lost_pods = self.lost_node_pods.uids.get(&run.key).into_iter().flatten();
+        for lost in lost_pods.filter_map(|uid| self.runs.get(uid)).filter(runs) {
             if self
                 .lost_node_pods
                 .reported
-                .insert((other.uid.clone(), run.uid.clone()))
+                .insert((lost.uid.clone(), run.uid.clone()))
             {
                 let message = format!(
                     "two pods {}/{} run at the same time: {} on node {}, {} on node {}",
-                    run.key.namespace, run.key.name, other.uid, other.node, run.uid, run.node
+                    run.key.namespace, run.key.name, lost.uid, lost.node, run.uid, run.node
                 );
                 self.invariants.record(self.client.server.now(), message);
             }

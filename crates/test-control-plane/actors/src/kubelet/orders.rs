@@ -1,4 +1,4 @@
-//! Orders of a test to the kubelets.
+//! A test's orders to the kubelets.
 
 use std::cmp::Reverse;
 
@@ -12,17 +12,17 @@ use super::{Kubelet, now};
 use crate::agenda::Agenda;
 use crate::nodes::node_key;
 
-/// An order of a test to the kubelets.
+/// A test's order to the kubelets.
 #[derive(Debug)]
 pub(crate) enum KubeletOrder {
-    /// Sets the behaviour of the pods with this name. `None` restores the configured behaviour.
+    /// Overrides the behaviour of the pods with this name; `None` removes the override.
     Behave {
         pod: Key,
         behaviour: Option<Box<PodBehaviour>>,
     },
     /// Evaluates all rules again.
     Refresh,
-    /// Adds a rule that precedes all others.
+    /// Adds a rule that takes precedence over the existing ones.
     AddRule { id: PodRuleId, rule: Box<PodRule> },
     /// Removes an added rule.
     RemoveRule { id: PodRuleId },
@@ -36,11 +36,11 @@ pub(crate) enum KubeletOrder {
     Lose { node: Box<str> },
     /// Reconnects a node.
     Heal { node: Box<str> },
-    /// Lists the running pods.
+    /// Returns the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),
 }
 
-/// A pod with running containers, even if the API server no longer has it.
+/// A pod with running containers on some node, which may be unknown to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunningPod {
     /// Its namespace.
@@ -49,7 +49,7 @@ pub struct RunningPod {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Its node.
+    /// The node that runs it.
     pub node: String,
 }
 
@@ -70,22 +70,22 @@ impl Kubelet {
                 return;
             }
             KubeletOrder::Running(answer) => {
-                // The caller may have stopped waiting.
+                // The requester may have given up waiting.
                 let _ = answer.send(self.running());
                 return;
             }
             KubeletOrder::Refresh => {
-                self.reevaluate(agenda);
+                self.ask_again(agenda);
                 return;
             }
             KubeletOrder::AddRule { id, rule } => {
                 self.rules.insert(Reverse(id), *rule);
-                self.reevaluate(agenda);
+                self.ask_again(agenda);
                 return;
             }
             KubeletOrder::RemoveRule { id } => {
                 self.rules.remove(&Reverse(id));
-                self.reevaluate(agenda);
+                self.ask_again(agenda);
                 return;
             }
             KubeletOrder::Behave { pod, behaviour } => {
@@ -116,8 +116,8 @@ impl Kubelet {
         }
     }
 
-    /// Evaluates the behaviour of each pod again.
-    fn reevaluate(&mut self, agenda: &mut Agenda) {
+    /// Chooses the behaviour of each pod again.
+    fn ask_again(&mut self, agenda: &mut Agenda) {
         let pods: Vec<Key> = self.current.keys().cloned().collect();
         for pod in pods {
             if let Some(object) = self.client.get(&pod) {

@@ -1,4 +1,4 @@
-//! Host ports of pods. Each port of a node belongs to one pod at a time.
+//! Host ports: each belongs to one pod of the node at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::run::{PodRun, Stage};
 
-/// Protocol and number.
+/// Protocol and port number.
 pub(super) type HostPort = (String, u64);
 
-/// Returns the host ports that a pod needs, ignoring addresses.
+/// Returns the host ports that a pod needs, on any address.
 pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
     let ports = containers
@@ -24,7 +24,7 @@ pub(super) fn host_ports(pod: &Value) -> BTreeSet<HostPort> {
     ports.flatten().filter_map(of_host).collect()
 }
 
-/// Reports whether another pod on the node holds a port that this pod needs.
+/// Reports whether a pod on the same node uses a port that this one needs.
 pub(super) fn are_taken(runs: &BTreeMap<Box<str>, PodRun>, uid: &str) -> bool {
     let Some(wanted) = runs.get(uid).filter(|run| !run.host_ports.is_empty()) else {
         return false;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_mapped_ports_are_host_ports() {
+    fn host_ports_include_only_mapped_ports() {
         let pod = json!({"spec": {"containers": [
             {"ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]},
             {"ports": [{"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]},

@@ -1,4 +1,4 @@
-//! Alternating readiness: scripted or periodic.
+//! Alternating readiness: scripted or flapping.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::container::Role;
 use super::run::{Now, PodRun, Timer};
 use crate::delay::Delay;
 
-/// Minimum duration of a periodic readiness change.
+/// Shortest phase of unlimited flapping.
 const FLAP_MIN: Duration = Duration::from_millis(100);
 
 impl PodRun {
-    /// Handles a container's first readiness after its start.
+    /// Marks a container ready for the first time since its start.
     pub(super) fn become_ready(&mut self, i: usize, now: Now<'_>) {
         if !self.containers[i].is_running() {
             return;
@@ -21,14 +21,14 @@ impl PodRun {
         let (is_ready, lasting) = self.readiness();
         self.containers[i].ready = is_ready;
         if !is_ready {
-            self.record_unready(i);
+            self.report_unready(i);
         }
         if !self.timers.contains_key(&Timer::Readiness) {
             self.plan_step(lasting, now);
         }
     }
 
-    /// Returns the readiness of the current step and its duration. `None` lasts indefinitely.
+    /// Returns the pod's readiness at this step and its duration; `None` means forever.
     fn readiness(&self) -> (bool, Option<Delay>) {
         let script = &self.behaviour.readiness;
         let step = usize::try_from(self.step).unwrap_or(usize::MAX);
@@ -65,7 +65,7 @@ impl PodRun {
         self.plan_step(lasting, now);
     }
 
-    /// Starts a changed script, unless the pod has never been ready.
+    /// Starts a new script, if the pod has been ready already.
     pub(super) fn change_script(&mut self, now: Now<'_>) {
         let is_under_way = self.timers.remove(&Timer::Readiness).is_some();
         let is_old = self.step > 0 || is_under_way;
@@ -78,20 +78,20 @@ impl PodRun {
         }
     }
 
-    /// Marks the running containers ready or unready until something else changes that.
+    /// Marks the running containers ready or unready, until a later change.
     pub(super) fn set_ready(&mut self, ready: bool, now: Now<'_>) {
         self.mark(ready, true);
         self.timers.remove(&Timer::Readiness);
         if ready && self.behaviour.readiness.is_empty() {
-            // Flapping continues with a ready period.
+            // Flapping continues from a ready phase.
             self.step += self.step % 2;
             let (_, lasting) = self.readiness();
             self.plan_step(lasting, now);
         }
     }
 
-    /// Marks the running main containers ready or unready. Skips those that await their first
-    /// readiness after a start, unless `all` is set.
+    /// Marks the running main containers ready or unready. Containers still in their ready delay
+    /// change only if `all` is set.
     fn mark(&mut self, ready: bool, all: bool) {
         for i in 0..self.containers.len() {
             let container = &mut self.containers[i];
@@ -101,7 +101,7 @@ impl PodRun {
                     container.ready = ready;
                     self.timers.remove(&Timer::Ready(i));
                     if !ready {
-                        self.record_unready(i);
+                        self.report_unready(i);
                     }
                 }
             }

@@ -16,63 +16,63 @@ use crate::delay::{Delay, SeededRng};
 use crate::events::Happened;
 use crate::incarnations::identity;
 
-/// An upcoming event of a pod. The number is a container's index.
+/// A timed step of a pod. The number is the index of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
-    /// The sandbox exists and containers may start.
+    /// The sandbox is ready and containers may start.
     Start,
-    /// The pull of an image is retried, or its back-off starts.
+    /// An image pull is retried, or its back-off is reported.
     Pull(usize),
     /// An init container completes.
     Finish(usize),
     /// A container crashes.
     Crash(usize),
-    /// The end of a container is noticed, or its back-off is over.
+    /// A container's exit is noticed, or its back-off ends.
     Restart(usize),
-    /// A container is ready.
+    /// A container becomes ready.
     Ready(usize),
-    /// The readiness changes.
+    /// Readiness changes.
     Readiness,
     /// The pod ends.
     End,
-    /// The pod exceeds its active deadline.
+    /// The pod reaches its active deadline.
     Deadline,
-    /// The containers of the deleted pod end.
+    /// The containers of the terminating pod have stopped.
     Stop,
 }
 
-/// Lifecycle stage of a pod.
+/// Stage of a pod's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Its containers are being created.
     Creating,
-    /// It runs or retries.
+    /// It runs, or tries to start.
     Running,
     /// It has ended in the phase Failed or Succeeded.
     Ended,
-    /// It is being deleted and its containers are stopping.
+    /// It is terminating and its containers stop.
     Stopping,
-    /// It is being deleted and its containers have stopped.
+    /// It is terminating and its containers have stopped.
     Stopped,
 }
 
-/// The current time and the settings that apply.
+/// The current time and the applicable rules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'a> {
     pub(super) at: Instant,
-    /// The same moment in timestamp form.
+    /// The same time as a timestamp.
     pub(super) time: &'a str,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
 }
 
-/// An occurrence to record as an event.
+/// An occurrence that may be reported as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Happening {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// Path of the affected field in the pod.
+    /// The affected part of the pod.
     pub(super) field_path: Option<String>,
 }
 
@@ -91,48 +91,48 @@ impl Happening {
 #[derive(Debug)]
 pub(super) struct PodRun {
     pub(super) key: Key,
-    /// Name of its random draws.
+    /// Name of the pod's random draws.
     draws: String,
     pub(super) uid: Box<str>,
     pub(super) node: Box<str>,
     pub(super) behaviour: PodBehaviour,
     pub(super) restart_policy: String,
     pub(super) host_ip: String,
-    /// `None` before the sandbox exists.
+    /// `None` until the sandbox exists.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
-    /// The same moment in tokio's time.
+    /// The same as a tokio instant.
     pub(super) began: Instant,
     pub(super) stage: Stage,
     /// The host ports that it needs.
     pub(super) host_ports: BTreeSet<HostPort>,
-    /// Containers, init containers first.
+    /// Init containers first.
     pub(super) containers: Vec<Container>,
-    /// Ephemeral containers.
+    /// Containers added at run time.
     pub(super) ephemeral: Vec<Container>,
     pub(super) ending: Option<Ending>,
-    /// Start of the stop, and end of the grace period.
+    /// Start of its termination, and the end of its grace period.
     pub(super) stopping: Option<(Instant, Instant)>,
-    /// The containers are killed at the end of the grace period.
+    /// True if its containers are killed at the end of the grace period.
     pub(super) is_killed: bool,
     pub(super) timers: BTreeMap<Timer, Instant>,
     /// Start times of timers whose delay may change.
     pub(super) since: BTreeMap<Timer, Instant>,
     /// Current step of the readiness script.
     pub(super) step: u32,
-    /// Complaints about its annotations.
+    /// Errors in its annotations.
     complaints: Vec<String>,
-    /// Value of each condition, with the time of its last transition.
+    /// Status and transition time of each condition.
     pub(super) transitions: BTreeMap<&'static str, (bool, String)>,
     /// The last written status.
     pub(super) reported: Option<Value>,
-    /// The status in the pending write.
+    /// The status being written.
     pub(super) sent: Option<Value>,
     pub(super) happened: Vec<Happening>,
 }
 
 impl PodRun {
-    /// Creates a pod newly bound to its node.
+    /// Starts the run of a pod that was just bound to its node.
     pub(super) fn new(
         (key, uid, nth): (Key, Box<str>, u32),
         pod: &Value,
@@ -175,18 +175,18 @@ impl PodRun {
         run
     }
 
-    /// Returns the time of the next timer.
+    /// Returns the time of the next step.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.values().min().copied()
     }
 
-    /// Reports whether the containers are due to start.
+    /// Reports whether the start delay has passed.
     pub(super) fn is_starting(&self, at: Instant) -> bool {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
     }
 
-    /// Runs all due timers.
-    pub(super) fn run_timers(&mut self, pod_ip: Option<String>, now: Now<'_>) {
+    /// Runs all due steps.
+    pub(super) fn run_due(&mut self, pod_ip: Option<String>, now: Now<'_>) {
         let mut pod_ip = pod_ip;
         while let Some(timer) = self.take_due(now.at) {
             if timer == Timer::Start {
@@ -199,7 +199,7 @@ impl PodRun {
         }
     }
 
-    /// Removes and returns the earliest due timer.
+    /// Removes and returns the first due timer.
     fn take_due(&mut self, at: Instant) -> Option<Timer> {
         let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
         let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
@@ -247,7 +247,7 @@ impl PodRun {
         if self.pull_fails(i, now) {
             return;
         }
-        self.record_started(i);
+        self.tell_started(i);
         let container = &mut self.containers[i];
         container.runs += 1;
         container.state = State::Running {
@@ -266,7 +266,7 @@ impl PodRun {
         self.plan_crash(i, now);
     }
 
-    /// Schedules the outcome of a running main container.
+    /// Plans the readiness or the end of a running main container.
     pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
         let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
         let time = self.draw(delay, "ready", run, now);
@@ -277,7 +277,7 @@ impl PodRun {
                     self.plan(Timer::End, time, now);
                 }
             }
-            Outcome::NeverReady => self.record_unready(i),
+            Outcome::NeverReady => self.report_unready(i),
             Outcome::NeverStarts => {}
         }
     }
@@ -287,7 +287,7 @@ impl PodRun {
         self.plan(timer, time, now);
     }
 
-    /// Sets a timer whose delay may change while it runs.
+    /// Sets a timer whose delay may change before it fires.
     fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
         self.since.insert(timer, now.at);
         self.timers.insert(timer, later(now.at, time));
@@ -297,19 +297,19 @@ impl PodRun {
         now.rng.draw(delay, &self.draws, what, nth)
     }
 
-    /// Records new complaints about the pod's annotations.
+    /// Reports new errors in the pod's annotations.
     pub(super) fn complain(&mut self, complaints: Vec<String>) {
         for complaint in &complaints {
             if !self.complaints.contains(complaint) {
                 let (namespace, pod) = (&*self.key.namespace, &*self.key.name);
                 tracing::warn!(namespace, pod, "{complaint}");
-                self.record(true, "InvalidAnnotation", complaint.clone(), None);
+                self.tell(true, "InvalidAnnotation", complaint.clone(), None);
             }
         }
         self.complaints = complaints;
     }
 
-    pub(super) fn record(
+    pub(super) fn tell(
         &mut self,
         warning: bool,
         reason: &'static str,
@@ -333,13 +333,13 @@ impl PodRun {
         });
     }
 
-    /// Records an event for a running container that is not ready.
-    pub(super) fn record_unready(&mut self, i: usize) {
+    /// Reports a running container as unready.
+    pub(super) fn report_unready(&mut self, i: usize) {
         let message = "Readiness probe failed: HTTP probe failed with statuscode: 500";
-        self.record(true, "Unhealthy", message.to_owned(), Some(i));
+        self.tell(true, "Unhealthy", message.to_owned(), Some(i));
     }
 
-    fn record_started(&mut self, i: usize) {
+    fn tell_started(&mut self, i: usize) {
         let container = &self.containers[i];
         let image = container.image.clone();
         let pulled = if container.failed_pulls == 0 {
@@ -348,7 +348,7 @@ impl PodRun {
                  pod"
             )
         } else {
-            self.record(
+            self.tell(
                 false,
                 "Pulling",
                 format!("Pulling image {image:?}"),
@@ -359,9 +359,9 @@ impl PodRun {
                  8388608 bytes."
             )
         };
-        self.record(false, "Pulled", pulled, Some(i));
-        self.record(false, "Created", "Container created".to_owned(), Some(i));
-        self.record(false, "Started", "Container started".to_owned(), Some(i));
+        self.tell(false, "Pulled", pulled, Some(i));
+        self.tell(false, "Created", "Container created".to_owned(), Some(i));
+        self.tell(false, "Started", "Container started".to_owned(), Some(i));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pod status that a kubelet reports, as a strategic merge patch.
+//! A pod's status as its kubelet reports it, as a strategic merge patch.
 
 use kube_test_control_plane_api::members::list_at;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::container::{Role, State};
 use super::run::{PodRun, Stage};
 
-/// Order of the conditions that a kubelet lists.
+/// The order in which a kubelet lists the conditions of a pod.
 pub(super) const CONDITIONS: [&str; 5] = [
     "PodReadyToStartContainers",
     "Initialized",
@@ -15,12 +15,12 @@ pub(super) const CONDITIONS: [&str; 5] = [
     "PodScheduled",
 ];
 
-/// Reason and message of a condition that isn't true.
+/// Reason and message of a condition that is not true.
 type Complaint = Option<(&'static str, String)>;
 
 impl PodRun {
-    /// Returns the new status if it differs from the last written one. [`patch`] turns it into a
-    /// patch.
+    /// Returns the status to write, if it differs from the last written one. [`patch`] turns it
+    /// into a patch.
     pub(super) fn report(&mut self, pod: &Value, time: &str) -> Option<Value> {
         let generation = pod.pointer("/metadata/generation").cloned();
         let observed = generation.unwrap_or(json!(1));
@@ -62,7 +62,7 @@ impl PodRun {
             .collect()
     }
 
-    /// Returns the conditions, and the resulting order of all of the pod's conditions.
+    /// Returns the conditions, and the order of the pod's merged conditions.
     fn conditions(
         &mut self,
         pod: &Value,
@@ -177,8 +177,7 @@ impl PodRun {
     }
 }
 
-/// Returns the patch that sets a pod's status. It also removes fields that its conditions no longer
-/// have.
+/// Returns the patch that sets a pod's status and removes outdated condition fields.
 pub(super) fn patch(status: &Value, pod: &Value) -> Value {
     let mut patch = status.clone();
     let conditions = patch.get_mut("conditions").and_then(Value::as_array_mut);
@@ -198,7 +197,7 @@ pub(super) fn patch(status: &Value, pod: &Value) -> Value {
     patch
 }
 
-/// Reports whether a status belongs to the current generation of the pod's spec.
+/// Reports whether a status was reported for the pod's current spec.
 pub(super) fn is_of(status: &Value, pod: &Value) -> bool {
     let generation = pod.pointer("/metadata/generation");
     generation.is_none_or(|generation| status.get("observedGeneration") == Some(generation))
@@ -235,7 +234,7 @@ fn has_condition(pod: &Value, name: &str) -> bool {
     names(pod).any(|found| found == name)
 }
 
-/// Returns the condition types of a pod.
+/// Returns the types of a pod's conditions.
 fn names(pod: &Value) -> impl Iterator<Item = &str> {
     list_at(pod, "/status/conditions").filter_map(|condition| condition.get("type")?.as_str())
 }

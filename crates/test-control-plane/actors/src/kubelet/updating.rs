@@ -1,4 +1,5 @@
-//! In-place changes of a pod's spec: images, resources, ephemeral containers, deadline.
+//! In-place changes of a running pod's spec: images, resources, ephemeral containers and the active
+//! deadline.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::ending::Ending;
 use super::run::{Now, PodRun, Stage, Timer};
 
 impl PodRun {
-    /// Applies a change of the spec. Returns whether the kubelet's state changed.
+    /// Processes a change of the spec. Returns true if the run has changed.
     pub(super) fn update(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if !matches!(self.stage, Stage::Creating | Stage::Running) {
             return false;
@@ -29,7 +30,7 @@ impl PodRun {
         changed
     }
 
-    /// Restarts a container whose image changed. Returns whether it did.
+    /// Restarts a container with a changed image. Returns true if it did.
     fn change_image(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let image = spec.get("image").and_then(Value::as_str);
         let container = &self.containers[i];
@@ -41,7 +42,7 @@ impl PodRun {
         let will_start = is_new || is_tried || self.timers.contains_key(&Timer::Restart(i));
         let restarts = container.is_running() && container.role != Role::Init;
         if !will_start && !restarts {
-            // The container has completed or is just completing.
+            // It has completed, or completes right now.
             return false;
         }
         let container = &mut self.containers[i];
@@ -53,24 +54,24 @@ impl PodRun {
         if is_tried {
             self.pull_now(i, now);
         } else {
-            self.restart_now(i, now);
+            self.restart_changed(i, now);
         }
         true
     }
 
-    /// Ends a container with a changed definition and starts it immediately.
-    fn restart_now(&mut self, i: usize, now: Now<'_>) {
+    /// Ends a container with a changed definition and restarts it immediately.
+    fn restart_changed(&mut self, i: usize, now: Now<'_>) {
         if self.containers[i].is_running() {
             let name = &self.containers[i].name;
             let message = format!("Container {name} definition changed, will be restarted");
-            self.record(false, "Killing", message, Some(i));
+            self.tell(false, "Killing", message, Some(i));
             self.terminate(i, 0, None, "Completed", now);
         }
         self.containers[i].exits = 0;
         self.timers.insert(Timer::Restart(i), now.at);
     }
 
-    /// Pulls an image immediately, ignoring the back-off of the old one.
+    /// Pulls an image immediately, in spite of a back-off for the old one.
     pub(super) fn pull_now(&mut self, i: usize, now: Now<'_>) {
         self.containers[i].state = State::Waiting {
             reason: "ImagePullBackOff",
@@ -79,7 +80,7 @@ impl PodRun {
         self.timers.insert(Timer::Pull(i), now.at);
     }
 
-    /// Applies changed resources to a container. Returns whether they changed.
+    /// Changes the resources of a container. Returns true if its requests differ.
     fn resize(&mut self, i: usize, spec: &Value, now: Now<'_>) -> bool {
         let resources = spec.get("resources").cloned().unwrap_or_default();
         let container = &mut self.containers[i];
@@ -96,12 +97,12 @@ impl PodRun {
             policy["restartPolicy"] == "RestartContainer" && is_other
         });
         if restarts && self.containers[i].is_running() {
-            self.restart_now(i, now);
+            self.restart_changed(i, now);
         }
         true
     }
 
-    /// Starts new ephemeral containers. Returns whether there are any.
+    /// Starts new ephemeral containers. Returns true if there are any.
     pub(super) fn attach(&mut self, pod: &Value, now: Now<'_>) -> bool {
         if self.stage != Stage::Running {
             return false;
@@ -123,7 +124,7 @@ impl PodRun {
         found
     }
 
-    /// Schedules the end of a pod with an active deadline.
+    /// Plans the end of a pod with an active deadline.
     pub(super) fn plan_deadline(&mut self, pod: &Value) {
         let seconds = pod.pointer("/spec/activeDeadlineSeconds");
         match seconds.and_then(Value::as_u64) {
@@ -135,7 +136,7 @@ impl PodRun {
         };
     }
 
-    /// Ends the pod because its active deadline is over.
+    /// Ends a pod at its active deadline.
     pub(super) fn exceed_deadline(&mut self, now: Now<'_>) {
         let cause = Cause::DeadlineExceeded;
         let failed = true;

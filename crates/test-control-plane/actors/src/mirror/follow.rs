@@ -1,4 +1,4 @@
-//! Keeps one kind up to date: a list, then watches, and another list after a lost watch.
+//! Follows one kind: a list, then watches, and a new list when a watch can't resume.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::time::sleep;
 
 use super::{Mirror, object};
 
-/// Duration of a watch, as in kube-rs.
+/// Timeout of a watch, the same as in kube-rs.
 const WATCH_SECONDS: u32 = 290;
 /// Delay after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 
 impl Mirror {
-    /// Lists all objects of a kind. Returns the version to watch from, or `None` if the server
-    /// lacks the kind.
+    /// Lists all objects of a kind and returns the version to watch from. Returns `None` if the
+    /// server lacks the kind.
     pub(super) async fn list(&self, kind: &Kind) -> kube::Result<Option<String>> {
         let mut list: Value = match self.get_json(&kind.collection_path("")).await {
             Ok(list) => list,
@@ -45,14 +45,14 @@ impl Mirror {
         self.client.request(request).await
     }
 
-    /// Returns the object if it is mirrored.
+    /// Converts a value to an object in the mirrored scope.
     fn held(&self, kind: &Kind, value: Value) -> Option<Object> {
         self.scope.holds(kind, &value).then_some(())?;
         object(kind, value)
     }
 
-    /// Applies a watch's events until it ends. Returns the version to continue from, or `None` if
-    /// the server no longer has it.
+    /// Applies the events of one watch. Returns the version to resume from, or `None` if it has
+    /// expired.
     async fn watch(&self, kind: &'static Kind, mut version: String) -> Option<String> {
         let path = kind.collection_path("");
         let path = format!(

@@ -1,4 +1,4 @@
-//! Mirrored objects and their events in the order of arrival.
+//! The mirrored objects and their events in the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, Compacted, LogEntry};
 
-/// Number of events kept for slow actors.
+/// Limit of the events kept for slow actors.
 const WINDOW: usize = 20_000;
 
 #[derive(Debug, Default)]
 struct State {
-    /// Number of events so far.
+    /// The number of events so far.
     position: u64,
     objects: BTreeMap<Key, Arc<Object>>,
     events: VecDeque<LogEntry>,
 }
 
-/// Objects and events. The log has its own positions: a real server's versions grow across all
-/// kinds, but watches of two kinds deliver events in no common order.
+/// Objects and events. The log counts its own positions: a real server's versions increase across
+/// all kinds, but the watches of two kinds deliver them out of order.
 #[derive(Debug)]
 pub(crate) struct Log {
     state: Mutex<State>,
@@ -79,25 +79,25 @@ impl Log {
         self.position.subscribe()
     }
 
-    /// Stores a version of an existing object. Ignores versions older than the known one.
+    /// Stores a version of an existing object, unless a newer one is known.
     pub(super) fn put(&self, object: Object) {
         let mut state = self.state();
         state.put(object);
         self.position.send_replace(state.position);
     }
 
-    /// Removes an object, given its last version.
+    /// Stores the final version of a deleted object.
     pub(super) fn remove(&self, object: Object) {
         let mut state = self.state();
         let known = state.objects.get(&object.key);
-        // A newer object of this name may exist.
+        // A new object with this name may exist already.
         if known.is_some_and(|known| known.uid == object.uid) {
             state.remove(Arc::new(object));
         }
         self.position.send_replace(state.position);
     }
 
-    /// Replaces all objects of a kind. Objects missing from the new list count as deleted.
+    /// Replaces all objects of a kind; missing ones are deleted.
     pub(super) fn replace(&self, storage: &'static str, objects: Vec<Object>) {
         let mut state = self.state();
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();

@@ -1,4 +1,4 @@
-//! Scope of the mirror. In a shared cluster it covers only the test's objects.
+//! The scope of the mirror: in a shared cluster, only the test's own objects.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::kinds::Kind;
 
-/// A set of namespaces that can grow while the mirror runs.
+/// A set of namespaces that may grow at run time.
 #[derive(Clone, Debug, Default)]
 pub struct Namespaces(Arc<Mutex<BTreeSet<String>>>);
 
 impl Namespaces {
-    /// Locks and returns the set.
+    /// Locks and returns the names.
     pub fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Objects that actors see.
+/// The objects that actors see.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// Every object.
     Cluster,
-    /// Objects in these namespaces, their volumes, and the nodes.
+    /// Objects in these namespaces with their volumes, and all nodes.
     Namespaces(Namespaces),
 }
 

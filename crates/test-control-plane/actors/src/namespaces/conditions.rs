@@ -1,4 +1,4 @@
-//! Conditions of a terminating namespace.
+//! The conditions of a terminating namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Object, object_mut};
 
-/// Remaining content of a namespace.
+/// The remaining objects in a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Remaining {
     /// Number of objects by resource and group.
     resources: BTreeMap<String, usize>,
-    /// Number of objects by finalizer.
+    /// Number of objects held by each finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
@@ -44,7 +44,7 @@ impl Remaining {
         (!list.is_empty()).then(|| list.join(", "))
     }
 
-    /// Returns each condition's type, value, reason and message.
+    /// Returns type, status, reason and message of each condition.
     fn conditions(&self) -> [(&'static str, bool, &'static str, String); 5] {
         let fine = |kind, reason, message: &str| (kind, false, reason, message.to_owned());
         let content = match Self::list(&self.resources, "has") {
@@ -95,7 +95,7 @@ impl Remaining {
     }
 }
 
-/// Updates the conditions of a namespace. Returns whether anything changed.
+/// Updates a namespace's conditions. Returns true if any changed.
 pub(super) fn update(namespace: &mut Value, remaining: &Remaining, now: &str) -> bool {
     let status = object_mut(namespace, "status");
     let list = status.entry("conditions").or_insert(json!([]));

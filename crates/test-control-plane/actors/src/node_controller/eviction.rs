@@ -1,4 +1,4 @@
-//! Eviction times of pods on tainted nodes.
+//! Taint-based evictions and their times.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 
 use crate::nodes::taints::{self, Tolerance};
 
-/// `NoExecute` taints of nodes, and the pods that they evict.
+/// The `NoExecute` taints, and the pods waiting for eviction.
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
-    /// Taints by node.
+    /// By node.
     taints: BTreeMap<Box<str>, Vec<Value>>,
-    /// Start times of the pods' evictions.
+    /// Pods waiting for eviction, and the start of their wait.
     since: BTreeMap<Key, Instant>,
 }
 
 impl Evictions {
-    /// Stores a node's taints. Returns whether the `NoExecute` taints changed.
+    /// Stores a node's taints. Returns true if the `NoExecute` taints changed.
     pub(super) fn taint(&mut self, node: &str, mut taints: Vec<Value>) -> bool {
         taints.retain(|taint| taints::has_effect(taint, "NoExecute"));
         let before = self.taints.get(node).map(Vec::as_slice).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Evictions {
         self.taints.contains_key(node)
     }
 
-    /// Returns the time of a pod's eviction from its node, or `None` if it may stay.
+    /// Returns the time of a pod's eviction; `None` if it may stay.
     pub(super) fn due(&mut self, key: &Key, node: &str, pod: &Value) -> Option<Instant> {
         let taints: Vec<&Value> = self.taints.get(node).into_iter().flatten().collect();
         match taints::tolerance(pod, &taints) {
@@ -53,7 +53,7 @@ impl Evictions {
         }
     }
 
-    /// Forgets an evicted pod.
+    /// Drops a leaving pod.
     pub(super) fn forget(&mut self, key: &Key) {
         self.since.remove(key);
     }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::{list_at, text};
 
-/// Taint of a node whose kubelet reports that it is not ready.
+/// The taint of a node that its kubelet reports as not ready.
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// Taint of a node whose kubelet stopped reporting.
+/// The taint of a node whose kubelet stopped reporting.
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-/// Taint of a cordoned node.
+/// The taint of a cordoned node.
 pub(crate) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// Taint of a node that an administrator declared to be shut down.
+/// The taint of a node that a user declared out of service.
 pub(crate) const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// Returns the taints of a node.
@@ -39,19 +39,19 @@ pub(crate) fn new(key: &str, value: &str, effect: &str, now: &str) -> Value {
     if !value.is_empty() {
         taint["value"] = json!(value);
     }
-    // Other taints have a time only if they are `NoExecute`.
+    // Other taints have a time only with effect `NoExecute`.
     if effect == "NoExecute" || key.starts_with("node.kubernetes.io/") {
         taint["timeAdded"] = json!(now);
     }
     taint
 }
 
-/// Formats a taint as messages show it: `{key: value}`.
+/// Formats a taint as messages do: `{key: value}`.
 pub(crate) fn shown(taint: &Value) -> String {
     format!("{{{}: {}}}", text(taint, "key"), text(taint, "value"))
 }
 
-/// Time for which a pod tolerates `NoExecute` taints.
+/// A pod's toleration of `NoExecute` taints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tolerance {
     /// Indefinitely.
@@ -60,7 +60,7 @@ pub(crate) enum Tolerance {
     For(Duration),
 }
 
-/// Returns the time that a pod may stay on a node with these taints.
+/// Returns the time for which a pod stays on a node with these taints.
 ///
 /// Upstream: `getMinTolerationTime`.
 pub(crate) fn tolerance(pod: &Value, taints: &[&Value]) -> Tolerance {
@@ -81,7 +81,7 @@ pub(crate) fn tolerance(pod: &Value, taints: &[&Value]) -> Tolerance {
     least
 }
 
-/// Reports whether a pod tolerates this taint.
+/// Reports whether a pod tolerates a taint.
 pub(crate) fn is_tolerated(pod: &Value, taint: &Value) -> bool {
     tolerations(pod).any(|toleration| tolerates(toleration, taint))
 }

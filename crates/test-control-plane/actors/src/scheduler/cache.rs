@@ -1,4 +1,4 @@
-//! The scheduler's cache of nodes and their pods.
+//! The scheduler's cache of nodes and assigned pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,15 @@ pub(super) struct Node {
     pub(super) labels: Map<String, Value>,
     pub(super) taints: Vec<Value>,
     cordoned: bool,
-    /// `None` if the node reports no resources.
+    /// Allocatable resources; `None` if the node reports none.
     room: Option<Needs>,
     pods_max: Option<i64>,
     used: Needs,
-    /// Pods on the node.
+    /// The pods on it.
     pods: BTreeSet<Key>,
-    /// Host ports in use.
+    /// The host ports in use.
     ports: Vec<HostPort>,
-    /// The node is registered. Pods may be bound to an unregistered one.
+    /// True if the node is registered; pods may also be assigned to an unregistered node.
     exists: bool,
 }
 
@@ -37,7 +37,7 @@ impl Node {
         self.labels.get(key)?.as_str()
     }
 
-    /// Returns the node's own reasons against a pod, empty if there are none.
+    /// Returns the node's own reasons against a pod; empty if there are none.
     pub(super) fn refuses(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl Node {
         reasons
     }
 
-    /// Returns the score of a node; lower is better. Avoidable taints count first, then pods.
+    /// Returns the node's score, lower is better: untolerated `PreferNoSchedule` taints, then pods.
     pub(super) fn score(&self, pod: &Value) -> (usize, usize) {
         let avoided = self.taints.iter().filter(|taint| {
             taints::has_effect(taint, "PreferNoSchedule") && !taints::is_tolerated(pod, taint)
@@ -88,7 +88,7 @@ impl Node {
     }
 }
 
-/// A pod on its node.
+/// An assigned pod.
 #[derive(Debug)]
 pub(super) struct Placed {
     uid: Box<str>,
@@ -97,23 +97,23 @@ pub(super) struct Placed {
     deleting: bool,
     needs: Needs,
     ports: Vec<HostPort>,
-    /// Identities of its anti-affinity terms.
+    /// Identities of its required anti-affinity terms.
     guards: Vec<String>,
 }
 
-/// An anti-affinity term, and the number of its pods on each node.
+/// A required anti-affinity term, with the number of its pods on each node.
 #[derive(Debug)]
 struct Guard {
     term: Term,
     nodes: BTreeMap<String, usize>,
 }
 
-/// Nodes and their pods.
+/// Nodes and assigned pods.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<Key, Placed>,
-    /// Anti-affinity terms by identity: the pods of a set share theirs.
+    /// By the identity of the term, which the pods of a set share.
     guards: BTreeMap<String, Guard>,
 }
 
@@ -129,19 +129,19 @@ impl Cache {
         self.nodes.get(name)
     }
 
-    /// Returns the pods on nodes.
+    /// Returns the assigned pods.
     pub(super) fn pods(&self) -> impl Iterator<Item = (&Key, &Placed)> {
         self.pods.iter()
     }
 
-    /// Returns the anti-affinity terms with the nodes of their pods.
+    /// Returns the required anti-affinity terms of assigned pods, with their nodes.
     pub(super) fn guards(&self) -> impl Iterator<Item = (&Term, impl Iterator<Item = &str>)> {
         self.guards
             .values()
             .map(|guard| (&guard.term, guard.nodes.keys().map(String::as_str)))
     }
 
-    /// Returns the labels of a namespace's pods on a node, except terminating pods.
+    /// Returns the labels of a node's pods in a namespace, except terminating ones.
     pub(super) fn labels_on(&self, node: &str, namespace: &str) -> Vec<&Labels> {
         let keys = self.nodes.get(node).map(|node| &node.pods);
         let keys = keys.into_iter().flatten();
@@ -152,7 +152,7 @@ impl Cache {
             .collect()
     }
 
-    /// Updates or removes a node. Returns whether unschedulable pods may benefit.
+    /// Updates or removes a node. Returns true if the change may make a pod schedulable.
     pub(super) fn set_node(&mut self, name: &str, value: Option<&Value>) -> bool {
         let node = self.nodes.entry(name.to_owned()).or_default();
         let Some(value) = value else {
@@ -180,7 +180,7 @@ impl Cache {
         is_other
     }
 
-    /// Reports whether the pod's node is known. Also updates whether the pod is terminating.
+    /// Reports whether a pod is in the cache, and updates its deletion state.
     pub(super) fn knows(&mut self, pod: &Object) -> bool {
         let placed = self.pods.get_mut(&pod.key);
         let Some(placed) = placed.filter(|placed| placed.uid == pod.uid) else {
@@ -224,7 +224,7 @@ impl Cache {
         self.pods.insert(object.key.clone(), placed);
     }
 
-    /// Removes a pod from its node. Returns whether it had one.
+    /// Removes a pod. Returns true if it was in the cache.
     pub(super) fn release(&mut self, pod: &Object) -> bool {
         self.knows(pod) && self.remove(&pod.key)
     }

@@ -1,4 +1,4 @@
-//! Resource requests of pods and capacity of nodes.
+//! Requested and allocatable resources.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::members::list_at;
 
-/// Resource amounts by name: CPU in thousandths, everything else in whole units.
+/// Amounts of resources by name: CPU in millicores, others in whole units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs(BTreeMap<String, i64>);
 
 impl Needs {
-    /// Returns a pod's requests: the larger of two sums, plus the overhead. The first sum covers
-    /// all main containers and sidecars. The second covers the most demanding init container and
-    /// the sidecars started before it.
+    /// Returns a pod's requests: the sum of all containers that run at the same time with their
+    /// sidecars, or the largest init container with the sidecars before it, plus the overhead.
     ///
     /// Upstream: `PodRequests`.
     pub(super) fn of(pod: &Value) -> Self {
@@ -37,7 +36,7 @@ impl Needs {
             sum.add(&requests(container));
         }
         sum.raise_to(&initial);
-        // Pod-level requests take precedence.
+        // Requests at the pod level take precedence.
         sum.0
             .extend(Self::read(pod.pointer("/spec/resources/requests")).0);
         sum.add(&Self::read(pod.pointer("/spec/overhead")));
@@ -64,7 +63,7 @@ impl Needs {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the resources that lack capacity for these requests on top of `used`.
+    /// Returns the resources whose free amount, after `used`, is too small.
     pub(super) fn lacking<'a>(
         &'a self,
         room: &'a Self,
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_sum_sidecars_and_take_the_largest_init() {
+    fn sidecar_requests_add_up_and_init_requests_do_not() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let sidecar = |cpu: &str| {
             let mut sidecar = container(cpu);
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn all_resources_count_without_overflow() {
+    fn extended_resources_count_without_overflow() {
         let read = |amounts: Value| Needs::read(Some(&amounts));
         let room = read(json!({"cpu": "1", "memory": "9Ei"}));
         let mut used = read(json!({"memory": "5Ei"}));

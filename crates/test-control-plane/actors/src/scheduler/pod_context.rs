@@ -1,4 +1,4 @@
-//! Affinity between a pod and existing pods.
+//! Affinity and anti-affinity to assigned pods.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,25 @@ use super::cache::{Cache, Node};
 use super::spread::{Constraint, Spread};
 use super::term::{Namespaces, Term};
 
-/// Key and value of a topology label.
+/// A node label with its value.
 type Place = (String, String);
 
-/// Affinity rules of a pod, evaluated against existing pods.
+/// Effect of assigned pods on the placement of one pod.
 #[derive(Debug)]
 pub(super) struct PodContext {
     spreads: Vec<Spread>,
-    /// Topology keys of its affinity.
+    /// The topology labels of the pod's affinity.
     near: Vec<String>,
-    /// Topology values with the pods of its affinity. `None` lets the first pod of a group go
-    /// anywhere.
+    /// Places with pods that the affinity requires; `None` if the pod may be the first.
     wanted: Option<BTreeSet<Place>>,
-    /// Topology values that its anti-affinity excludes.
+    /// Places with pods that the pod's anti-affinity excludes.
     avoided: BTreeSet<Place>,
-    /// Topology values that existing pods' anti-affinity excludes.
+    /// Places whose pods exclude this pod by their own anti-affinity.
     forbidden: BTreeSet<Place>,
 }
 
 impl PodContext {
-    /// Evaluates a pod's rules.
+    /// Evaluates the assigned pods for a pod.
     pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
         let namespace = &*object.key.namespace;
         let affinity = Term::affinity(pod, namespace, all);

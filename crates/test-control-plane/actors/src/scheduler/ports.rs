@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::members::{list, list_at, text};
 
-/// A port of a node.
+/// A host port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostPort {
     port: i64,
     protocol: String,
-    /// `None` covers every address of the node.
+    /// `None` for all addresses of the node.
     address: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl HostPort {
             .collect()
     }
 
-    /// Reports whether the ports exclude each other on one node.
+    /// Reports whether two ports can't be used on the same node.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         let is_one = self.address.is_some() && other.address.is_some();
         (self.port, &self.protocol) == (other.port, &other.protocol)

@@ -12,7 +12,7 @@ use super::term::selector;
 use crate::affinity;
 use crate::nodes::taints;
 
-/// A spread constraint with `DoNotSchedule`.
+/// A `DoNotSchedule` constraint.
 #[derive(Debug)]
 pub(super) struct Constraint {
     pub(super) topology: String,
@@ -23,12 +23,12 @@ pub(super) struct Constraint {
     honors_taints: bool,
 }
 
-/// Number of matching pods by the label's value.
+/// Number of matching pods by the value of the topology label.
 #[derive(Debug)]
 pub(super) struct Spread {
     constraint: Constraint,
     counts: BTreeMap<String, i64>,
-    /// 1 if the pod matches its own constraint, otherwise 0.
+    /// 1 if the pod matches its own selector, else 0.
     own: i64,
 }
 
@@ -61,12 +61,12 @@ impl Constraint {
         }
     }
 
-    /// Reports whether a pod matches.
+    /// Reports whether a pod with these labels counts.
     fn counts(&self, labels: &Labels) -> bool {
         self.selector.as_ref().is_some_and(|s| s.matches(labels))
     }
 
-    /// Reports whether a node's pods count.
+    /// Reports whether the pods of a node count.
     fn takes(&self, name: &str, node: &Node, pod: &Value) -> bool {
         let tolerates = || {
             let mut taints = node.taints.iter().filter(|taint| {
@@ -79,7 +79,7 @@ impl Constraint {
             && (!self.honors_taints || tolerates())
     }
 
-    /// Counts pods on the nodes that have every topology label of the pod's constraints.
+    /// Counts the pods on nodes with all topology labels of the pod's constraints.
     pub(super) fn spread<'a>(
         self,
         pod: &Value,

@@ -1,4 +1,4 @@
-//! Terms of affinity and anti-affinity between pods.
+//! Affinity and anti-affinity terms of pods.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use serde_json::Value;
 use kube_test_control_plane_api::members::{list, list_at, text};
 use kube_test_control_plane_api::object::Object;
 
-/// The existing namespaces with their labels.
+/// All existing namespaces with their labels.
 pub(super) type Namespaces = [Arc<Object>];
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// A required affinity term of a pod.
+/// A required term of a pod: matching pods and a topology.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     selector: Selector,
-    /// `None` covers every namespace.
+    /// `None` for all namespaces.
     namespaces: Option<BTreeSet<String>>,
-    /// The topology key.
+    /// The topology label.
     pub(super) topology: String,
-    /// Text that equal terms share.
+    /// Unique identity of the term.
     pub(super) identity: String,
 }
 
 impl Term {
-    /// Returns the required anti-affinity terms of a pod.
+    /// Returns a pod's required anti-affinity terms.
     pub(super) fn anti_affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
         Self::of(pod, "podAntiAffinity", namespace, all)
     }
 
-    /// Returns the required affinity terms of a pod.
+    /// Returns a pod's required affinity terms.
     pub(super) fn affinity(pod: &Value, namespace: &str, all: &Namespaces) -> Vec<Self> {
         Self::of(pod, "podAffinity", namespace, all)
     }
@@ -67,14 +67,14 @@ impl Term {
         })
     }
 
-    /// Reports whether the term selects a pod.
+    /// Reports whether the term matches a pod.
     pub(super) fn is_about(&self, namespace: &str, labels: &Labels) -> bool {
         let names = self.namespaces.as_ref();
         names.is_none_or(|names| names.contains(namespace)) && self.selector.matches(labels)
     }
 }
 
-/// Parses a selector from JSON.
+/// Parses a label selector in JSON.
 pub(super) fn selector(value: &Value) -> Option<Selector> {
     let selector: LabelSelector = serde_json::from_value(value.clone()).ok()?;
     Selector::from_label_selector(Some(&selector)).ok()

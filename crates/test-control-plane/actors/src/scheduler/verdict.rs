@@ -1,4 +1,4 @@
-//! The scheduler's decision about a pod, and its message.
+//! The scheduler's decision on a pod, and its messages.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 
 use kube_test_control_plane_api::object::Key;
 
-/// The scheduler's decision about a pod.
+/// The scheduler's decision on a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The pod fits this node.
+    /// Binds the pod to this node.
     Node(String),
-    /// The pod fits this node once its claims are bound.
+    /// Chooses this node, and binds the pod after its claims.
     NodeOnceBound {
         node: String,
-        /// Claims to annotate with the node.
+        /// Claims without the selected node yet.
         select: Vec<Key>,
-        /// Claims still to be bound.
+        /// Unbound claims.
         wait: Vec<Key>,
     },
-    /// The pod is unschedulable for this reason.
+    /// Unschedulable for this reason.
     Nowhere(String),
-    /// The pod is unschedulable for this reason until this claim changes.
+    /// Unschedulable until this claim changes, for this reason.
     NowhereWithout(Key, String),
 }
 
-/// Reasons that disappear when other pods do.
+/// Reasons that the removal of other pods could resolve.
 const ROOM: [&str; 5] = [
     "Insufficient ",
     "Too many pods",
@@ -34,18 +34,18 @@ const ROOM: [&str; 5] = [
     "node(s) didn't satisfy existing pods anti-affinity rules",
 ];
 
-/// Reasons why a pod fits no node.
+/// Reasons against all nodes for a pod.
 #[derive(Debug, Default)]
 pub(super) struct Reasons {
-    /// Number of nodes for each reason.
+    /// Number of nodes by reason.
     counts: BTreeMap<String, usize>,
     nodes: usize,
-    /// Number of nodes where the removal of other pods could help.
+    /// Number of nodes where the removal of pods could help.
     crowded: usize,
 }
 
 impl Reasons {
-    /// Adds the reasons of one more node.
+    /// Counts the reasons of one more node.
     pub(super) fn add(&mut self, reasons: Vec<String>) {
         let spread = "node(s) didn't match pod topology spread constraints";
         let is_room = |reason: &String| {
@@ -58,7 +58,7 @@ impl Reasons {
         }
     }
 
-    /// Formats the message of an unschedulable pod.
+    /// Formats the full message.
     pub(super) fn unavailable(&self) -> String {
         let (nodes, room) = (self.nodes, self.crowded);
         if nodes == 0 {
@@ -89,7 +89,7 @@ impl Reasons {
     }
 }
 
-/// Formats the message for a reason unrelated to nodes.
+/// Formats the message for a reason that is unrelated to the nodes.
 pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
     format!(
         "0/{nodes} nodes are available: {reason}. no new claims to deallocate, preemption: \
@@ -97,8 +97,8 @@ pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
     )
 }
 
-/// Reports whether a pod's status already has this reason.
-pub(super) fn is_reported(pod: &Value, message: &str) -> bool {
+/// Reports whether a pod's status already has this message.
+pub(super) fn says(pod: &Value, message: &str) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();
     let scheduled = conditions.find(|condition| condition["type"] == "PodScheduled");
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_counted() {
+    fn message_counts_nodes_by_reason() {
         let mut reasons = Reasons::default();
         reasons.add(vec!["Insufficient cpu".to_owned()]);
         reasons.add(vec!["Insufficient cpu".to_owned()]);

@@ -1,4 +1,4 @@
-//! Constraints of a pod's claims on its node.
+//! Placement restrictions of a pod's claims.
 
 use kube_test_control_plane_api::object::Key;
 use serde_json::Value;
@@ -10,20 +10,20 @@ use crate::client::ActorClient;
 use crate::pods::{claim_key, claims_of};
 use crate::volume_binder::{BindingMode, SELECTED_NODE, VolumeBinderConfig, fits};
 
-/// Claims of a pod that restrict its node.
+/// The claims of a pod that restrict its placement.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
-    /// Volumes of the bound claims.
+    /// The bound volumes.
     bound: Vec<Value>,
-    /// Suitable volumes for each claim that only an existing volume can satisfy.
+    /// The matching volumes of each claim that only an existing volume can satisfy.
     candidates: Vec<Vec<Value>>,
-    /// Claims to annotate with the node.
+    /// Claims without the selected node yet.
     pub(super) select: Vec<Key>,
-    /// Claims still to be bound.
+    /// Unbound claims.
     pub(super) wait: Vec<Key>,
 }
 
-/// A claim that makes its pod unschedulable.
+/// A claim that makes a pod unschedulable.
 #[derive(Debug)]
 pub(super) struct Refusal {
     claim: Key,
@@ -36,8 +36,8 @@ impl Refusal {
     }
 }
 
-/// Reads the claims of a pod.
-pub(super) fn read(
+/// Evaluates the claims of a pod.
+pub(super) fn look(
     client: &ActorClient,
     config: &VolumeBinderConfig,
     pod_key: &Key,
@@ -103,7 +103,7 @@ pub(super) fn read(
 }
 
 impl Claims {
-    /// Returns the reason against a node, if any.
+    /// Returns the reason of the claims against a node, if any.
     pub(super) fn refuse(&self, name: &str, node: &Node) -> Option<String> {
         let allows = |volume: &Value| {
             let terms = volume.pointer("/spec/nodeAffinity/required");

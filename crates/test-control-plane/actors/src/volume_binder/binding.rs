@@ -1,4 +1,4 @@
-//! Binding of a claim and a volume to each other.
+//! The mutual references of a claim and its volume.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::volume::{Reserved, reserved};
 use crate::client::ActorClient;
 
-/// A claim and its volume, bound or about to be.
+/// A claim and its chosen or bound volume.
 pub(super) struct Binding {
     pub(super) client: ActorClient,
     /// The claim.
@@ -20,7 +20,7 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Sets the references between claim and volume. Returns `None` on failure.
+    /// Writes the references in both objects; `None` on failure.
     pub(super) async fn carry_out(self) -> Option<()> {
         let (client, key, uid) = (&self.client, &self.object.key, &*self.object.uid);
         let was_bound = text_at(&self.claim, "/status/phase") == "Bound";
@@ -28,7 +28,7 @@ impl Binding {
             return self.not_found(was_bound).await;
         };
         let value = found.value();
-        // Another claim may be bound to this volume concurrently.
+        // Another claim may be binding to this volume.
         let version = json!({"resourceVersion": found.resource_version.to_string()});
         let volume_patch = match reserved(&value, key, uid) {
             Reserved::Other => return self.not_found(was_bound).await,
@@ -80,7 +80,7 @@ impl Binding {
         done.then_some(())
     }
 
-    /// Marks a bound claim as lost: its volume is missing or belongs to another claim.
+    /// Handles a missing or foreign volume: a claim that was bound to it is lost.
     async fn not_found(&self, was_bound: bool) -> Option<()> {
         let lost = json!({"phase": "Lost"});
         let (key, uid) = (&self.object.key, &self.object.uid);

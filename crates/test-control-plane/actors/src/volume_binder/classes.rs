@@ -1,4 +1,4 @@
-//! Storage classes: configured ones and those stored in the API server.
+//! Storage classes from the configuration and the API server.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::client::ActorClient;
 use crate::delay::Delay;
 use crate::matcher::Pattern;
 
-/// Provisioner of classes without dynamic provisioning.
+/// The provisioner name of classes with manually created volumes.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// Provisioner of the binder's volumes.
+/// The volume binder's provisioner name.
 pub(super) const PROVISIONER: &str = "volume-binder.test-control-plane";
 
-/// Time of a claim's binding.
+/// Binding time of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindingMode {
     /// Immediately.
     #[default]
     Immediate,
-    /// After a pod that uses the claim is assigned to a node.
+    /// After a pod that uses the claim was assigned to a node.
     WaitForFirstConsumer,
 }
 
@@ -33,7 +33,7 @@ pub enum ReclaimPolicy {
     /// The volume is deleted.
     #[default]
     Delete,
-    /// The volume stays in the phase Released.
+    /// The volume is released and stays.
     Retain,
 }
 
@@ -41,13 +41,13 @@ pub enum ReclaimPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeClass {
-    /// Time of binding.
+    /// Binding time of claims.
     pub binding: BindingMode,
-    /// Fate of volumes after their claims are deleted.
+    /// Fate of volumes after their claim is deleted.
     pub reclaim: ReclaimPolicy,
-    /// Provisions volumes for claims that no existing volume satisfies.
+    /// True to provision volumes for claims that no existing volume matches.
     pub provisions: bool,
-    /// Ties a volume to the node for which it was provisioned.
+    /// True to restrict each volume to the node it was provisioned for.
     pub local: bool,
 }
 
@@ -62,18 +62,18 @@ impl Default for VolumeClass {
     }
 }
 
-/// Provisioning settings for some claims. An unset name matches every claim; an unset delay keeps
-/// the default.
+/// Provisioning settings for matching claims. An unset filter matches every claim; an unset setting
+/// keeps the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClaimRule {
-    /// Namespace of the claims.
+    /// The claims' namespace.
     pub namespace: Option<Pattern>,
-    /// Name of the claims.
+    /// The claims' name.
     pub name: Option<Pattern>,
-    /// Duration of provisioning.
+    /// Time to provision the volume.
     pub provision_delay: Option<Delay>,
-    /// Number of provisioning attempts that fail.
+    /// Number of failing attempts to provision the volume.
     pub failures: u32,
 }
 
@@ -90,13 +90,13 @@ impl ClaimRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct VolumeBinderConfig {
-    /// Duration of provisioning.
+    /// Time to provision a volume.
     pub provision_delay: Delay,
-    /// Class of claims without a class or with an unknown one.
+    /// The class of claims without a class or with an unknown one.
     pub default_class: VolumeClass,
-    /// Classes by name. A class stored in the API server overrides one here.
+    /// Classes by name. A stored class of the API server takes precedence.
     pub classes: BTreeMap<String, VolumeClass>,
-    /// Rules for some claims. The first match applies.
+    /// Rules for claims; the first match applies.
     pub claims: Vec<ClaimRule>,
 }
 
@@ -111,7 +111,7 @@ impl VolumeBinderConfig {
             return stored;
         }
         if name.is_empty() {
-            // A claim with an empty class binds only to volumes without a class.
+            // A claim with an explicit empty class only binds to volumes without one.
             return VolumeClass {
                 provisions: false,
                 ..VolumeClass::default()
@@ -121,8 +121,8 @@ impl VolumeBinderConfig {
         known.unwrap_or(&self.default_class).clone()
     }
 
-    /// Returns the provisioning delay of a claim and the number of failures.
-    pub(super) fn provisioning(&self, key: &Key, claim: &Value) -> (Delay, u32) {
+    /// Returns the provisioning time of a claim's volume and its number of failing attempts.
+    pub(super) fn fate(&self, key: &Key, claim: &Value) -> (Delay, u32) {
         let rule = self.claims.iter().find(|rule| rule.matches(key));
         let delay = rule.and_then(|rule| rule.provision_delay);
         let failures = rule.map_or(0, |rule| rule.failures);
@@ -137,7 +137,7 @@ impl VolumeBinderConfig {
     }
 }
 
-/// Returns a class from the API server, if it serves classes.
+/// Returns a class stored by the API server, if it serves classes.
 fn stored_class(client: &ActorClient, name: &str) -> Option<VolumeClass> {
     let kind = kinds::by_resource("storage.k8s.io", "v1", "storageclasses")?;
     let class = client.get(&Key::new(kind, "", name))?.value();

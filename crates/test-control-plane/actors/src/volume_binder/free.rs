@@ -12,9 +12,9 @@ use super::volume;
 #[derive(Debug, Default)]
 pub(super) struct FreeVolumes {
     by_class: BTreeMap<String, BTreeSet<(i64, Key)>>,
-    /// Reserved volumes by claim.
+    /// By claim.
     reserved: BTreeMap<Key, Key>,
-    /// Index entries of each volume, for its removal.
+    /// Index entries of each volume, used for its removal.
     known: BTreeMap<Key, Known>,
 }
 
@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl FreeVolumes {
-    /// Indexes a volume.
+    /// Adds or updates a volume.
     pub(super) fn insert(&mut self, key: &Key, value: &Value) {
         self.remove(key);
         let known = Known {

@@ -1,5 +1,5 @@
-//! Protection of claims and volumes in use: removes their finalizers once they are deleted and
-//! unused.
+//! Protection of claims and volumes in use: removes the server's finalizers from deleted ones after
+//! their last use.
 //!
 //! Upstream: `pvcprotection.Controller` and `pvprotection.Controller`
 
@@ -18,12 +18,12 @@ use crate::client::ActorClient;
 use crate::pods::{PodFields, claim_key, claims_of};
 use crate::runner::{Actor, Work};
 
-/// Removes the finalizers of deleted, unused claims and volumes.
+/// Removes the finalizers of unused claims and volumes.
 #[derive(Debug)]
 pub(crate) struct VolumeProtection {
     client: ActorClient,
     fields: PodFields,
-    /// Pods that mount each claim.
+    /// The pods that mount each claim.
     users: BTreeMap<Key, BTreeSet<Key>>,
 }
 
@@ -47,7 +47,7 @@ impl VolumeProtection {
         Some(async move { client.patch(&key, &uid, patch).await.then_some(()) }.boxed())
     }
 
-    /// Reports whether a claim is mounted by a pod that has a node and hasn't terminated.
+    /// Reports whether an unfinished pod on a node mounts a claim.
     fn is_mounted(&self, claim: &Key) -> bool {
         let users = self.users.get(claim).into_iter().flatten();
         users
@@ -55,7 +55,7 @@ impl VolumeProtection {
             .any(|pod| !self.fields.node(&pod).is_empty() && !self.fields.is_over(&pod))
     }
 
-    /// Reports whether the claim of a volume exists.
+    /// Reports whether a volume belongs to an existing claim.
     fn is_claimed(&self, volume: &Object) -> bool {
         let volume = volume.value();
         text_at(&volume, "/status/phase") == "Bound" && has_claim(&self.client, &volume)
@@ -80,7 +80,7 @@ impl VolumeProtection {
             if users.is_empty() {
                 self.users.remove(&claim);
             }
-            // The pod may have been the last user of a deleted claim.
+            // It may have been the last user of a deleted claim.
             if (gone || now_over) && self.client.get(&claim).is_some_and(|c| c.deleting) {
                 agenda.now(&claim);
             }

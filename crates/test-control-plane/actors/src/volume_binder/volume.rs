@@ -1,4 +1,4 @@
-//! Volumes, claims and their compatibility.
+//! Volumes, claims and their matching.
 
 use kube_apimachinery::quantity::Quantity;
 use kube_apimachinery::selector::{LabelSelector, Selector};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::classes::{PROVISIONER, VolumeClass};
 
-/// Node that the scheduler selected for a claim.
+/// The annotation with the node that the scheduler chose for a claim.
 pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// Returns an annotation, or an empty string.
@@ -21,7 +21,7 @@ pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
 /// Reservation of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserved {
-    /// Available to any claim.
+    /// Free for any claim.
     No,
     /// Reserved for this claim.
     Ours,
@@ -29,7 +29,7 @@ pub(super) enum Reserved {
     Other,
 }
 
-/// Returns a volume's reservation from a claim's point of view.
+/// Reports whether a volume is reserved for a claim.
 pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
     let Some(claim) = volume.pointer("/spec/claimRef").filter(|c| !c.is_null()) else {
         return Reserved::No;
@@ -45,7 +45,7 @@ pub(super) fn reserved(volume: &Value, key: &Key, uid: &str) -> Reserved {
     }
 }
 
-/// Returns the key of a volume's claim.
+/// Returns the key of the claim in a volume's reference.
 pub(super) fn claim_of(volume: &Value) -> Option<Key> {
     let claim = volume.pointer("/spec/claimRef").filter(|c| !c.is_null())?;
     let (namespace, name) = (text_at(claim, "/namespace"), text_at(claim, "/name"));
@@ -58,7 +58,7 @@ pub(super) fn size(value: &Value, pointer: &str) -> i64 {
     quantity.map_or(0, |quantity| quantity.value())
 }
 
-/// Reports whether a volume satisfies a claim.
+/// Reports whether a volume matches a claim.
 pub(crate) fn fits(volume: &Value, claim: &Value) -> bool {
     let modes = |value: &Value| -> Vec<String> {
         let list = value.pointer("/spec/accessModes").and_then(Value::as_array);
@@ -89,8 +89,8 @@ fn is_selected(volume: &Value, claim: &Value) -> bool {
         .is_some_and(|selector| selector.matches(&labels))
 }
 
-/// Reports whether a volume's node affinity allows a node, judged by the host name. An empty name
-/// stands for any node.
+/// Reports whether a volume's node affinity allows a node's host name; an empty name matches any
+/// node.
 fn allows_node(volume: &Value, node: &str) -> bool {
     let terms = volume.pointer("/spec/nodeAffinity/required");
     let Some(terms) = terms.filter(|_| !node.is_empty()) else {
@@ -101,7 +101,7 @@ fn allows_node(volume: &Value, node: &str) -> bool {
     crate::affinity::matches_terms(terms, &labels, node)
 }
 
-/// Returns a newly provisioned volume for a claim.
+/// Returns the volume provisioned for a claim.
 pub(super) fn provisioned(claim: &Value, key: &Key, object: &Object, class: &VolumeClass) -> Value {
     let uid = &*object.uid;
     let mut volume = json!({

@@ -1,4 +1,4 @@
-//! The way of a request past authentication, impersonation and authorization.
+//! Authentication, impersonation and authorization of a request.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use crate::auth::identity::{Identity, MASTERS};
 use crate::incoming::Incoming;
 use crate::server::ApiServer;
 
-/// A request whose sender was looked at.
+/// A request with its authenticated user.
 #[derive(Debug)]
 pub struct Admission {
-    /// Who it acts as: whoever is impersonated, or the sender; nobody if the credentials are nobody's.
+    /// The effective user: the impersonated user, or else the sender. Anonymous for invalid
+    /// credentials.
     pub user: Arc<Identity>,
-    /// The sender, if that is somebody else.
+    /// The sender, if it impersonates another user.
     pub(crate) impersonator: Option<Arc<Identity>>,
     refusal: Option<ApiError>,
 }
 
 impl ApiServer {
-    /// Finds out who sends a request, and as whom it acts.
+    /// Determines the sender and the effective user of a request.
     pub(crate) fn recognize(&self, incoming: &Incoming) -> Admission {
         let refused = |user, error| Admission {
             user,
@@ -46,12 +47,11 @@ impl ApiServer {
         }
     }
 
-    /// Lets a request in, or not.
+    /// Authorizes a request.
     ///
     /// # Errors
     ///
-    /// 401 for credentials that are nobody's, 403 for what the user may not do, or as whom the sender
-    /// may not act.
+    /// 401 for invalid credentials, 403 for missing rights or a forbidden impersonation.
     pub fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
         if let Some(error) = &admission.refusal {
             return Err(error.clone());

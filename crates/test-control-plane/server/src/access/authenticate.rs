@@ -1,5 +1,4 @@
-//! Who a request comes from: an identity that this process vouches for, a client certificate, a
-//! bearer token, or nobody.
+//! Authentication of requests: in-process identity, client certificate, bearer token, or anonymous.
 
 use std::sync::Arc;
 
@@ -7,23 +6,22 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
-use crate::auth::{AuthorizationMode, Identity, Peer, Sender, Shown, TOKEN_ISSUER as ISSUER};
+use crate::auth::{AuthorizationMode, Identity, Peer, Sender, TOKEN_ISSUER as ISSUER, TokenUser};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// A new bearer token that shows a user, as long as the server runs.
+    /// Issues a bearer token for a user. It is valid while the server runs.
     pub fn issue_token(&self, identity: &Identity) -> String {
         let token = self.new_uid();
         self.issued_tokens().insert(&token, identity.clone());
         token
     }
 
-    /// Who a request comes from.
+    /// Returns the sender of a request.
     ///
     /// # Errors
     ///
-    /// 401 for a token that isn't known, and without credentials where everyone who has some may do
-    /// everything.
+    /// 401 for an unknown token, and for missing credentials in mode `AlwaysAllow`.
     pub(crate) fn authenticate(
         &self,
         headers: &HeaderMap,
@@ -55,21 +53,21 @@ impl ApiServer {
         }
     }
 
-    /// Whose token it is, if it still counts for one of the audiences.
+    /// Returns the user of a token that is valid for one of the audiences.
     ///
     /// # Errors
     ///
-    /// Why it doesn't, if there is anything to say.
+    /// The reason why the token is invalid, if there is one to report.
     pub(crate) fn token_user(
         &self,
         token: &str,
         audiences: &[&str],
-    ) -> Result<Shown, Option<String>> {
+    ) -> Result<TokenUser, Option<String>> {
         let listed = self.config().tokens.get(token).cloned();
         let known = listed.or_else(|| self.issued_tokens().get(token));
         let mut shown = match known {
-            // Such tokens say nothing of audiences, so they are meant for this server.
-            Some(identity) if audiences.contains(&ISSUER) => Shown {
+            // Such tokens have no audiences, so they are for this server.
+            Some(identity) if audiences.contains(&ISSUER) => TokenUser {
                 identity,
                 audiences: vec![ISSUER.to_owned()],
             },
@@ -80,7 +78,7 @@ impl ApiServer {
     }
 }
 
-/// The token of a header `Authorization: Bearer TOKEN`; other schemes are no credentials here.
+/// Returns the token of a header `Authorization: Bearer TOKEN`; other schemes are ignored.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let mut parts = header.trim().splitn(3, ' ');

@@ -1,4 +1,4 @@
-//! Whether a user may do what a request wants.
+//! Authorization of requests.
 
 use kube_test_control_plane_api::status::ApiResult;
 
@@ -12,7 +12,7 @@ use crate::route::{ResourceRequest, Verb};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Asks the modes in turn.
+    /// Asks each mode in turn.
     pub fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
         if user.is_in(MASTERS) {
             return Decision::Allowed(String::new());
@@ -51,11 +51,11 @@ impl ApiServer {
         }
     }
 
-    /// Refuses what the user may not do.
+    /// Rejects unauthorized requests.
     ///
     /// # Errors
     ///
-    /// 403, naming user, verb and resource.
+    /// 403 with user, verb and resource.
     pub(crate) fn authorize(&self, user: &Identity, attributes: &Attributes<'_>) -> ApiResult<()> {
         match self.decide(user, attributes) {
             Decision::Allowed(_) => Ok(()),
@@ -63,11 +63,11 @@ impl ApiServer {
         }
     }
 
-    /// Refuses to create by an update or an apply what its sender may not create.
+    /// Rejects an update or apply that would create an object, unless its sender may create it.
     ///
     /// # Errors
     ///
-    /// 403 with the authorizer's reason alone.
+    /// 403 with only the authorizer's reason.
     ///
     /// Upstream: `withAuthorization`.
     pub(crate) fn authorize_create_on_update(&self, request: &ResourceRequest) -> ApiResult<()> {

@@ -1,5 +1,6 @@
-//! Nobody gives away what they don't have: writing a role needs every right in it, and writing a
-//! binding every right of the role that it grants, or the verbs `escalate` and `bind`.
+//! Privilege escalation checks: users can grant only the rights they hold. A write of a role needs
+//! every right in it, and a write of a binding every right of its role, or else the verbs
+//! `escalate` and `bind`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +21,11 @@ use crate::server::ApiServer;
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 impl ApiServer {
-    /// Checks a write of a role or a binding; `old` is what is stored.
+    /// Checks a write of a role or a binding; `old` is the stored object.
     ///
     /// # Errors
     ///
-    /// 403 that lists the rights that its sender would give away without having them, 404 for a
-    /// binding to a role that isn't there.
+    /// 403 with the rights that the sender lacks, 404 for a binding to a missing role.
     ///
     /// Upstream: the `policybased` storages.
     pub(crate) fn check_escalation(
@@ -51,7 +51,7 @@ impl ApiServer {
             let rules = self.policy_index().rules_of(&role, &request.namespace)?;
             return self.confirm(user, request, name, &rules);
         }
-        // A create doesn't tell the name in its URL, which is what the right is asked for with.
+        // The URL of a create lacks the name, and the right is checked with the URL's name.
         let named = match request.verb {
             Verb::Create => "",
             _ => request.name.as_str(),
@@ -68,7 +68,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Whether the user has a special right on a role, everywhere or in the namespace.
+    /// Reports whether the user has a verb on a role, cluster-wide or in the namespace.
     fn may(
         &self,
         user: &Identity,
@@ -90,7 +90,7 @@ impl ApiServer {
         self.decide(user, &wanted).is_allowed()
     }
 
-    /// Refuses to give away rights that the user doesn't have.
+    /// Rejects a grant of rights that the user lacks.
     ///
     /// Upstream: `ConfirmNoEscalation`.
     fn confirm(
@@ -124,7 +124,7 @@ impl ApiServer {
 
 fn rules_of(role: &Draft) -> Vec<PolicyRule> {
     let rules = role.value.get("rules").filter(|rules| !rules.is_null());
-    // Rules that can't be read are refused by validation.
+    // Validation rejects malformed rules.
     let rules = rules.map(|rules| serde_json::from_value(rules.clone()));
     rules.and_then(Result::ok).unwrap_or_default()
 }
@@ -153,7 +153,7 @@ fn everything() -> [PolicyRule; 2] {
     ]
 }
 
-/// Whether an update only lets the object go: references to owners and finalizers.
+/// Reports whether an update changes at most owner references and finalizers.
 ///
 /// Upstream: `IsOnlyMutatingGCFields`.
 fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
@@ -174,7 +174,8 @@ fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
     rest(new) == rest(old)
 }
 
-/// The rights in `wanted` that no rule of `owned` covers, with the verbs on a resource in one rule.
+/// Returns the rights in `wanted` that no rule in `owned` covers, with the verbs on each resource
+/// merged into one rule.
 ///
 /// Upstream: `Covers`, `BreakdownRule` and `CompactRules`.
 fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
@@ -200,7 +201,7 @@ fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
     complex
 }
 
-/// A rule taken apart into rules of one verb, group, resource, name or path.
+/// Splits a rule into rules with a single verb, group, resource, name or path.
 fn single_rights(rule: &PolicyRule) -> Vec<PolicyRule> {
     let mut rights = Vec::new();
     for group in &rule.api_groups {
@@ -233,7 +234,7 @@ fn single_rights(rule: &PolicyRule) -> Vec<PolicyRule> {
     rights
 }
 
-/// Whether a rule gives a right that was taken apart by [`single_rights`].
+/// Reports whether a rule covers a right returned by [`single_rights`].
 fn covers(rule: &PolicyRule, right: &PolicyRule) -> bool {
     let has = |list: &[String], wanted: &[String]| {
         list.iter().any(|l| l == ALL) || wanted.iter().all(|w| list.contains(w))
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_held_is_listed_by_resource() {
+    fn missing_rights_are_grouped_by_resource() {
         let owned = json!([
             {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "secrets"]},
             {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*/scale"]},
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_on_some_objects_does_not_cover_all() {
+    fn named_objects_do_not_cover_all_objects() {
         let some = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"],
             "resourceNames": ["a"]}]);
         let all = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_is_covered_by_a_star_alone() {
+    fn only_a_star_covers_a_star() {
         let star = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
         let many = json!([{"verbs": ["get", "list", "watch", "create", "update", "patch", "delete",
             "deletecollection"], "apiGroups": [""], "resources": ["pods"]}]);

@@ -1,8 +1,8 @@
-//! Acting as somebody else, by the `Impersonate-*` headers.
+//! Impersonation through the `Impersonate-*` headers.
 //!
-//! A client may act as another user if a role allows it the verb `impersonate:MODE` on the user and
-//! `impersonate-on:MODE:VERB` on what it wants to do as that user, or, as it always was, the verb
-//! `impersonate` alone.
+//! A client may impersonate a user if its roles allow the verb `impersonate:MODE` on the user and
+//! `impersonate-on:MODE:VERB` on the request's resource. The legacy verb `impersonate` alone also
+//! suffices.
 
 use std::sync::Arc;
 
@@ -26,24 +26,24 @@ const UID: &str = "impersonate-uid";
 const GROUP: &str = "impersonate-group";
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
-/// The extra value that names the node of the pod that a service account's token was made for.
+/// The extra key with the node of the pod to which a service account token is bound.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
 
-/// From how many groups or extra values on the right to all of them is asked for first.
+/// Number of groups or extra values from which the right to all of them is checked first.
 const MANY: usize = 4;
 
-/// A way to be allowed to act as somebody else.
+/// A mode of impersonation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// A service account acts as the node that its pod runs on.
+    /// A service account impersonates the node of its pod.
     AssociatedNode,
-    /// Anyone acts as a node.
+    /// A user impersonates any node.
     ArbitraryNode,
-    /// Anyone acts as a service account.
+    /// A user impersonates a service account.
     ServiceAccount,
-    /// Anyone acts as any other user.
+    /// A user impersonates any other user.
     UserInfo,
-    /// Anyone acts as anyone, by the verb `impersonate` alone.
+    /// A user impersonates anyone, by the verb `impersonate` alone.
     Legacy,
 }
 
@@ -66,7 +66,7 @@ impl Mode {
         }
     }
 
-    /// The verb on the user to act as.
+    /// Returns the verb on the impersonated user.
     fn verb(self) -> String {
         match self {
             Self::Legacy => "impersonate".to_owned(),
@@ -74,7 +74,7 @@ impl Mode {
         }
     }
 
-    /// The group of the resources that stand for users and groups.
+    /// Returns the API group of the user and group resources.
     fn group(self) -> &'static str {
         match self {
             Self::Legacy => "",
@@ -82,7 +82,7 @@ impl Mode {
         }
     }
 
-    /// Whether the mode is meant for the user.
+    /// Reports whether the mode covers the impersonated user.
     fn fits(self, sender: &Identity, wanted: &Identity) -> bool {
         let name_only =
             wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
@@ -110,11 +110,11 @@ fn valid_node(user: &str) -> Option<&str> {
 }
 
 impl ApiServer {
-    /// The user that the headers ask to act as; none if they don't.
+    /// Returns the user in the impersonation headers, if any.
     ///
     /// # Errors
     ///
-    /// 400 for headers without a user name, 403 if the sender may not act as the user.
+    /// 400 for headers without a user name, 403 if the sender may not impersonate the user.
     ///
     /// Upstream: `WithConstrainedImpersonation`.
     pub fn impersonate(
@@ -136,7 +136,7 @@ impl ApiServer {
         Err(refusal.unwrap_or_else(|| ApiError::internal("all impersonation modes failed")))
     }
 
-    /// Checks every right that a mode needs.
+    /// Checks all rights that a mode needs.
     fn check(
         &self,
         mode: Mode,
@@ -203,7 +203,7 @@ impl ApiServer {
     }
 }
 
-/// The user as it acts once everything is checked: with the groups that come by themselves.
+/// Returns the effective user, with the implicit groups.
 fn acting(mode: Mode, mut user: Identity) -> Identity {
     if user.groups.is_empty() {
         if let Some((namespace, _)) = split_service_account(&user.name) {
@@ -220,7 +220,7 @@ fn acting(mode: Mode, mut user: Identity) -> Identity {
     user
 }
 
-/// The resource that stands for the user.
+/// Returns the resource that represents the user.
 fn user_resource(mode: Mode, name: &str) -> Resource<'_> {
     if let Some((namespace, account)) = split_service_account(name) {
         return Resource {
@@ -229,7 +229,7 @@ fn user_resource(mode: Mode, name: &str) -> Resource<'_> {
         };
     }
     match valid_node(name) {
-        // All nodes are alike to a right that was given for the own one.
+        // This right covers only the associated node, so it names all nodes.
         Some(_) if mode == Mode::AssociatedNode => named(mode.group(), "nodes", "*"),
         Some(node) if mode != Mode::Legacy => named(mode.group(), "nodes", node),
         _ => named(mode.group(), "users", name),
@@ -260,7 +260,7 @@ fn flaw_of_extra(wanted: &Identity) -> Option<String> {
     })
 }
 
-/// The user that the headers name.
+/// Returns the user in the headers.
 fn wanted(headers: &HeaderMap) -> ApiResult<Option<Identity>> {
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(None);
@@ -286,7 +286,7 @@ fn wanted(headers: &HeaderMap) -> ApiResult<Option<Identity>> {
     )))
 }
 
-/// The user as Go prints its struct with `%#v`.
+/// Formats the user like Go's `%#v`.
 fn go_struct(user: &Identity) -> String {
     let texts = |list: &[String]| {
         let list: Vec<String> = list.iter().map(|text| format!("{text:?}")).collect();

@@ -1,4 +1,4 @@
-//! Reviews: questions about users, tokens and access, answered at once and never stored.
+//! Reviews of users, tokens and access. They are answered directly and never stored.
 
 mod access;
 mod rules;
@@ -14,11 +14,11 @@ use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Answers a review, which becomes the answer's body.
+    /// Evaluates a review and returns the response body.
     ///
     /// # Errors
     ///
-    /// 400 and 422 for reviews that ask nothing, or too much.
+    /// 400 and 422 for invalid reviews.
     pub(crate) fn review(&self, request: &ResourceRequest, draft: Draft) -> ApiResult<Value> {
         let admin = Identity::admin();
         let user = request.user.as_deref().unwrap_or(&admin);
@@ -34,7 +34,7 @@ impl ApiServer {
     }
 }
 
-/// An answer that repeats nothing of the question.
+/// Returns a response without the request's spec.
 fn answer(kind: &str, group: &str, metadata: &Value) -> Value {
     json!({"kind": kind, "apiVersion": format!("{group}/v1"), "metadata": metadata})
 }

@@ -1,4 +1,4 @@
-//! The check of service account tokens.
+//! Validation of service account tokens.
 
 use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::time;
@@ -7,26 +7,26 @@ use kube_test_control_plane_api::object::{Draft, Key};
 use serde_json::{Value, json};
 
 use crate::auth::Identity;
-use crate::auth::service_account::{Bound, Claims, ISSUER, Shown};
+use crate::auth::service_account::{Bound, Claims, ISSUER, TokenUser};
 use crate::auth::token::{SigningKey, unverified_claims};
 use crate::server::ApiServer;
 
-/// How far clocks may differ: tokens count that long before and after their time.
+/// Tolerated clock skew: a token is valid this long before and after its lifetime.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 impl ApiServer {
-    /// Whom a token of this server's key shows, if it is meant for one of `audiences`.
+    /// Returns the user of a token signed by this server, if it is valid for one of `audiences`.
     ///
     /// # Errors
     ///
-    /// Why it doesn't count, in words; nothing to say if it is no such token at all.
+    /// The reason why the token is invalid, or nothing if it is no service account token.
     ///
     /// Upstream: `jwtTokenAuthenticator.AuthenticateToken` and `validator.Validate`.
     pub(crate) fn verify_token(
         &self,
         token: &str,
         audiences: &[&str],
-    ) -> Result<Shown, Option<String>> {
+    ) -> Result<TokenUser, Option<String>> {
         let issuer = unverified_claims(token).map(|claims| claims["iss"] == ISSUER);
         if issuer != Some(true) {
             return Err(None);
@@ -49,13 +49,13 @@ impl ApiServer {
             )));
         }
         self.check_claims(&claims).map_err(Some)?;
-        Ok(Shown {
+        Ok(TokenUser {
             identity: identity(&claims),
             audiences: meant,
         })
     }
 
-    /// Whether the time and the objects that a token is bound to are still there.
+    /// Checks a token's lifetime and the objects it is bound to.
     fn check_claims(&self, claims: &Claims) -> Result<(), String> {
         let now = self.clock().now();
         let at = |seconds| Timestamp::from_second(seconds).unwrap_or_default();
@@ -118,7 +118,7 @@ impl ApiServer {
         Some(object.draft())
     }
 
-    /// What those need to know who check tokens themselves.
+    /// Returns the public keys for external token validation.
     pub(crate) fn token_issuer_keys(&self) -> Value {
         let keys: Vec<Value> = self
             .token_key()
@@ -130,19 +130,19 @@ impl ApiServer {
     }
 }
 
-/// Whether the deletion of an object began longer ago than clocks may differ.
+/// Reports whether an object's deletion is older than the clock skew.
 fn gone_since(object: &Draft, now: Timestamp) -> bool {
     let deleted = time::parse(object.metadata().text("deletionTimestamp")).ok();
     deleted.is_some_and(|at| at.saturating_add(LEEWAY).unwrap_or(at) < now)
 }
 
-/// A list of texts as Go prints it with `%q`.
+/// Formats a list of strings like Go's `%q`.
 fn go_list(list: &[String]) -> String {
     let list: Vec<String> = list.iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", list.join(" "))
 }
 
-/// The service account as a user, with what its token says of where it is used.
+/// Returns the service account as a user, with extra values from the token.
 fn identity(claims: &Claims) -> Identity {
     let bound = &claims.bound;
     let account = &bound.serviceaccount;

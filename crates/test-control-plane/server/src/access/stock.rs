@@ -1,4 +1,4 @@
-//! The installation of the stock roles and bindings.
+//! Installation of the default roles and bindings.
 
 use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::store::Expect;
@@ -8,7 +8,7 @@ use crate::auth::rbac::stock;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Stores the stock roles and bindings, those that are missing.
+    /// Stores the missing default roles and bindings.
     pub fn install_stock_policy(&self) {
         for (kind, mut draft) in stock::objects() {
             let key = Key::new(kind, draft.metadata().namespace(), draft.metadata().name());
@@ -22,7 +22,7 @@ impl ApiServer {
                 entry["time"] = json!(now);
             }
             metadata.insert("creationTimestamp".to_owned(), json!(now));
-            // Whoever made an object of that name first keeps it.
+            // An existing object with this name stays.
             let _ = self.store().put(kind, key, Expect::Absent, draft);
         }
     }

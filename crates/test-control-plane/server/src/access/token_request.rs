@@ -1,4 +1,4 @@
-//! `serviceaccounts/NAME/token`: makes a token for a service account.
+//! `serviceaccounts/NAME/token`: creates service account tokens.
 
 use kube_apimachinery::time;
 use kube_test_control_plane_api::kinds;
@@ -12,10 +12,10 @@ use crate::auth::service_account::{Bound, Claims, ISSUER, Reference};
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
-/// How long a token counts unless its request says otherwise, in seconds.
+/// Default lifetime of a token in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
 
-/// The shortest and the longest time that a token may count, in seconds.
+/// The shortest and longest lifetime of a token in seconds.
 const SECONDS_MIN: i64 = 600;
 const SECONDS_MAX: i64 = 1 << 32;
 
@@ -27,7 +27,7 @@ struct Spec {
     bound_object_ref: Option<BoundObject>,
 }
 
-/// The object whose end ends the token.
+/// The object whose deletion invalidates the token.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct BoundObject {
@@ -38,12 +38,12 @@ struct BoundObject {
 }
 
 impl ApiServer {
-    /// Makes a token for the service account of the request; the answer is the filled in request.
+    /// Creates a token for the request's service account and returns the completed request.
     ///
     /// # Errors
     ///
-    /// 404 without the account or the object that the token is to be bound to, 422 for a time that
-    /// is too short or too long, 409 if the object is another one of the name.
+    /// 404 for a missing account or bound object, 422 for a lifetime out of range, 409 for a bound
+    /// object with another uid.
     ///
     /// Upstream: `TokenREST.Create`.
     pub(crate) fn request_token(
@@ -56,7 +56,7 @@ impl ApiServer {
         let account = self.find("serviceaccounts", namespace, name);
         let account = account.ok_or_else(|| ApiError::not_found(request.kind, name))?;
         let spec = draft.value.get("spec").cloned().unwrap_or_default();
-        // The decoder has seen to it that the types fit.
+        // The decoder has checked the types.
         let spec: Spec = serde_json::from_value(spec).unwrap_or_default();
         let seconds = spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
         check_seconds(seconds)?;

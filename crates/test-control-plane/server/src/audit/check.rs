@@ -1,27 +1,27 @@
-//! What tests expect of requests.
+//! Assertions on the logged requests.
 
 use super::entry::AuditEntry;
 use super::log::{AuditLog, AuditMark, Forgotten};
 use crate::faults::RequestMatcher;
 
-/// Requests that a test didn't expect.
+/// Unexpected requests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditFinding {
-    /// Too many of them.
+    /// Too many requests.
     #[error("{} requests instead of at most {max}:{}", found.len(), lines(found))]
     TooMany {
-        /// How many would have been right.
+        /// The allowed number of requests.
         max: usize,
-        /// The summaries of all of them.
+        /// The summaries of all matching requests.
         found: Vec<String>,
     },
-    /// They were not among those that are allowed.
+    /// Requests that are not allowed.
     #[error("{} requests that are not allowed:{}", found.len(), lines(found))]
     NotAllowed {
         /// Their summaries.
         found: Vec<String>,
     },
-    /// It can't be told.
+    /// The log is incomplete.
     #[error(transparent)]
     Forgotten(#[from] Forgotten),
 }
@@ -37,12 +37,12 @@ fn summaries(entries: &[AuditEntry]) -> Vec<String> {
 }
 
 impl AuditLog {
-    /// The requests after a mark that match and could have changed something, whatever came of
-    /// them. As everywhere, those of the control plane's own actors only match if included.
+    /// Returns the matching write requests after a mark, regardless of their outcome. Requests of
+    /// the control plane's own actors match only if included.
     ///
     /// # Errors
     ///
-    /// Some of the requests after the mark are forgotten.
+    /// The log no longer has all requests after the mark.
     pub fn writes_since(
         &self,
         mark: AuditMark,
@@ -53,11 +53,11 @@ impl AuditLog {
         })
     }
 
-    /// Expects no write after a mark.
+    /// Asserts that there are no writes after a mark.
     ///
     /// # Errors
     ///
-    /// There were some, or it can't be told.
+    /// There are writes, or the log is incomplete.
     pub fn expect_no_writes(
         &self,
         mark: AuditMark,
@@ -67,12 +67,12 @@ impl AuditLog {
         at_most(0, &found)
     }
 
-    /// Expects at most so many requests after a mark, reads included unless the matcher names
-    /// verbs.
+    /// Asserts that there are at most `max` requests after a mark, including reads unless the
+    /// matcher names verbs.
     ///
     /// # Errors
     ///
-    /// There were more, or it can't be told.
+    /// There are more requests, or the log is incomplete.
     pub fn expect_at_most(
         &self,
         mark: AuditMark,
@@ -83,11 +83,11 @@ impl AuditLog {
         at_most(max, &found)
     }
 
-    /// Expects that a client sent nothing after a mark but what is allowed.
+    /// Asserts that a client sent only allowed requests after a mark.
     ///
     /// # Errors
     ///
-    /// It sent something else, or it can't be told.
+    /// It sent other requests, or the log is incomplete.
     pub fn expect_only(
         &self,
         mark: AuditMark,

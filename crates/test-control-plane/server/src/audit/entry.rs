@@ -1,4 +1,4 @@
-//! One request and how it was answered.
+//! A logged request and its outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use serde_json::Value;
 use crate::auth::Identity;
 use crate::faults::RequestFacts;
 
-/// The groups whose objects are questions: creating one changes nothing.
+/// API groups whose creates are queries without side effects.
 const REVIEWS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
-/// One request and how it was answered.
+/// A logged request and its outcome.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
-    /// What the answer's header `Audit-Id` says.
+    /// The response header `Audit-Id`.
     pub audit_id: String,
-    /// When it came, by the server's clock.
+    /// Time of arrival by the server's clock.
     pub received: Timestamp,
-    /// How long it took until it was done; delays that faults put before that are part of it.
+    /// Processing time, including injected delays.
     pub latency: Duration,
-    /// What the request did.
+    /// The verb.
     pub verb: Verb,
     /// The API group.
     pub group: String,
@@ -36,46 +36,46 @@ pub struct AuditEntry {
     pub subresource: String,
     /// The namespace; empty for all and for cluster-scoped resources.
     pub namespace: String,
-    /// The object's name; of a create the name in its body. Empty for collections and for names
-    /// that the server makes up.
+    /// The object's name; for a create, the name in its body. Empty for collections and generated
+    /// names.
     pub name: String,
     /// The path.
     pub path: String,
     /// The raw query string.
     pub query: String,
-    /// Who asked: the user's name, that of whoever was impersonated; empty if the credentials were
-    /// nobody's.
+    /// The name of the effective user, which is the impersonated one, if any; empty for invalid
+    /// credentials.
     pub user: String,
-    /// Who asked, with groups.
+    /// The effective user with groups.
     pub identity: Arc<Identity>,
-    /// Who sent the request, if that user impersonated another one.
+    /// The sender, if it impersonated another user.
     pub impersonator: Option<Arc<Identity>>,
     /// The client's `User-Agent`.
     pub user_agent: String,
-    /// The `Content-Type` of the body; that of a patch tells its kind.
+    /// The `Content-Type` of the body, which determines the kind of a patch.
     pub content_type: String,
-    /// The body of the request; empty if the log has dropped it, see
+    /// The request body; empty if the log has dropped it, see
     /// [`ServerConfig::audit_bodies_max`](crate::config::ServerConfig::audit_bodies_max).
     pub body: Bytes,
-    /// How long the body was, in bytes.
+    /// Size of the body in bytes.
     pub body_size: usize,
-    /// The HTTP status code that the server answered with, also if a fault rule kept it from the
-    /// client; 0 if nothing was done.
+    /// The server's HTTP status code, even if a fault rule withheld the response; 0 if the request
+    /// was not processed.
     pub code: u16,
     /// The reason of an error; may be empty.
     pub reason: String,
     /// The text of an error.
     pub message: String,
-    /// The fault rules that struck it, separated by commas; empty if none did.
+    /// The names of the applied fault rules, separated by commas; may be empty.
     pub fault: String,
-    /// The newest revision of the store before the request was carried out; 0 if it isn't known.
+    /// The store's revision before the request was processed; 0 if unknown.
     pub revision_before: u64,
-    /// The newest revision of the store once the answer was made; 0 if it isn't known.
+    /// The store's revision after the request was processed; 0 if unknown.
     pub revision_after: u64,
 }
 
 impl AuditEntry {
-    /// An entry of a request that is still to be answered.
+    /// Creates the entry of an unanswered request.
     pub fn new(facts: &RequestFacts, identity: Arc<Identity>, received: Timestamp) -> Self {
         Self {
             audit_id: String::new(),
@@ -106,21 +106,21 @@ impl AuditEntry {
         }
     }
 
-    /// Whether the request could change something: no read, no review, no dry run.
+    /// Reports whether the request is a write: no read, no review, no dry run.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
             && !REVIEWS.contains(&self.group.as_str())
             && !self.is_dry_run()
     }
 
-    /// Whether the request may have changed something: a write that went well, unless it is known
-    /// that it left everything as it was.
+    /// Reports whether the request may have changed an object: a successful write, unless it is
+    /// known to be a no-op.
     pub fn is_change(&self) -> bool {
         let unchanged = self.revision_before != 0 && self.revision_before == self.revision_after;
         (200..300).contains(&self.code) && !unchanged && self.is_write()
     }
 
-    /// Whether nothing was to be stored.
+    /// Reports whether the request was a dry run.
     pub fn is_dry_run(&self) -> bool {
         Query::parse(&self.query).get("dryRun").is_some()
             || self.verb == Verb::Delete
@@ -130,7 +130,8 @@ impl AuditEntry {
                     .is_some_and(|value| !value.is_null())
     }
 
-    /// The kind of a patch: `json`, `merge`, `strategic` or `apply`; none if it is no patch.
+    /// Returns the kind of a patch: `json`, `merge`, `strategic` or `apply`; `None` for other
+    /// requests.
     pub fn patch_type(&self) -> Option<&'static str> {
         if self.verb != Verb::Patch {
             return None;
@@ -145,12 +146,12 @@ impl AuditEntry {
         })
     }
 
-    /// The body as JSON; null if there is none or it isn't JSON.
+    /// Returns the body as JSON; null if there is none or it isn't JSON.
     pub fn body_value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The request in one line, such as `create pods default/web-0 201`.
+    /// Summarizes the request in one line, such as `create pods default/web-0 201`.
     pub fn summary(&self) -> String {
         let mut resource = self.resource.clone();
         if !self.subresource.is_empty() {
@@ -163,7 +164,7 @@ impl AuditEntry {
         )
     }
 
-    /// What fault rules see of the request.
+    /// Returns the facts that fault rules match.
     pub fn facts(&self) -> RequestFacts {
         RequestFacts {
             verb: Some(self.verb),

@@ -1,4 +1,4 @@
-//! Entries in the form in which kube-apiserver writes its audit log.
+//! Log entries in kube-apiserver's audit event format.
 
 use kube_apimachinery::time;
 use kube_test_control_plane_api::kinds::Verb;
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::entry::AuditEntry;
 
-/// How much of a request is written.
+/// Detail level of the written events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditLevel {
-    /// Everything but bodies.
+    /// Everything except bodies.
     #[default]
     Metadata,
-    /// Also the body of the request, if it is JSON.
+    /// Also JSON request bodies.
     Request,
 }
 
@@ -25,7 +25,7 @@ impl AuditLevel {
     }
 }
 
-/// An entry as an `Event` of `audit.k8s.io/v1`.
+/// Converts an entry to an `Event` of `audit.k8s.io/v1`.
 pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
     let uri = if entry.query.is_empty() {
         entry.path.clone()
@@ -36,7 +36,7 @@ pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
         .received
         .saturating_add(entry.latency)
         .unwrap_or(entry.received);
-    // A watch is written when it begins.
+    // A watch is logged when it begins.
     let stage = if entry.verb == Verb::Watch && entry.code == 200 {
         "ResponseStarted"
     } else {

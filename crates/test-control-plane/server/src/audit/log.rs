@@ -1,4 +1,4 @@
-//! The newest requests.
+//! Log of the newest requests.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use super::entry::AuditEntry;
 use super::event::{AuditLevel, event};
 
-/// Bodies up to this size are kept as long as their requests, in bytes: those of deletions, which
-/// tell whether they are meant.
+/// Bodies up to this size, in bytes, are kept as long as their entries. Such bodies of deletions
+/// hold the preconditions.
 const SMALL_BODY_MAX: usize = 1024;
 
 /// The newest requests, oldest first.
@@ -20,7 +20,7 @@ pub struct AuditLog {
     inner: Mutex<Inner>,
     limit: usize,
     bodies_max: usize,
-    /// Moves with every write.
+    /// Changes with every write request.
     written: watch::Sender<u64>,
     sink: Mutex<Option<Sink>>,
 }
@@ -28,11 +28,11 @@ pub struct AuditLog {
 #[derive(Debug, Default)]
 struct Inner {
     entries: VecDeque<AuditEntry>,
-    /// The number of the next entry.
+    /// Number of the next entry.
     next: u64,
-    /// The bytes of the large bodies that are kept.
+    /// Total size of the stored large bodies in bytes.
     body_bytes: usize,
-    /// How many of the oldest entries have no large body, or not any more.
+    /// Number of oldest entries whose large body was dropped or never existed.
     bodiless: usize,
 }
 
@@ -60,13 +60,13 @@ impl Inner {
     }
 }
 
-/// The size of an entry's body, in bytes; 0 if it is small enough to be kept in any case.
+/// Returns the size of an entry's large body in bytes; 0 for a small one.
 fn large_body(entry: &AuditEntry) -> usize {
     let size = entry.body.len();
     if size > SMALL_BODY_MAX { size } else { 0 }
 }
 
-/// Where events are written to.
+/// Destination of audit events.
 struct Sink {
     writer: Box<dyn Write + Send>,
     level: AuditLevel,
@@ -80,21 +80,20 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// A moment in the log: everything that comes after it is asked for.
+/// A position in the log, used to query later entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditMark(u64);
 
-/// The log no longer reaches back to a mark: raise `ServerConfig::audit_limit`.
+/// The log no longer has all entries after a mark: raise `ServerConfig::audit_limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the audit log no longer reaches back to the mark: {forgotten} requests are forgotten")]
+#[error("the audit log no longer covers the mark: {forgotten} requests were dropped")]
 pub struct Forgotten {
-    /// How many requests after the mark are missing.
+    /// Number of dropped requests after the mark.
     pub forgotten: u64,
 }
 
 impl AuditLog {
-    /// A log that keeps the newest `limit` requests, and their newest bodies up to `bodies_max`
-    /// bytes.
+    /// Creates a log for the newest `limit` requests, with up to `bodies_max` bytes of bodies.
     pub fn new(limit: usize, bodies_max: usize) -> Self {
         Self {
             inner: Mutex::default(),
@@ -109,7 +108,7 @@ impl AuditLog {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes every request from now on, one line of `audit.k8s.io/v1` JSON each.
+    /// Writes all future requests as lines of `audit.k8s.io/v1` JSON.
     pub fn write_to(&self, writer: impl Write + Send + 'static, level: AuditLevel) {
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         *sink = Some(Sink {
@@ -135,24 +134,24 @@ impl AuditLog {
         let line = format!("{}\n", event(entry, sink.level));
         let written = sink.writer.write_all(line.as_bytes());
         if let Err(err) = written.and_then(|()| sink.writer.flush()) {
-            tracing::warn!(%err, "writing the audit log failed; it ends here");
+            tracing::warn!(%err, "failed to write the audit log, no more requests will be written");
             *guard = None;
         }
     }
 
-    /// Every request that is still kept.
+    /// Returns all entries in the log.
     pub fn entries(&self) -> Vec<AuditEntry> {
         self.lock().entries.iter().cloned().collect()
     }
 
-    /// The requests that a test asks for.
+    /// Returns the matching entries.
     pub fn matching(&self, wanted: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         let inner = self.lock();
         let found = inner.entries.iter().filter(|e| wanted(e));
         found.cloned().collect()
     }
 
-    /// Forgets everything so far.
+    /// Removes all entries.
     pub fn clear(&self) {
         let mut inner = self.lock();
         *inner = Inner {
@@ -161,16 +160,16 @@ impl AuditLog {
         };
     }
 
-    /// The moment now.
+    /// Returns the current position.
     pub fn mark(&self) -> AuditMark {
         AuditMark(self.lock().next)
     }
 
-    /// The requests after a mark that a test asks for.
+    /// Returns the matching entries after a mark.
     ///
     /// # Errors
     ///
-    /// Some of the requests after the mark are forgotten.
+    /// The log no longer has all entries after the mark.
     pub fn since(
         &self,
         mark: AuditMark,
@@ -189,7 +188,7 @@ impl AuditLog {
         Ok(found.cloned().collect())
     }
 
-    /// Tells of every write.
+    /// Subscribes to write requests.
     pub(super) fn writes(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
     }

@@ -1,4 +1,4 @@
-//! The smallest role that would have allowed what a client did.
+//! The smallest role for a client's requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,10 @@ use crate::auth::PolicyRule;
 use crate::faults::RequestMatcher;
 
 impl AuditLog {
-    /// The rules of the smallest role that allows every request that is still kept, matches and
-    /// was not refused for want of rights. Names of objects are left out of it. Server-side apply
-    /// needs `patch`, and `create` where it created the object, as PUT needs besides `update`.
+    /// Returns the rules of the smallest role that allows all matching requests in the log, except
+    /// those rejected for missing rights. The rules have no object names. Server-side apply needs
+    /// `patch`, and `create` where it created the object, just as PUT needs `create` besides
+    /// `update`.
     pub fn minimal_rules(&self, client: &RequestMatcher) -> Vec<PolicyRule> {
         let entries = self.matching(|e| e.code != 403 && client.matches(&e.facts(), &e.body));
         let mut verbs: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();

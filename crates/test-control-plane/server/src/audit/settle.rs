@@ -1,4 +1,4 @@
-//! Waiting until nothing changes any more.
+//! Waits until changes stop.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use super::entry::AuditEntry;
 use super::log::AuditLog;
 use crate::faults::RequestMatcher;
 
-/// What it means that a cluster has settled.
+/// Conditions for a settled cluster.
 #[derive(Clone, Debug)]
 pub struct Settle {
-    /// Nothing has changed for so long.
+    /// Required time without changes.
     pub quiet: Duration,
-    /// It must have happened within so long.
+    /// Time limit.
     pub limit: Duration,
-    /// Changes that don't count. By default those of leases, which are renewed for ever.
+    /// Ignored changes. By default those of leases, which are renewed indefinitely.
     pub ignore: Vec<RequestMatcher>,
 }
 
-/// It didn't settle in time.
+/// The cluster did not settle in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it did not settle within {limit:?}; the newest changes:{}", lines(.changes))]
+#[error("the cluster did not settle within {limit:?}; the newest changes:{}", lines(.changes))]
 pub struct NotSettled {
-    /// How long it had.
+    /// The time limit.
     pub limit: Duration,
-    /// The summaries of the newest changes, oldest first.
+    /// The summaries of the latest changes, oldest first.
     pub changes: Vec<String>,
 }
 
-/// How many changes are named when it didn't settle.
+/// Limit of changes listed in the error.
 const NAMED_MAX: usize = 10;
 
 fn lines(changes: &[String]) -> String {
@@ -39,7 +39,7 @@ fn lines(changes: &[String]) -> String {
 }
 
 impl Settle {
-    /// Nothing has changed for so long, within an hour.
+    /// Requires `quiet` time without changes, within one hour.
     pub fn quiet_for(quiet: Duration) -> Self {
         Self {
             quiet,
@@ -48,14 +48,14 @@ impl Settle {
         }
     }
 
-    /// Sets within how long it must have happened.
+    /// Sets the time limit.
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Also leaves these changes out.
+    /// Also ignores matching changes.
     #[must_use]
     pub fn ignore(mut self, matcher: RequestMatcher) -> Self {
         self.ignore.push(matcher);
@@ -71,13 +71,13 @@ impl Settle {
 }
 
 impl AuditLog {
-    /// Waits until nothing has changed for a while; actors' changes count. It follows tokio's
-    /// time, so that under paused time it takes none. Faults that hold requests up are no change:
+    /// Waits until there were no changes for a while, including those of actors. It uses tokio's
+    /// clock, so under paused time it takes no real time. Requests held by faults are not changes:
     /// a cluster that waits at a gate has settled.
     ///
     /// # Errors
     ///
-    /// It didn't settle in time.
+    /// The cluster did not settle in time.
     pub async fn settle(&self, settle: &Settle) -> Result<(), NotSettled> {
         let begin = Instant::now();
         let limit = begin + settle.limit;
@@ -97,7 +97,7 @@ impl AuditLog {
                 return Ok(());
             };
             let next = self.mark();
-            // What is forgotten already may have been a change.
+            // A dropped entry may have been a change.
             let changed = self
                 .since(mark, |entry| settle.counts(entry))
                 .map_or(true, |found| !found.is_empty());

@@ -1,5 +1,5 @@
-//! What a request wants, as authorization sees it: read from method and path alone, whether the
-//! server serves such a thing or not.
+//! Authorization attributes of a request. They depend only on method and path, even if the server
+//! lacks the resource.
 //!
 //! Upstream: `RequestInfoFactory.NewRequestInfo`.
 
@@ -9,25 +9,25 @@ use http::Method;
 
 use kube_test_control_plane_api::query::Query;
 
-/// A verb and what it is to be done to.
+/// A verb and its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attributes<'a> {
     /// The verb, such as `list`; for paths the method in lower case.
     pub verb: Cow<'a, str>,
-    /// What it is to be done to.
+    /// The subject.
     pub subject: Subject<'a>,
 }
 
-/// What a verb is to be done to.
+/// Subject of a verb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject<'a> {
     /// Objects.
     Resource(Resource<'a>),
-    /// A path that leads to no objects.
+    /// A non-resource path.
     Path(Cow<'a, str>),
 }
 
-/// A resource, or an object of it; what is empty is not named.
+/// A resource or one of its objects; empty members are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource<'a> {
     pub group: Cow<'a, str>,
@@ -38,7 +38,7 @@ pub struct Resource<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// What a request wants.
+    /// Returns the attributes of a request.
     pub(crate) fn of(method: &'a Method, path: &'a str, query: &'a Query) -> Self {
         Self::of_resource(method, path, query).unwrap_or_else(|| Self {
             verb: method.as_str().to_ascii_lowercase().into(),
@@ -66,7 +66,7 @@ impl<'a> Attributes<'a> {
             "DELETE" => "delete",
             _ => "",
         };
-        // The older way to watch has the verb in the path.
+        // The legacy form of a watch has the verb in its path.
         if let ["watch" | "proxy", _, ..] = parts.as_slice() {
             verb = parts.remove(0);
         }
@@ -103,7 +103,7 @@ impl<'a> Attributes<'a> {
         })
     }
 
-    /// A verb on a resource.
+    /// Creates the attributes of a verb on a resource.
     pub(crate) fn resource(verb: impl Into<Cow<'a, str>>, resource: Resource<'a>) -> Self {
         Self {
             verb: verb.into(),
@@ -111,7 +111,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The namespace; empty for paths and at the cluster scope.
+    /// Returns the namespace; empty for paths and at the cluster scope.
     pub(crate) fn namespace(&self) -> &str {
         match &self.subject {
             Subject::Resource(resource) => &resource.namespace,
@@ -119,7 +119,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The same on something else's behalf: with another verb.
+    /// Returns the attributes with another verb.
     pub(crate) fn with_verb(&self, verb: impl Into<Cow<'a, str>>) -> Self {
         Self {
             verb: verb.into(),
@@ -128,7 +128,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// The name that a field selector narrows a collection to.
+/// Returns the name that a field selector requires.
 fn named_by(selector: &str) -> Option<&str> {
     let name = selector.split(',').find_map(|term| {
         let value = term.strip_prefix("metadata.name=")?;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_told_from_paths() {
+    fn attributes_follow_from_method_and_path() {
         for (method, path, query, expected) in [
             ("GET", "/", "", "get path /"),
             ("GET", "/api", "", "get path /api"),

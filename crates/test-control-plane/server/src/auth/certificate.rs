@@ -1,11 +1,11 @@
-//! The user that a client certificate names: common name, organizations as groups, and a uid.
+//! The user of a client certificate: common name, organizations as groups, and uid.
 
 use kube_apimachinery::x509;
 use ring::digest::{SHA256, digest};
 
 use super::identity::Identity;
 
-/// The user that a certificate names, once it has been verified; none if it has no common name.
+/// Returns the user of a verified certificate; `None` without a common name.
 ///
 /// Upstream: `CommonNameUserConversion`.
 pub fn user(der: &[u8]) -> Option<Identity> {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_there_is_no_user() {
+    fn certificate_without_a_name_has_no_user() {
         let nameless = certificate(&[(DnType::OrganizationName, "devs")]);
         assert_eq!(user(&nameless), None);
         assert_eq!(user(&[]), None);

@@ -1,4 +1,4 @@
-//! 403: who may not do what to what.
+//! 403 errors of authorization and admission.
 
 use kube_test_control_plane_api::status::{ApiError, details};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::attributes::{Attributes, Subject};
 use super::identity::Identity;
 
-/// The refusal of a request, with what the authorizer has to say about it.
+/// Returns the error for an unauthorized request, with the authorizer's reason.
 ///
 /// Upstream: `ForbiddenStatusError`.
 pub(crate) fn forbidden(user: &Identity, attributes: &Attributes<'_>, reason: &str) -> ApiError {
@@ -45,7 +45,7 @@ pub(crate) fn forbidden(user: &Identity, attributes: &Attributes<'_>, reason: &s
     }
 }
 
-/// The refusal to touch an object, or a collection if there is no name.
+/// Returns the error for a forbidden object, or collection without a name.
 ///
 /// Upstream: `NewForbidden`.
 pub(crate) fn forbidden_object(group: &str, resource: &str, name: &str, why: &str) -> ApiError {
@@ -62,7 +62,7 @@ pub(crate) fn forbidden_object(group: &str, resource: &str, name: &str, why: &st
     }
 }
 
-/// Keeps what came with the request from being taken for HTML.
+/// Escapes request text against interpretation as HTML.
 fn escape(text: &str) -> String {
     if !text.contains(['&', '<', '>']) {
         return text.to_owned();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_says_who_may_not_do_what_where() {
+    fn message_names_user_verb_resource_and_scope() {
         for (method, path, message, details) in [
             (
                 Method::GET,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_authorizers_reason_comes_last() {
+    fn message_ends_with_the_authorizers_reason() {
         let error = refusal(&Method::GET, "/metrics", "Everything is forbidden.");
         assert_eq!(
             error.message,

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Whoever is in this group may do everything.
+/// Members of this group may do everything.
 pub const MASTERS: &str = "system:masters";
 
-/// The group of everyone who showed who they are.
+/// The group of all authenticated users.
 pub const AUTHENTICATED: &str = "system:authenticated";
 
-/// The group of everyone else.
+/// The group of all unauthenticated users.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// The name of a client without credentials.
+/// The user name of clients without credentials.
 pub const ANONYMOUS: &str = "system:anonymous";
 
 /// The group of all nodes.
 pub const NODES: &str = "system:nodes";
 
-/// The group of all service accounts; those of a namespace have its name behind it.
+/// The group of all service accounts; a namespace's group has the namespace as a suffix.
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
@@ -31,16 +31,16 @@ const NODE_PREFIX: &str = "system:node:";
 pub struct Identity {
     /// The user's name.
     pub name: String,
-    /// What tells the user from others who had the name before; may be empty.
+    /// Distinguishes the user from earlier users with the same name; may be empty.
     pub uid: String,
     /// The user's groups.
     pub groups: Vec<String>,
-    /// Anything else that is known of the user, such as the pod that a token was made for.
+    /// Extra values, such as the pod to which a token is bound.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
-    /// A user without groups.
+    /// Creates a user without groups.
     pub fn user(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -48,7 +48,7 @@ impl Identity {
         }
     }
 
-    /// A service account, with the groups that it is always in.
+    /// Creates a service account with its implicit groups.
     pub fn service_account(namespace: &str, name: &str) -> Self {
         Self {
             groups: service_account_groups(namespace),
@@ -56,19 +56,19 @@ impl Identity {
         }
     }
 
-    /// The kubelet of a node.
+    /// Creates a node's kubelet.
     pub fn node(name: &str) -> Self {
         Self::user(format!("{NODE_PREFIX}{name}")).group(NODES)
     }
 
-    /// The administrator: this process and the clients that it hands a kubeconfig.
+    /// Creates the administrator, used by this process and its kubeconfig files.
     pub fn admin() -> Self {
         Self::user("kubernetes-admin")
             .group(MASTERS)
             .group(AUTHENTICATED)
     }
 
-    /// A client without credentials.
+    /// Creates a client without credentials.
     pub fn anonymous() -> Self {
         Self::user(ANONYMOUS).group(UNAUTHENTICATED)
     }
@@ -95,12 +95,12 @@ impl Identity {
         self
     }
 
-    /// Whether the user is in a group.
+    /// Reports whether the user is in a group.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|g| g == group)
     }
 
-    /// The user as a server sees one that has shown credentials: in the group of those.
+    /// Adds the group of authenticated users.
     #[must_use]
     pub(crate) fn authenticated(mut self) -> Self {
         if self.name == ANONYMOUS {
@@ -117,7 +117,7 @@ impl Identity {
         }
     }
 
-    /// The user as reviews show it.
+    /// Returns the user's form in reviews.
     pub(crate) fn to_user_info(&self) -> Value {
         let mut info = Map::new();
         if !self.name.is_empty() {
@@ -136,7 +136,7 @@ impl Identity {
     }
 }
 
-/// The groups that a service account of the namespace is always in.
+/// Returns the implicit groups of a namespace's service accounts.
 pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     vec![
         SERVICE_ACCOUNTS.to_owned(),
@@ -144,19 +144,19 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
     ]
 }
 
-/// The user name of a service account.
+/// Returns the user name of a service account.
 pub(crate) fn service_account_user(namespace: &str, name: &str) -> String {
     format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
 }
 
-/// Namespace and name, if the user name is that of a service account.
+/// Returns namespace and name from the user name of a service account.
 pub(crate) fn split_service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
     let valid = !namespace.is_empty() && !name.is_empty() && !name.contains(':');
     valid.then_some((namespace, name))
 }
 
-/// The node's name, if the user name is that of a node.
+/// Returns the node's name from the user name of a node.
 pub(crate) fn node_name(user: &str) -> Option<&str> {
     user.strip_prefix(NODE_PREFIX).filter(|n| !n.is_empty())
 }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_account_is_told_by_its_name_and_is_in_its_groups() {
+    fn service_account_has_a_user_name_and_groups() {
         let account = Identity::service_account("kube-system", "gc");
         assert_eq!(
             split_service_account(&account.name),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_showed_credentials_is_in_the_group_of_those() {
+    fn only_users_with_credentials_are_authenticated() {
         assert!(Identity::user("a").authenticated().is_in(AUTHENTICATED));
         assert!(!Identity::anonymous().authenticated().is_in(AUTHENTICATED));
         let admin = Identity::admin().authenticated();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn reviews_leave_out_what_is_empty() {
+    fn user_info_omits_empty_members() {
         assert_eq!(Identity::user("a").to_user_info(), json!({"username": "a"}));
         let full = Identity::user("a").uid("1").group("g").extra("k", "v");
         assert_eq!(

@@ -1,42 +1,42 @@
-//! Who decides what users may do: the modes of `--authorization-mode`.
+//! Authorization modes, as in `--authorization-mode`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One way to decide.
+/// An authorization mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthorizationMode {
-    /// Everyone with credentials may do everything; clients without any get 401.
+    /// Allows every authenticated request; clients without credentials get 401.
     AlwaysAllow,
-    /// Nobody but the masters may do anything.
+    /// Denies everything except to members of `system:masters`.
     AlwaysDeny,
-    /// Kubelets may do what kubelets need. It isn't checked whether an object has to do with a pod
-    /// on the node that asks.
+    /// Allows kubelets the requests that kubelets need. The object's relation to the kubelet's node
+    /// is not checked.
     Node,
-    /// Roles and bindings that are stored in the server decide.
+    /// Decides by the stored roles and bindings.
     Rbac,
 }
 
-/// The modes in the order in which they are asked; the first that allows a request decides.
+/// Authorization modes in the order of evaluation; the first mode that allows a request decides.
 ///
-/// In every mode, the members of the group `system:masters` may do everything: the clients of this
+/// In every mode, members of the group `system:masters` may do everything: the clients in this
 /// process, the actors and the administrator's kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorization(Vec<AuthorizationMode>);
 
-/// A list of modes that can't be used.
+/// An invalid list of modes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorizationError {
-    /// There is no mode in the list.
+    /// The list is empty.
     #[error("at least one authorization mode is needed, of {KNOWN}")]
     Empty,
-    /// The mode asks something outside of this process.
+    /// The mode needs an external service.
     #[error("the authorization mode {0} is not supported, known are {KNOWN}")]
     NotSupported(String),
-    /// There is no such mode.
+    /// The mode is unknown.
     #[error("unknown authorization mode {0:?}, known are {KNOWN}")]
     Unknown(String),
-    /// The mode stands in the list twice.
+    /// The list has the mode twice.
     #[error("the authorization mode {0} is named more than once")]
     Repeated(AuthorizationMode),
 }
@@ -44,22 +44,22 @@ pub enum AuthorizationError {
 const KNOWN: &str = "AlwaysAllow, AlwaysDeny, Node and RBAC";
 
 impl Authorization {
-    /// Roles and bindings decide, as in most clusters.
+    /// Decides by roles and bindings, as in most clusters.
     pub fn rbac() -> Self {
         Self(vec![AuthorizationMode::Rbac])
     }
 
-    /// Everyone with credentials may do everything.
+    /// Allows every authenticated request.
     pub fn always_allow() -> Self {
         Self(vec![AuthorizationMode::AlwaysAllow])
     }
 
-    /// The modes, in the order in which they are asked.
+    /// Returns the modes in the order of evaluation.
     pub fn modes(&self) -> &[AuthorizationMode] {
         &self.0
     }
 
-    /// Whether a mode is in the list.
+    /// Reports whether the list has a mode.
     pub fn has(&self, mode: AuthorizationMode) -> bool {
         self.0.contains(&mode)
     }
@@ -80,7 +80,7 @@ impl From<AuthorizationMode> for Authorization {
 impl FromStr for Authorization {
     type Err = AuthorizationError;
 
-    /// Reads a list as in `Node,RBAC`.
+    /// Parses a list such as `Node,RBAC`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut modes = Vec::new();
         for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_read_in_order() {
+    fn mode_list_keeps_its_order() {
         let list: Authorization = "Node, RBAC".parse().unwrap();
         assert_eq!(
             list.modes(),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said_in_one_line() {
+    fn invalid_mode_lists_are_rejected() {
         for (list, message) in [
             ("", "at least one authorization mode is needed"),
             (

@@ -1,4 +1,4 @@
-//! Role-based access control from the roles and bindings that are stored in the server.
+//! Role-based access control by the stored roles and bindings.
 
 pub(crate) mod index;
 pub(crate) mod rule;
@@ -16,12 +16,12 @@ use super::attributes::Attributes;
 use super::decision::Decision;
 use super::identity::Identity;
 
-/// Finds the rules that apply to a user. They are read anew only once a role or a binding changed.
+/// Index of the rules of each user. It is rebuilt only after a change of a role or a binding.
 #[derive(Debug, Default)]
 pub(crate) struct Rbac(RwLock<Arc<RbacIndex>>);
 
 impl Rbac {
-    /// The index of the roles and bindings as they are now.
+    /// Returns the index of the current roles and bindings.
     pub(crate) fn index(&self, store: &Store) -> Arc<RbacIndex> {
         let changes = store.policy_revision();
         let index = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
@@ -35,7 +35,8 @@ impl Rbac {
 }
 
 impl RbacIndex {
-    /// Whether a rule allows the request; without one, what kept rules from being found.
+    /// Decides by the rules. A request that no rule allows gets the errors of broken bindings as
+    /// reason.
     ///
     /// Upstream: `RBACAuthorizer.Authorize`.
     pub(crate) fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {

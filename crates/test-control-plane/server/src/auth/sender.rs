@@ -1,4 +1,4 @@
-//! The sender of a request, and the tokens of senders.
+//! The sender of a request, and issued tokens.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,27 +7,27 @@ use http::Extensions;
 use super::identity::Identity;
 use super::token_file::Tokens;
 
-/// What the transport knows of the client; requests without it come from this process.
+/// The transport's facts about a client. A request without them comes from this process.
 ///
-/// A request of this process acts as the [`Identity`] in its extensions, or as the administrator if
-/// there is none and it has no `Authorization` header.
+/// An in-process request acts as the [`Identity`] in its extensions. Without one, and without an
+/// `Authorization` header, it acts as the administrator.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// The user of the client certificate, if there was one.
+    /// The user of the client certificate, if any.
     pub certificate: Option<Identity>,
 }
 
-/// Who sends a request, as far as the transport knows.
+/// The sender of a request, as known to the transport.
 #[derive(Clone, Debug)]
 pub enum Sender {
-    /// A client behind a connection.
+    /// A client of a network connection.
     Peer(Peer),
-    /// This process, for a user.
+    /// This process, on behalf of a user.
     Process(Arc<Identity>),
 }
 
 impl Sender {
-    /// What the extensions of a request say; without them it comes from this process, as `admin`.
+    /// Returns the sender in a request's extensions; the default is this process as `admin`.
     pub(crate) fn of(extensions: &Extensions, admin: &Arc<Identity>) -> Self {
         if let Some(peer) = extensions.get::<Peer>() {
             return Self::Peer(peer.clone());
@@ -39,7 +39,7 @@ impl Sender {
     }
 }
 
-/// The tokens that were handed out while the server runs.
+/// Tokens issued while the server runs.
 #[derive(Debug, Default)]
 pub(crate) struct IssuedTokens(RwLock<Tokens>);
 

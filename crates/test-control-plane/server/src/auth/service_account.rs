@@ -1,4 +1,4 @@
-//! Tokens of service accounts: their key and their claims.
+//! Service account tokens: signing key and claims.
 
 use std::sync::OnceLock;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::identity::{Identity, service_account_user};
 use super::token::{KeyError, SigningKey};
 
-/// Who issues the tokens, and who they are meant for unless a request names others.
+/// The issuer of tokens, and their default audience.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// The key of a server, made when it is needed first.
+/// The signing key of a server, generated on first use.
 #[derive(Debug, Default)]
 pub(crate) struct TokenKey(OnceLock<Result<SigningKey, KeyError>>);
 
@@ -23,7 +23,7 @@ impl TokenKey {
     }
 }
 
-/// What a token claims.
+/// The claims of a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub aud: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Claims {
     pub sub: String,
 }
 
-/// What a token is bound to: it ends with any of these.
+/// The objects to which a token is bound; the deletion of any of them invalidates it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Bound {
     pub namespace: String,
@@ -58,9 +58,9 @@ pub(crate) struct Reference {
     pub uid: String,
 }
 
-/// Whom a token shows, and for whom it is meant.
+/// The user and the audiences of a valid token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct TokenUser {
     pub identity: Identity,
     pub audiences: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl Reference {
 }
 
 impl Claims {
-    /// The claims of a token for a service account, from `now` on.
+    /// Returns the claims of a token for a service account, valid from `now`.
     pub(crate) fn new(
         bound: Bound,
         audiences: Vec<String>,

@@ -1,4 +1,4 @@
-//! Signed tokens: JSON web tokens with ES256, as clients of service accounts expect them.
+//! Signed tokens: ES256 JSON web tokens, as clients of service accounts expect.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,15 +10,15 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
-/// The key that tokens are signed with.
+/// The key for signing tokens.
 pub(crate) struct SigningKey {
     pair: EcdsaKeyPair,
     id: String,
 }
 
-/// The system gave no randomness, or the key that was made of it can't be used.
+/// The system provided no random bytes, or the key was unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("making or using the key that tokens are signed with failed")]
+#[error("failed to generate or use the token signing key")]
 pub(crate) struct KeyError;
 
 impl std::fmt::Debug for SigningKey {
@@ -29,11 +29,11 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Makes a key.
+    /// Generates a key.
     ///
     /// # Errors
     ///
-    /// The system gives no randomness.
+    /// The system provides no random bytes.
     pub(crate) fn generate() -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
@@ -45,11 +45,11 @@ impl SigningKey {
         Ok(Self { pair, id })
     }
 
-    /// A token with these claims.
+    /// Returns a token with these claims.
     ///
     /// # Errors
     ///
-    /// The system gives no randomness.
+    /// The system provides no random bytes.
     pub(crate) fn sign(&self, claims: &Value) -> Result<String, KeyError> {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let header = json!({"alg": "ES256", "kid": self.id});
@@ -59,7 +59,7 @@ impl SigningKey {
         Ok(format!("{signed}.{signature}"))
     }
 
-    /// The claims of a token that this key has signed.
+    /// Returns the claims of a token signed by this key.
     pub(crate) fn verify(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -75,9 +75,9 @@ impl SigningKey {
         serde_json::from_slice(&decode(claims)?).ok()
     }
 
-    /// The public key, for those who check tokens themselves.
+    /// Returns the public key for external validation.
     pub(crate) fn to_jwk(&self) -> Value {
-        // An uncompressed point: a byte that says so, then both coordinates.
+        // An uncompressed point: a marker byte, then both coordinates.
         let point = self.pair.public_key().as_ref();
         let (x, y) = point.get(1..).unwrap_or_default().split_at(point.len() / 2);
         json!({
@@ -92,7 +92,7 @@ impl SigningKey {
     }
 }
 
-/// The claims of a token, whoever signed it; none if it isn't a token of this form.
+/// Returns the unverified claims of a token; `None` for other formats.
 pub(crate) fn unverified_claims(token: &str) -> Option<Value> {
     let mut parts = token.split('.');
     let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_key_has_signed_is_verified() {
+    fn only_tokens_signed_by_the_key_are_verified() {
         let key = SigningKey::generate().unwrap();
         let claims = json!({"sub": "me", "exp": 1});
         let token = key.sign(&claims).unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_key_has_two_coordinates() {
+    fn public_key_has_two_coordinates() {
         let jwk = SigningKey::generate().unwrap().to_jwk();
         for coordinate in ["x", "y"] {
             let bytes = URL_SAFE_NO_PAD.decode(jwk[coordinate].as_str().unwrap());

@@ -1,55 +1,55 @@
-//! Bearer tokens that are known from the start, and the file that lists them.
+//! Static bearer tokens and their file.
 
 use std::collections::BTreeMap;
 
 use super::identity::Identity;
 
-/// The tokens that are known.
+/// Static bearer tokens.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens(BTreeMap<String, Identity>);
 
-/// A token file that can't be used.
+/// An invalid token file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the token file: {reason}")]
 pub struct TokenFileError {
     /// The line's number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The flaw.
     pub reason: TokenFileFlaw,
 }
 
-/// What is wrong with a line of a token file.
+/// A flaw in a line of a token file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileFlaw {
-    /// There are fewer than three columns.
+    /// The line has fewer than three columns.
     #[error("needs at least token, user and uid, but has {0} of them")]
     Columns(usize),
-    /// A quote stands inside of a column that doesn't begin with one.
+    /// An unquoted column contains a quote.
     #[error("a quote inside of a column that is not quoted")]
     BareQuote,
-    /// A quoted column goes on after its closing quote, or has none.
+    /// A quoted column has no closing quote, or text after it.
     #[error("a quoted column without its closing quote, or with text behind it")]
     OpenQuote,
     /// The first column is empty.
     #[error("the token is empty")]
     NoToken,
-    /// The token stands in an earlier line already.
-    #[error("the token is taken already")]
+    /// An earlier line has the same token.
+    #[error("the token is used by an earlier line")]
     Repeated,
 }
 
 impl Tokens {
-    /// Adds a token; who had it before loses it.
+    /// Adds a token. It replaces the user of an existing one.
     pub fn insert(&mut self, token: &str, identity: Identity) {
         self.0.insert(token.to_owned(), identity);
     }
 
-    /// Adds the tokens of a file of kube-apiserver's form: `token,user,uid,"group1,group2"`, where
-    /// the groups may be missing. Empty lines and lines that begin with `#` are skipped.
+    /// Adds the tokens in a file with kube-apiserver's format: `token,user,uid,"group1,group2"`,
+    /// where the groups are optional. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
     ///
-    /// A line has fewer than three columns, an empty token or one that is taken, or stray quotes.
+    /// A line has fewer than three columns, an empty or duplicate token, or stray quotes.
     pub fn insert_file(&mut self, text: &str) -> Result<(), TokenFileError> {
         for record in records(text)? {
             let error = |reason| TokenFileError {
@@ -74,7 +74,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Whose token it is.
+    /// Returns the user of a token.
     pub fn get(&self, token: &str) -> Option<&Identity> {
         self.0.get(token)
     }
@@ -85,8 +85,8 @@ struct Record {
     columns: Vec<String>,
 }
 
-/// Splits a text into the records of RFC 4180, where a quoted column may hold commas, line breaks,
-/// and quotes that are written twice.
+/// Splits a text into RFC 4180 records: quoted columns may contain commas, line breaks and doubled
+/// quotes.
 fn records(text: &str) -> Result<Vec<Record>, TokenFileError> {
     let mut records = Vec::new();
     let mut line = 1;
@@ -107,7 +107,7 @@ fn records(text: &str) -> Result<Vec<Record>, TokenFileError> {
     Ok(records)
 }
 
-/// One record and what comes after it.
+/// Returns the first record and the remaining text.
 fn record(text: &str) -> Result<(Vec<String>, &str), TokenFileFlaw> {
     let mut columns = Vec::new();
     let mut rest = text;

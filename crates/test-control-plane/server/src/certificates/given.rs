@@ -1,4 +1,4 @@
-//! Certificates from outside: the server's own, and those of authorities that sign clients.
+//! External certificates: the serving certificate, and client authorities.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-/// Why certificates or keys can't be used.
+/// Invalid certificates or keys.
 #[derive(Debug, thiserror::Error)]
 pub enum PemError {
-    /// There is no certificate where one should be.
+    /// The text contains no certificate.
     #[error("there is no certificate in it")]
     NoCertificate,
-    /// There is no private key where one should be.
+    /// The text contains no private key.
     #[error("there is no private key in it")]
     NoKey,
-    /// The text between the markers is broken.
-    #[error("it is no valid PEM: {0}")]
+    /// The PEM is malformed.
+    #[error("invalid PEM: {0}")]
     Pem(pem::Error),
-    /// The key is another one's, or nothing that TLS can use.
+    /// The key does not match the certificate, or TLS doesn't support it.
     #[error("the certificate can't be used with the key: {0}")]
     Unusable(rustls::Error),
-    /// An authority's certificate can't be used.
+    /// An authority's certificate is unusable.
     #[error("the certificate of an authority can't be used: {0}")]
     Authority(rustls::Error),
 }
 
-/// The certificate that the server shows, and its key.
+/// The server's certificate chain and key.
 #[derive(Clone)]
 pub struct ServingCertificate {
     pub(crate) chain_pem: String,
@@ -43,11 +43,11 @@ impl std::fmt::Debug for ServingCertificate {
 }
 
 impl ServingCertificate {
-    /// Takes a chain of certificates, the server's first, and the key of the first.
+    /// Parses a certificate chain, the server's first, with the key of the first certificate.
     ///
     /// # Errors
     ///
-    /// One of them is missing or broken, or they don't belong together.
+    /// A part is missing or malformed, or the key does not match.
     pub fn from_pem(chain_pem: &str, key_pem: &str) -> Result<Self, PemError> {
         let chain = certificates(chain_pem)?;
         let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).map_err(|err| match err {
@@ -63,18 +63,18 @@ impl ServingCertificate {
     }
 }
 
-/// Authorities whose signature on a client's certificate is believed.
+/// Trusted authorities of client certificates.
 #[derive(Clone, Debug)]
 pub struct ClientAuthorities {
     pub(crate) pem: Arc<str>,
 }
 
 impl ClientAuthorities {
-    /// Takes the certificates of one or more authorities.
+    /// Parses the certificates of one or more authorities.
     ///
     /// # Errors
     ///
-    /// There is none, or one is broken.
+    /// There are none, or one is malformed.
     pub fn from_pem(pem: &str) -> Result<Self, PemError> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in certificates(pem)? {
@@ -84,7 +84,7 @@ impl ClientAuthorities {
     }
 }
 
-/// The certificates in a text.
+/// Parses the certificates in a text.
 pub fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, PemError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     let found = found.map_err(PemError::Pem)?;

@@ -1,12 +1,12 @@
-//! What happens to a request that a rule strikes.
+//! Actions of fault rules on requests.
 
 use serde::{Deserialize, Serialize};
 
 use super::draw::Delay;
 use super::error::FaultError;
 
-/// What happens to a request that a rule strikes. Delays and slow bodies add up and later rules
-/// are asked too; any other action is the last one of its request.
+/// Action of a rule on a request. Delays and slow bodies add up, and later rules still apply. Any
+/// other action ends the evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -14,34 +14,34 @@ use super::error::FaultError;
     deny_unknown_fields
 )]
 pub enum FaultAction {
-    /// It waits so long before anything is done.
+    /// Delays the request before it is processed.
     Delay(Delay),
-    /// It is done at once; the answer comes so much later.
+    /// Processes the request immediately, but delays the response.
     DelayAnswer(Delay),
-    /// The body of the answer comes in small pieces.
+    /// Sends the response body in small pieces.
     SlowBody {
         /// The size of a piece in bytes.
         piece_bytes: u32,
-        /// How long before each piece.
+        /// Delay before each piece.
         pause: Delay,
     },
-    /// It is answered with this error; nothing is done.
+    /// Responds with this error without processing the request.
     Respond(FaultError),
-    /// The connection is dropped; nothing is done.
+    /// Drops the connection without processing the request.
     DropBeforeCommit,
-    /// It is done, then the connection is dropped: the client can't know that it was.
+    /// Processes the request, then drops the connection: the client can't know the outcome.
     CommitThenDrop,
-    /// It is done, then answered with this error.
+    /// Processes the request, then responds with this error.
     CommitThenRespond(FaultError),
 }
 
 impl FaultAction {
-    /// An error as the server makes it.
+    /// Creates a response with an error.
     pub fn respond(error: impl Into<FaultError>) -> Self {
         Self::Respond(error.into())
     }
 
-    /// The action's name in fault plans and in the audit log.
+    /// Returns the action's name in fault plans and the audit log.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delay(_) => "delay",

@@ -1,4 +1,4 @@
-//! A rule at work on one watch.
+//! A rule applied to one watch.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use super::lines::Line;
 use super::rule::RuleId;
 use super::watch_rule::{UnsoundAction, WatchAction, WatchMoment, WatchRule};
 
-/// A rule at work on one watch.
+/// A rule applied to one watch.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub(super) id: RuleId,
     rule: WatchRule,
     random: StdRng,
-    /// How many events are still to pass before it takes effect.
+    /// Number of events to pass before the rule takes effect.
     remaining: u32,
     began: Option<Instant>,
     done: bool,
 }
 
-/// How a watch ends.
+/// End of a watch.
 #[derive(Debug)]
 pub(super) enum Ending {
     /// The connection breaks.
     Cut,
     /// The stream ends.
     Close,
-    /// This line comes, then the stream ends.
+    /// The stream ends after this line.
     Error(Bytes),
 }
 
@@ -52,7 +52,7 @@ impl Applied {
         }
     }
 
-    /// Whether it takes effect now, before the line that is sent next, if there is one.
+    /// Reports whether the rule takes effect before the next line, if any.
     pub(super) fn is_due(&self, next: Option<&Line>) -> bool {
         self.began.is_none()
             && match &self.rule.moment {
@@ -61,7 +61,7 @@ impl Applied {
             }
     }
 
-    /// Takes effect; how the watch ends, if it does.
+    /// Activates the rule. Returns the watch's end, if the rule ends it.
     pub(super) fn begin(&mut self, facts: &RequestFacts) -> Option<Ending> {
         self.began = Some(Instant::now());
         let ending = match &self.rule.action {
@@ -88,7 +88,7 @@ impl Applied {
         Some(ending)
     }
 
-    /// When it goes out of effect by itself.
+    /// Returns the time at which the rule expires.
     pub(super) fn ends(&self) -> Option<Instant> {
         Some(later(self.began?, self.rule.lasting?))
     }
@@ -101,7 +101,7 @@ impl Applied {
         self.began.map(|_| &self.rule.action)
     }
 
-    /// How much later a line comes.
+    /// Returns the delay of a line.
     pub(super) fn delay(&mut self) -> Duration {
         match (self.began, &self.rule.action) {
             (Some(_), WatchAction::Delay(delay)) => delay.draw(&mut self.random),
@@ -109,7 +109,7 @@ impl Applied {
         }
     }
 
-    /// Whether a line with so many behind it has to wait.
+    /// Reports whether a line with `behind` later lines must wait.
     pub(super) fn holds(&self, behind: usize, initial: bool) -> bool {
         match self.in_effect() {
             Some(WatchAction::Freeze) => true,
@@ -126,12 +126,12 @@ impl Applied {
             && !line.ends_initial_events()
     }
 
-    /// Counts an event that was sent.
+    /// Counts a sent event.
     pub(super) fn count_event(&mut self) {
         self.remaining = self.remaining.saturating_sub(1);
     }
 
-    /// Changes the next event, once; whether the stream ends after it.
+    /// Changes the next event, once. Returns true if the stream ends after it.
     pub(super) fn change(&mut self, text: &mut Bytes) -> bool {
         let Some(action) = self.in_effect() else {
             return false;

@@ -1,4 +1,4 @@
-//! Amounts that are fixed or drawn from a range, by the seed of the rule that they belong to.
+//! Fixed or random amounts, drawn by the seed of their rule.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// A time to wait. In JSON `"50ms"`, or `{"min": "0s", "max": "60ms"}`.
+/// A delay. In JSON `"50ms"`, or `{"min": "0s", "max": "60ms"}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Delay {
     /// Always the same.
     Exactly(#[serde(with = "duration")] Duration),
-    /// Anything from `min` to `max`, drawn anew each time.
+    /// A value from `min` to `max`, drawn for each use.
     Between {
         /// The shortest.
         #[serde(with = "duration")]
@@ -41,13 +41,13 @@ impl From<Duration> for Delay {
     }
 }
 
-/// A number of things. In JSON `3`, or `{"min": 1, "max": 12}`.
+/// A count. In JSON `3`, or `{"min": 1, "max": 12}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Count {
     /// Always the same.
     Exactly(u32),
-    /// Anything from `min` to `max`, drawn anew each time.
+    /// A value from `min` to `max`, drawn for each use.
     Between {
         /// The smallest.
         min: u32,

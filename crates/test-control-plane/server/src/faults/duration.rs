@@ -1,10 +1,10 @@
-//! Durations in fault plans, in the text form of Kubernetes: `1m30s`, `250ms`.
+//! Durations in fault plans, in Go's text form: `1m30s`, `250ms`.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// The units, longest name first where one is the start of another, with their nanoseconds.
+/// The units with their nanoseconds; a unit precedes its prefixes.
 const UNITS: [(&str, f64); 7] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -15,7 +15,7 @@ const UNITS: [(&str, f64); 7] = [
     ("h", 3600e9),
 ];
 
-/// Parses numbers with units, added up; none if the text is something else or negative.
+/// Parses a sum of numbers with units; `None` for negative durations and other text.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
         .flatten()
 }
 
-/// The shortest exact form with one unit.
+/// Formats a duration with the largest exact unit.
 pub(crate) fn format(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     for (unit, size) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
@@ -62,12 +62,12 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     let text = String::deserialize(deserializer)?;
     parse(&text).ok_or_else(|| {
         serde::de::Error::custom(format!(
-            "{text:?} is no duration: it needs numbers with units of ns, us, ms, s, m or h"
+            "{text:?} is not a duration: it needs numbers with units of ns, us, ms, s, m or h"
         ))
     })
 }
 
-/// The same for a member that may be missing.
+/// Optional durations.
 pub(super) mod optional {
     use super::{Deserializer, Duration, Serializer};
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_and_written() {
+    fn durations_are_parsed_and_printed() {
         for (text, milliseconds) in [
             ("0", 0),
             ("250ms", 250),

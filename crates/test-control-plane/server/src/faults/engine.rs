@@ -1,4 +1,4 @@
-//! The rules in force.
+//! The active rules.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::action::FaultAction;
 use super::applied::Applied;
+use super::decision::FaultDecision;
 use super::facts::RequestFacts;
 use super::gate::{Gate, GatePoint, GateState};
 use super::matcher::RequestMatcher;
@@ -14,19 +15,18 @@ use super::outage::Outage;
 use super::plan::FaultPlan;
 use super::rule::{FaultRule, RuleId};
 use super::schedule::{Running, Schedule};
-use super::strike::Strike;
 use super::view::ViewRule;
 use super::watch_rule::{WatchAction, WatchRule};
 use super::watches::{Seen, Watches};
 
-/// The rules in force, asked in the order in which they were added. Cloning gives another handle.
+/// The active rules, evaluated in the order of their addition. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Faults(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Moves with every change of the rules for watches and views.
+    /// Changes with the rules for watches and views.
     watches_changed: watch::Sender<u64>,
     outage: Outage,
 }
@@ -50,7 +50,7 @@ struct ActiveRule {
 }
 
 impl Faults {
-    /// No rules; those that are added draw by this seed.
+    /// Creates an empty set of rules with a seed for their random draws.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(State {
@@ -76,7 +76,7 @@ impl Faults {
         self.lock().add(rule)
     }
 
-    /// Adds the rules of a plan; its seed holds for all rules that are added from now on.
+    /// Adds the rules of a plan; its seed applies to all rules added from now on.
     pub fn load(&self, plan: &FaultPlan) -> Vec<RuleId> {
         let mut state = self.lock();
         if let Some(seed) = plan.seed {
@@ -92,12 +92,12 @@ impl Faults {
         ids
     }
 
-    /// Strikes the next `times` requests that match.
+    /// Applies an action to the next `times` matching requests.
     pub fn inject(&self, matcher: RequestMatcher, times: u32, action: FaultAction) -> RuleId {
         self.inject_after(matcher, 0, times, action)
     }
 
-    /// Lets `skip` matching requests pass, then strikes the next `times`.
+    /// Lets `skip` matching requests pass, then applies an action to the next `times`.
     pub fn inject_after(
         &self,
         matcher: RequestMatcher,
@@ -108,31 +108,31 @@ impl Faults {
         self.add(FaultRule::new(matcher, action).when(Schedule::times(times).skip(skip)))
     }
 
-    /// Strikes every request that matches until the rule is removed.
+    /// Applies an action to every matching request until the rule is removed.
     pub fn inject_always(&self, matcher: RequestMatcher, action: FaultAction) -> RuleId {
         self.add(FaultRule::new(matcher, action))
     }
 
-    /// Stops the requests that match before anything is done, until they are released.
+    /// Holds matching requests before they are processed, until their release.
     pub fn gate(&self, matcher: RequestMatcher) -> Gate {
         self.gate_at(GatePoint::BeforeCommit, matcher)
     }
 
-    /// Stops the requests that match at a point, until they are released.
+    /// Holds matching requests at a point, until their release.
     pub fn gate_at(&self, point: GatePoint, matcher: RequestMatcher) -> Gate {
         let (gate, state) = Gate::new(matcher, point);
         self.lock().gates.push(state);
         gate
     }
 
-    /// Adds a rule for watches, those that are open included.
+    /// Adds a rule for watches, including open ones.
     pub fn add_watch_rule(&self, rule: WatchRule) -> RuleId {
         let id = self.lock().add_watch_rule(rule, false);
         self.tell_watches();
         id
     }
 
-    /// Does something to the watches that are open now and match, and to no later ones.
+    /// Applies an action to the matching open watches, but not to later ones.
     pub fn strike_open_watches(&self, matcher: RequestMatcher, action: WatchAction) -> RuleId {
         let rule = WatchRule::new(matcher, action);
         let id = self.lock().add_watch_rule(rule, true);
@@ -140,24 +140,25 @@ impl Faults {
         id
     }
 
-    /// Adds a rule for what reads see. Where several match, the oldest state is seen.
+    /// Adds a rule for the state that reads see. Where several rules match, the oldest state
+    /// applies.
     pub fn add_view(&self, rule: ViewRule) -> RuleId {
         let id = self.lock().add_view(rule);
         self.tell_watches();
         id
     }
 
-    /// The requests of the watches that are open, oldest first.
+    /// Returns the requests of the open watches, oldest first.
     pub fn open_watches(&self) -> Vec<RequestFacts> {
         self.lock().watches.open()
     }
 
-    /// How many requests or watches a rule has struck, also when it is no longer in force.
+    /// Returns the number of requests or watches that a rule affected, even after its removal.
     pub fn hits(&self, id: RuleId) -> u64 {
         self.lock().hits.get(&id).copied().unwrap_or_default()
     }
 
-    /// Removes a rule; whether it was still in force.
+    /// Removes a rule. Returns true if it was active.
     pub fn remove(&self, id: RuleId) -> bool {
         let mut state = self.lock();
         let before = state.rules.len();
@@ -171,7 +172,7 @@ impl Faults {
         removed
     }
 
-    /// Removes every rule and opens every gate.
+    /// Removes all rules and opens all gates.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.rules.clear();
@@ -185,21 +186,21 @@ impl Faults {
         self.tell_watches();
     }
 
-    /// The connections of clients.
+    /// Returns the outage control of client connections.
     pub fn outage(&self) -> &Outage {
         &self.0.outage
     }
 
-    /// What happens to a request.
-    pub(crate) fn strike(&self, facts: &RequestFacts, body: &[u8]) -> Strike {
-        self.lock().strike(facts, body)
+    /// Evaluates the rules for a request.
+    pub(crate) fn decide(&self, facts: &RequestFacts, body: &[u8]) -> FaultDecision {
+        self.lock().decide(facts, body)
     }
 
     fn tell_watches(&self) {
         self.0.watches_changed.send_modify(|count| *count += 1);
     }
 
-    /// The newest revision that a request sees; none if it sees everything.
+    /// Returns the newest revision that a request sees; `None` if it is unlimited.
     pub(super) fn horizon(&self, facts: &RequestFacts, newest: u64) -> Option<u64> {
         let state = self.lock();
         let matching = state
@@ -209,7 +210,7 @@ impl Faults {
         matching.map(|(_, rule)| rule.view.horizon(newest)).min()
     }
 
-    /// Tells of every change of the rules for watches and views.
+    /// Subscribes to changes of the rules for watches and views.
     pub(crate) fn watch_changes(&self) -> watch::Receiver<u64> {
         self.0.watches_changed.subscribe()
     }
@@ -236,7 +237,7 @@ impl Faults {
 }
 
 impl State {
-    /// A number for a new rule, and what seeds it.
+    /// Returns the id and the seed of a new rule.
     fn new_id(&mut self, name: &str) -> (RuleId, u64) {
         let id = RuleId(self.next_id);
         self.next_id += 1;
@@ -263,29 +264,29 @@ impl State {
         id
     }
 
-    fn strike(&mut self, facts: &RequestFacts, body: &[u8]) -> Strike {
-        let mut strike = Strike::default();
+    fn decide(&mut self, facts: &RequestFacts, body: &[u8]) -> FaultDecision {
+        let mut decision = FaultDecision::default();
         if self.rules.is_empty() && self.gates.is_empty() {
-            return strike;
+            return decision;
         }
         self.gates.retain(|gate| !gate.is_open());
         let gates = self.gates.iter().filter(|gate| gate.matches(facts, body));
-        strike.gates = gates.map(Arc::clone).collect();
+        decision.gates = gates.map(Arc::clone).collect();
         let mut exhausted = false;
         for active in &mut self.rules {
-            if strike.is_decided() {
+            if decision.is_decided() {
                 break;
             }
             if active.rule.matcher.matches(facts, body) && active.running.strikes() {
                 *self.hits.entry(active.id).or_default() += 1;
-                strike.add(&active.rule, &mut active.running.random);
+                decision.add(&active.rule, &mut active.running.random);
             }
             exhausted |= active.running.is_exhausted();
         }
         if exhausted {
             self.rules.retain(|active| !active.running.is_exhausted());
         }
-        strike
+        decision
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors that rules answer with: what a real server, its overload protection or a proxy says.
+//! Injected errors of a real server, its overload protection or a proxy.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::facts::RequestFacts;
 use crate::reply::{self, Reply};
 
-/// What a server says that sheds load before it looks at requests.
+/// Response body of a server that sheds load.
 const OVERLOADED: &str = "Too many requests, please try again later.\n";
 
-/// An error answer. Apart from `Overloaded` each is a `Status` with the reason, message and
-/// details that the server gives for the resource that was asked for.
+/// An error response. Except for `Overloaded`, each is a `Status` with the server's reason, message
+/// and details for the requested resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -22,9 +22,9 @@ const OVERLOADED: &str = "Too many requests, please try again later.\n";
     deny_unknown_fields
 )]
 pub enum FaultError {
-    /// 403, as by an admission plug-in.
+    /// 403 of an admission plug-in.
     Forbidden {
-        /// Why, such as `exceeded quota: pods`.
+        /// Reason, such as `exceeded quota: pods`.
         message: String,
     },
     /// 404: the object doesn't exist.
@@ -39,27 +39,27 @@ pub enum FaultError {
     Invalid {
         /// The path of the field.
         field: String,
-        /// What is wrong with it.
+        /// Description of the error.
         message: String,
     },
     /// 429 as a `Status`.
     TooManyRequests {
-        /// How long the client should wait.
+        /// Value of `Retry-After`.
         retry_after_seconds: u32,
     },
-    /// 429 as plain text, as priority and fairness answers: it isn't a `Status`.
+    /// 429 as plain text, as from API priority and fairness, without a `Status`.
     Overloaded {
-        /// How long the client should wait.
+        /// Value of `Retry-After`.
         retry_after_seconds: u32,
     },
     /// 500.
     InternalError {
-        /// What went wrong.
+        /// Description of the error.
         message: String,
     },
     /// 503.
     ServiceUnavailable,
-    /// 504: the request took too long; it may have been done.
+    /// 504: the request timed out and may have been processed.
     Timeout,
     /// Any other `Status`.
     Status {
@@ -68,7 +68,7 @@ pub enum FaultError {
         /// The machine-readable reason; may be empty.
         #[serde(default)]
         reason: String,
-        /// The text for people.
+        /// The human-readable message.
         #[serde(default)]
         message: String,
         /// The member `details`.
@@ -78,7 +78,7 @@ pub enum FaultError {
 }
 
 impl FaultError {
-    /// 500 with a message of etcd, as while its leader changes.
+    /// Returns the 500 of an etcd leader change.
     pub fn leader_changed() -> Self {
         Self::Status {
             code: 500,
@@ -88,7 +88,7 @@ impl FaultError {
         }
     }
 
-    /// The HTTP status code.
+    /// Returns the HTTP status code.
     pub fn code(&self) -> u16 {
         match self {
             Self::Forbidden { .. } => 403,
@@ -104,7 +104,7 @@ impl FaultError {
         }
     }
 
-    /// The answer to a request.
+    /// Returns the response to a request.
     pub(crate) fn reply(&self, facts: &RequestFacts) -> Reply {
         let code = StatusCode::from_u16(self.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let status = self.status(facts);
@@ -134,7 +134,7 @@ impl FaultError {
         reply
     }
 
-    /// The `Status` for a request; none if the answer is plain text.
+    /// Returns the `Status` for a request; `None` for a plain text response.
     pub fn status(&self, facts: &RequestFacts) -> Option<Value> {
         let resource = facts.group_resource();
         let name = &facts.name;

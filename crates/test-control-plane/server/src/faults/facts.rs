@@ -1,5 +1,5 @@
-//! What rules and the audit log see of a request: what its method, path and headers say, whether
-//! or not the server has such a resource.
+//! Request attributes for fault rules and the audit log, from method, path and headers. They do not
+//! require that the server has the resource.
 
 use http::Method;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use kube_test_control_plane_api::decode::protobuf;
 use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::query::Query;
 
-/// Subresources are below `namespaces/NAME` too; everything else there is a resource of its own.
+/// Subresources below `namespaces/NAME`; every other segment there is a resource.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-/// What a request is about.
+/// Attributes of a request.
 #[derive(Clone, Debug, Default)]
 pub struct RequestFacts {
-    /// What it does; none if it isn't about resources.
+    /// The verb; `None` for non-resource requests.
     pub verb: Option<Verb>,
     /// The path.
     pub path: String,
@@ -24,23 +24,24 @@ pub struct RequestFacts {
     pub group: String,
     /// The API version.
     pub version: String,
-    /// The resource; empty if it isn't about resources.
+    /// The resource; empty for non-resource requests.
     pub resource: String,
     /// The subresource; empty for the object itself.
     pub subresource: String,
     /// The namespace; empty for all and for cluster-scoped resources.
     pub namespace: String,
-    /// The object's name; of a create the one in its body, once that has been read. Empty for
+    /// The object's name; for a create the name in its body, after that was read. Empty for
     /// collections.
     pub name: String,
-    /// Who asks.
+    /// The user's name.
     pub user: String,
     /// The `User-Agent` header.
     pub user_agent: String,
 }
 
 impl RequestFacts {
-    /// What method, path and query say; user, agent and the name in a body are filled in later.
+    /// Returns the attributes from method, path and query; user, agent and a name in the body are
+    /// set later.
     pub fn new(method: &Method, path: &str, query: &str) -> Self {
         let mut facts = Self {
             path: path.to_owned(),
@@ -61,7 +62,7 @@ impl RequestFacts {
             }
             _ => return facts,
         };
-        // The old way to watch: the path begins with `watch`.
+        // The legacy form of a watch has a path that begins with `watch`.
         let (is_watch, rest) = match rest {
             ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
             _ => (false, rest),
@@ -84,12 +85,12 @@ impl RequestFacts {
         facts
     }
 
-    /// Whether it is about resources.
+    /// Reports whether this is a resource request.
     pub fn is_resource(&self) -> bool {
         !self.resource.is_empty()
     }
 
-    /// The resource as messages name it, such as `statefulsets.apps`.
+    /// Returns the resource for messages, such as `statefulsets.apps`.
     pub(crate) fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.resource.clone()
@@ -98,7 +99,7 @@ impl RequestFacts {
         }
     }
 
-    /// Takes a create's name from its body.
+    /// Sets a create's name from its body.
     pub(crate) fn name_from(&mut self, body: &[u8]) {
         if self.verb != Some(Verb::Create) || !self.name.is_empty() {
             return;
@@ -112,7 +113,7 @@ impl RequestFacts {
     }
 }
 
-/// As much of a body as tells the name of the object that it creates.
+/// The part of a body with the name of the created object.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct NameOnly {
@@ -125,7 +126,7 @@ struct MetadataNameOnly {
     name: String,
 }
 
-/// The labels of the object in a body of JSON or protobuf.
+/// Returns the labels of the object in a JSON or protobuf body.
 pub(crate) fn body_labels(body: &[u8]) -> Value {
     let metadata = protobuf::metadata(body).or_else(|| {
         let mut value: Value = serde_json::from_slice(body).ok()?;
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_tell_what_a_request_is_about() {
+    fn facts_follow_from_method_and_path() {
         let sets = "/apis/apps/v1/namespaces/x/statefulsets";
         assert_eq!(facts(&Method::GET, sets, ""), "list apps/statefulsets/ x/");
         assert_eq!(
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn creates_are_known_by_the_name_in_their_body() {
+    fn create_takes_its_name_from_the_body() {
         let mut facts = RequestFacts::new(&Method::POST, "/api/v1/namespaces/x/pods", "");
         facts.name_from(br#"{"metadata":{"name":"web-0"}}"#);
         assert_eq!(facts.name, "web-0");

@@ -1,5 +1,4 @@
-//! Gates: requests stop and wait until a test lets them go on, so that it decides in which order
-//! things happen.
+//! Gates: a test holds requests and releases them in the order it needs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,21 +8,21 @@ use tokio::sync::watch;
 use super::facts::RequestFacts;
 use super::matcher::RequestMatcher;
 
-/// Where a request stops.
+/// Position of a gate in a request's processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatePoint {
-    /// Before anything is done.
+    /// Before the request is processed.
     BeforeCommit,
-    /// After it was done, before the answer.
+    /// After the request was processed, before the response.
     AfterCommit,
 }
 
-/// A gate in front of requests. It stands until it is opened; dropping the last handle opens it.
-/// Requests pass in the order in which they came. A request whose client gives up leaves the gate.
+/// A gate that holds requests. It lasts until it is opened or its last handle is dropped. Requests
+/// pass in the order of arrival. A request whose client gives up leaves the gate.
 #[derive(Clone, Debug)]
 pub struct Gate(Arc<Handle>);
 
-/// The part of the gate that tests hold: its end opens the gate.
+/// The tests' handle; its drop opens the gate.
 #[derive(Debug)]
 struct Handle(Arc<GateState>);
 
@@ -33,13 +32,13 @@ impl Drop for Handle {
     }
 }
 
-/// The part of the gate that requests wait at.
+/// The shared state on which requests wait.
 #[derive(Debug)]
 pub(crate) struct GateState {
     matcher: RequestMatcher,
     point: GatePoint,
     inner: Mutex<Inner>,
-    /// Moves with every change.
+    /// Changes with every update.
     moved: watch::Sender<u64>,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct GateState {
 struct Inner {
     open: bool,
     next_ticket: u64,
-    /// How many requests that are still to come may pass.
+    /// Number of future requests that may pass.
     spare: u64,
     waiting: BTreeMap<u64, RequestFacts>,
 }
@@ -63,12 +62,12 @@ impl Gate {
         (Self(Arc::new(Handle(Arc::clone(&state)))), state)
     }
 
-    /// The requests that wait, in the order in which they came.
+    /// Returns the waiting requests in the order of arrival.
     pub fn waiting(&self) -> Vec<RequestFacts> {
         self.0.0.lock().waiting.values().cloned().collect()
     }
 
-    /// Waits until so many requests wait; the requests.
+    /// Waits until at least `count` requests wait, and returns them.
     pub async fn arrived(&self, count: usize) -> Vec<RequestFacts> {
         let mut moved = self.0.0.moved.subscribe();
         loop {
@@ -79,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Lets the first that waits pass, or the next that comes.
+    /// Releases the first waiting request, or the next to arrive.
     pub fn release(&self) {
         let state = &self.0.0;
         let mut inner = state.lock();
@@ -90,7 +89,7 @@ impl Gate {
         state.notify();
     }
 
-    /// Lets the first that waits and matches pass; whether there was one.
+    /// Releases the first waiting request that matches. Returns true if there was one.
     pub fn release_matching(&self, wanted: impl Fn(&RequestFacts) -> bool) -> bool {
         let state = &self.0.0;
         let mut inner = state.lock();
@@ -106,7 +105,7 @@ impl Gate {
         found.is_some()
     }
 
-    /// Lets everything pass, now and from now on.
+    /// Releases all current and future requests.
     pub fn open(&self) {
         self.0.0.open();
     }
@@ -155,7 +154,7 @@ impl GateState {
         }
     }
 
-    /// A place in the queue; none if the request may pass at once.
+    /// Returns a place in the queue; `None` if the request may pass immediately.
     fn take_ticket(&self, facts: &RequestFacts) -> Option<u64> {
         let mut inner = self.lock();
         if inner.open {
@@ -174,7 +173,7 @@ impl GateState {
     }
 }
 
-/// Leaves the queue, also when the request is given up.
+/// Leaves the queue on drop, even if the request is cancelled.
 struct Leave<'a> {
     gate: &'a GateState,
     ticket: u64,

@@ -1,4 +1,4 @@
-//! The lines of a watch in JSON.
+//! Lines of a JSON watch.
 
 use bytes::{Bytes, BytesMut};
 use serde::Deserialize;
@@ -6,16 +6,16 @@ use serde::Deserialize;
 /// The annotation of the bookmark that ends the initial events.
 const INITIAL_EVENTS_END: &[u8] = b"k8s.io/initial-events-end";
 
-/// One event as it is sent.
+/// An event as sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
-    /// The text, with its line feed.
+    /// The text, including the line feed.
     pub(super) text: Bytes,
-    /// The type of the event; empty for the rest of a line whose beginning was sent already.
+    /// The event's type; empty for the rest of a partly sent line.
     pub(super) event_type: String,
 }
 
-/// Who an event is about; of a table, its first row.
+/// Name and namespace of an event's object; for a table, those of its first row.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct EventMetadata {
@@ -56,7 +56,7 @@ struct RowObject {
 
 impl Line {
     fn new(text: Bytes) -> Self {
-        // The server writes the type first; the whole line is only read if it isn't there.
+        // The server writes the type first. If it doesn't, the whole line is parsed.
         let event_type = text
             .strip_prefix(b"{\"type\":\"")
             .and_then(|rest| rest.split(|byte| *byte == b'"').next())
@@ -75,7 +75,7 @@ impl Line {
         self.event_type == "BOOKMARK"
     }
 
-    /// Whether it ends the initial events.
+    /// Reports whether the line ends the initial events.
     pub(super) fn ends_initial_events(&self) -> bool {
         self.is_bookmark()
             && self
@@ -84,7 +84,7 @@ impl Line {
                 .any(|part| part == INITIAL_EVENTS_END)
     }
 
-    /// Whether it is an event, and no bookmark.
+    /// Reports whether the line is an event and no bookmark.
     pub(super) fn is_event(&self) -> bool {
         !self.event_type.is_empty() && !self.is_bookmark()
     }
@@ -99,16 +99,16 @@ impl Line {
     }
 }
 
-/// Cuts what is sent into lines.
+/// Splits a stream into lines.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     buffer: BytesMut,
-    /// The beginning of the next line has been sent already.
+    /// True if the beginning of the next line was sent already.
     mid_line: bool,
 }
 
 impl Splitter {
-    /// Notes a chunk that is sent as it is.
+    /// Records a chunk that was sent unchanged.
     pub(super) fn passed(&mut self, chunk: &[u8]) {
         if let Some(last) = chunk.last() {
             self.mid_line = *last != b'\n';
@@ -119,7 +119,7 @@ impl Splitter {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next whole line.
+    /// Returns the next complete line.
     pub(super) fn next(&mut self) -> Option<Line> {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         let text = self.buffer.split_to(end + 1).freeze();
@@ -132,12 +132,12 @@ impl Splitter {
         Some(Line::new(text))
     }
 
-    /// Whether nothing is held back.
+    /// Reports whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// What came after the last line.
+    /// Returns the incomplete last line.
     pub(super) fn rest(&mut self) -> Bytes {
         self.buffer.split().freeze()
     }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_become_lines() {
+    fn chunks_are_split_into_lines() {
         let mut splitter = Splitter::default();
         splitter.passed(b"{\"type\":\"ADDED\",");
         splitter.push(b"\"object\":{}}\n{\"type\":\"BOOKMARK\",\"object\":{}}\n{\"obj");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_about_their_row() {
+    fn table_metadata_comes_from_its_row() {
         let text = br#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"5"},"rows":[{"object":{"metadata":{"name":"a","namespace":"x"}}}]}}"#;
         let line = Line::new(Bytes::from_static(text));
         let metadata = line.metadata();

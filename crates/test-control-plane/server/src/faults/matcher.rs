@@ -1,4 +1,4 @@
-//! Which requests a rule is for.
+//! Request matchers of fault rules.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::facts::{RequestFacts, body_labels};
 use super::setters::text_setters;
 
-/// How the user agents of actors start.
+/// Prefix of the actors' user agents.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";
 
-/// Which requests a rule is for. Whatever isn't set matches everything, with two exceptions: only
-/// requests about resources match unless a path is set, and the control plane's own actors are
-/// left alone unless they are included or a user agent is set.
+/// Selects the requests of a rule. An unset field matches everything, with two exceptions: only
+/// resource requests match unless a path is set, and the control plane's own actors match only if
+/// they are included or a user agent is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RequestMatcher {
@@ -39,16 +39,16 @@ pub struct RequestMatcher {
     /// This user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Clients whose user agent starts so; actors are clients here.
+    /// Clients with this user agent prefix; it may match actors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
     /// These query parameters, with these values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub query: BTreeMap<String, String>,
-    /// These labels in the object that the body brings (JSON bodies only).
+    /// These labels in the object in the body (JSON bodies only).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub body_labels: BTreeMap<String, String>,
-    /// Paths that start so, also of requests that aren't about resources.
+    /// Paths with this prefix, including non-resource requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Also the requests of the control plane's own actors.
@@ -57,12 +57,12 @@ pub struct RequestMatcher {
 }
 
 impl RequestMatcher {
-    /// Matches every request of clients.
+    /// Matches every client request.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Matches everything that writes.
+    /// Matches every write.
     pub fn writes() -> Self {
         Self::any().verbs(&[
             Verb::Create,
@@ -73,13 +73,13 @@ impl RequestMatcher {
         ])
     }
 
-    /// Only this verb, or the ones named before.
+    /// Adds a verb to the matched verbs.
     #[must_use]
     pub fn verb(self, verb: Verb) -> Self {
         self.verbs(&[verb])
     }
 
-    /// Only these verbs, or the ones named before.
+    /// Adds verbs to the matched verbs.
     #[must_use]
     pub fn verbs(mut self, verbs: &[Verb]) -> Self {
         self.verbs.extend_from_slice(verbs);
@@ -87,51 +87,51 @@ impl RequestMatcher {
     }
 
     text_setters! {
-        /// Only this API group; empty for the core group.
+        /// Matches only this API group; empty for the core group.
         group,
-        /// Only this subresource; an empty one means the object itself.
+        /// Matches only this subresource; an empty one means the object itself.
         subresource,
-        /// Only this namespace.
+        /// Matches only this namespace.
         namespace,
-        /// Only this object; creates match by the name in their body.
+        /// Matches only this object; creates match by the name in their body.
         name,
-        /// Only this user.
+        /// Matches only this user.
         user,
-        /// Only clients whose user agent starts so; actors are clients here.
+        /// Matches only clients with this user agent prefix; it may match actors.
         user_agent,
-        /// Only paths that start so, also of requests that aren't about resources.
+        /// Matches only paths with this prefix, including non-resource requests.
         path,
     }
 
-    /// Only this resource, such as `pods`, or the ones named before.
+    /// Adds a resource, such as `pods`, to the matched resources.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.resources.push(resource.to_owned());
         self
     }
 
-    /// Only requests with this query parameter of this value.
+    /// Matches only requests with this query parameter and value.
     #[must_use]
     pub fn query(mut self, key: &str, value: &str) -> Self {
         self.query.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// Only requests whose body is an object with this label.
+    /// Matches only requests whose body is an object with this label.
     #[must_use]
     pub fn body_label(mut self, key: &str, value: &str) -> Self {
         self.body_labels.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// Also the requests of the control plane's own actors.
+    /// Also matches the requests of the control plane's own actors.
     #[must_use]
     pub fn include_actors(mut self) -> Self {
         self.actors = true;
         self
     }
 
-    /// Whether it matches a request with this body.
+    /// Reports whether a request with this body matches.
     pub fn matches(&self, facts: &RequestFacts, body: &[u8]) -> bool {
         let equal = |wanted: &Option<String>, found: &str| is_wanted(wanted.as_ref(), found);
         let starts = |wanted: &Option<String>, found: &str| {
@@ -177,7 +177,7 @@ impl RequestMatcher {
     }
 }
 
-/// Whether a text is the one that is wanted, if one is.
+/// Reports whether a text equals the wanted one, if any.
 pub(super) fn is_wanted(wanted: Option<&String>, found: &str) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

@@ -1,4 +1,4 @@
-//! Connections: all of them break, and new ones may be refused for a while.
+//! Outages: all connections break, and new ones may be refused for a while.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use kube_test_control_plane_store::clock::later;
 
-/// The connections of clients to the control plane: what is on its way is lost when they break.
+/// The client connections of the control plane. Requests in flight are lost when they break.
 #[derive(Debug, Default)]
 pub struct Outage {
     state: Mutex<State>,
-    /// Told when connections begin or cease to be refused.
+    /// Notified of the start and end of an outage.
     changed: Notify,
 }
 
@@ -25,7 +25,7 @@ struct State {
     refused: Refused,
 }
 
-/// Whether connections are refused.
+/// State of refusing connections.
 #[derive(Clone, Copy, Debug, Default)]
 enum Refused {
     #[default]
@@ -39,19 +39,19 @@ impl Outage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Breaks every connection: requests on their way get no answer, watches end with an error.
+    /// Breaks all connections: requests in flight get no response, and watches end with an error.
     pub fn break_connections(&self) {
         let old = std::mem::take(&mut self.lock().connections);
         old.cancel();
     }
 
-    /// Breaks every connection and refuses new ones for so long.
+    /// Breaks all connections and refuses new ones for `time`.
     pub fn begin_for(&self, time: Duration) {
         self.refuse(Refused::Until(later(Instant::now(), time)));
         self.break_connections();
     }
 
-    /// Breaks every connection and refuses new ones until [`end`](Self::end).
+    /// Breaks all connections and refuses new ones until [`end`](Self::end).
     pub fn begin(&self) {
         self.refuse(Refused::Yes);
         self.break_connections();
@@ -67,7 +67,7 @@ impl Outage {
         self.changed.notify_waiters();
     }
 
-    /// Waits until connections are refused.
+    /// Waits for the start of an outage.
     pub(crate) async fn begun(&self) {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -79,7 +79,7 @@ impl Outage {
         }
     }
 
-    /// Waits until connections are accepted.
+    /// Waits for the end of an outage.
     pub(crate) async fn over(&self) {
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -99,7 +99,7 @@ impl Outage {
         }
     }
 
-    /// Whether connections are refused now.
+    /// Reports whether connections are refused now.
     pub fn is_on(&self) -> bool {
         match self.lock().refused {
             Refused::No => false,
@@ -108,7 +108,8 @@ impl Outage {
         }
     }
 
-    /// A connection that begins now: cancelled when it breaks, none if it is refused.
+    /// Registers a new connection. Returns the token cancelled when it breaks, or `None` during an
+    /// outage.
     pub fn connect(&self) -> Option<CancellationToken> {
         (!self.is_on()).then(|| self.lock().connections.clone())
     }

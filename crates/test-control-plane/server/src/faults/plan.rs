@@ -1,4 +1,4 @@
-//! Plans: rules as a file, so that a run can be repeated and a generator can make them.
+//! Fault plans: rules in a file, for reproducible runs and generated rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::rule::FaultRule;
 use super::view::ViewRule;
 use super::watch_rule::WatchRule;
 
-/// Rules as data. In JSON:
+/// A set of rules as data. In JSON:
 ///
 /// ```
 /// # use kube_test_control_plane_server::faults::FaultPlan;
@@ -30,36 +30,36 @@ use super::watch_rule::WatchRule;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FaultPlan {
-    /// Seeds what the rules draw by chance; none keeps the seed of the control plane.
+    /// Seeds the random draws of the rules; `None` keeps the control plane's seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Rules for requests, the first first.
+    /// Rules for requests in the order of evaluation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<FaultRule>,
-    /// Rules for watches, the first first.
+    /// Rules for watches in the order of evaluation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<WatchRule>,
-    /// Rules for what reads see.
+    /// Rules for the state that reads see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewRule>,
 }
 
-/// A plan that can't be read.
+/// An invalid plan.
 #[derive(Debug, thiserror::Error)]
 #[error("reading a fault plan: {0}")]
 pub struct PlanError(serde_json::Error);
 
 impl FaultPlan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
     ///
-    /// The text isn't JSON of a plan; the error names the place.
+    /// The text isn't a plan in JSON; the error has the position.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         serde_json::from_str(text).map_err(PlanError)
     }
 
-    /// The plan as JSON that [`from_json`](Self::from_json) reads.
+    /// Returns the plan in the JSON form that [`from_json`](Self::from_json) parses.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }

@@ -7,26 +7,26 @@ use super::matcher::RequestMatcher;
 use super::schedule::Schedule;
 use super::setters::rule_setters;
 
-/// Which requests, how many of them, and what happens.
+/// Selects requests, their number, and an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FaultRule {
-    /// What the audit log calls it; the action's name if it is empty. It also seeds what the rule
-    /// draws by chance, so that rules don't shift each other's draws.
+    /// The rule's name in the audit log; the action's name if empty. It also seeds the rule's
+    /// random draws, so that rules don't shift each other's draws.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Which requests.
+    /// Selects requests.
     #[serde(rename = "match", default)]
     pub matcher: RequestMatcher,
-    /// How many of them.
+    /// Limits the number of affected requests.
     #[serde(default)]
     pub when: Schedule,
-    /// What happens.
+    /// The action.
     pub action: FaultAction,
 }
 
 impl FaultRule {
-    /// A rule that strikes every request that matches.
+    /// Creates a rule for every matching request.
     pub fn new(matcher: RequestMatcher, action: FaultAction) -> Self {
         Self {
             name: String::new(),
@@ -39,6 +39,6 @@ impl FaultRule {
     rule_setters!();
 }
 
-/// A rule in force; removes it from [`Faults`](super::Faults).
+/// Identifies an active rule, for its removal from [`Faults`](super::Faults).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub(super) u64);

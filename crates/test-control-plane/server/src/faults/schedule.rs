@@ -1,4 +1,4 @@
-//! How often a rule strikes what it matches.
+//! Frequency of a rule's matches.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 
 use super::duration;
 
-/// How often a rule strikes what it matches; the default is each time, for ever.
+/// Selects some of a rule's matches; the default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Schedule {
-    /// Lets so many pass first.
+    /// Number of matches to skip first.
     #[serde(skip_serializing_if = "is_zero")]
     pub skip: u32,
-    /// Then strikes only each k-th: the k-th, the 2k-th and so on.
+    /// Then selects only each k-th match: the k-th, the 2k-th and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
-    /// Strikes those with this probability, from 0 to 1, drawn by the seed.
+    /// Selects matches with this probability, from 0 to 1, drawn by the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// Strikes so many and no more.
+    /// Limit of selected matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Not before so much time has passed since the rule was added.
+    /// Start of the rule, relative to its addition.
     #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
     pub after: Option<Duration>,
-    /// Not once so much time has passed since the rule was added.
+    /// End of the rule, relative to its addition.
     #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
 }
@@ -42,23 +42,23 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Schedule {
-    /// Each time, for ever.
+    /// Selects all matches.
     pub fn always() -> Self {
         Self::default()
     }
 
-    /// The next so many times.
+    /// Selects the next `limit` matches.
     pub fn times(limit: u32) -> Self {
         Self::always().limit(limit)
     }
 
-    /// Lets so many pass first.
+    /// Skips the first `skip` matches.
     #[must_use]
     pub fn skip(self, skip: u32) -> Self {
         Self { skip, ..self }
     }
 
-    /// Strikes only each k-th.
+    /// Selects only each k-th match.
     #[must_use]
     pub fn every(self, k: u32) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Schedule {
         }
     }
 
-    /// Strikes with this probability, from 0 to 1.
+    /// Selects matches with this probability, from 0 to 1.
     #[must_use]
     pub fn probability(self, probability: f64) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Schedule {
         }
     }
 
-    /// Strikes so many and no more.
+    /// Selects at most `limit` matches.
     #[must_use]
     pub fn limit(self, limit: u32) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl Schedule {
         }
     }
 
-    /// Strikes only so long after the rule was added, from `after` to before `until`.
+    /// Selects only matches from `after` to before `until`, relative to the rule's addition.
     #[must_use]
     pub fn between(self, after: Duration, until: Duration) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Schedule {
     }
 }
 
-/// A schedule in force.
+/// A schedule in use.
 #[derive(Debug)]
 pub(crate) struct Running {
     schedule: Schedule,
@@ -117,7 +117,7 @@ impl Running {
         }
     }
 
-    /// Counts something that matches; whether the rule strikes it.
+    /// Counts a match. Returns true if it is selected.
     pub(crate) fn strikes(&mut self) -> bool {
         let schedule = self.schedule;
         let elapsed = self.started.elapsed();
@@ -144,7 +144,7 @@ impl Running {
         struck
     }
 
-    /// Whether it strikes nothing any more.
+    /// Reports whether no later match can be selected.
     pub(crate) fn is_exhausted(&self) -> bool {
         let limit = self.schedule.limit;
         limit.is_some_and(|limit| self.hits >= u64::from(limit))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_counted_and_limited() {
+    fn schedule_skips_counts_and_limits() {
         assert_eq!(pattern(Schedule::always(), 4), "xxxx");
         assert_eq!(pattern(Schedule::times(2), 4), "xx..");
         assert_eq!(pattern(Schedule::times(1).skip(2), 5), "..x..");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_follows_the_seed() {
+    fn probability_follows_the_seed() {
         let schedule = Schedule::always().probability(0.3);
         let struck = pattern(schedule, 1000);
         assert_eq!(struck, pattern(schedule, 1000));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_window_is_counted_from_the_start() {
+    async fn time_window_starts_with_the_rule() {
         let second = Duration::from_secs(1);
         let schedule = Schedule::always().between(second, 3 * second);
         let mut running = Running::start(schedule, 7);

@@ -1,6 +1,6 @@
-//! The setters that rules and matchers share.
+//! Setters shared by rules and matchers.
 
-/// Setters of members that are optional texts, named after them.
+/// Defines setters of optional text fields with their names.
 macro_rules! text_setters {
     ($($(#[$doc:meta])* $member:ident),+ $(,)?) => {
         $(
@@ -14,17 +14,17 @@ macro_rules! text_setters {
     };
 }
 
-/// The setters of what every rule has.
+/// Defines the setters of all rules.
 macro_rules! rule_setters {
     () => {
-        /// Names it.
+        /// Sets the name.
         #[must_use]
         pub fn named(mut self, name: &str) -> Self {
             name.clone_into(&mut self.name);
             self
         }
 
-        /// Sets how many of those that match it is for.
+        /// Limits the matches that the rule affects.
         #[must_use]
         pub fn when(mut self, when: Schedule) -> Self {
             self.when = when;

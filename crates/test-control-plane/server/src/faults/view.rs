@@ -1,4 +1,4 @@
-//! Old views: reads that a server may answer from its memory show an older state.
+//! Stale reads: responses with an older state, as from a server's watch cache.
 
 use std::sync::Arc;
 
@@ -8,40 +8,40 @@ use super::engine::Faults;
 use super::facts::RequestFacts;
 use super::matcher::RequestMatcher;
 
-/// Which requests see an older state. As with a server whose watch cache lags, this is true of
-/// watches, and of gets and lists that name a `resourceVersion`; reads that name none are answered
-/// with the newest state, as are those of the next pages of a list. A read that wants a version
-/// which its view doesn't have yet waits for it, then fails with 504. Events stay in order and
-/// none is lost. States older than the log (see `ServerConfig::log_window`) are answered with 410.
+/// Selects requests that see an older state. As with a lagging watch cache, this affects watches,
+/// and gets and lists with a `resourceVersion`. Reads without one see the newest state, as do
+/// further pages of a list. A read of a version newer than its view waits for it, then fails with
+/// 504. Events stay in order and none is lost. States older than the log (see
+/// `ServerConfig::log_window`) result in 410.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ViewRule {
-    /// Which requests; verbs other than `get`, `list` and `watch` don't matter.
+    /// Selects requests; only `get`, `list` and `watch` are affected.
     #[serde(rename = "match", default)]
     pub matcher: RequestMatcher,
-    /// What they see.
+    /// The visible state.
     pub view: View,
 }
 
-/// What a client sees.
+/// The state that a client sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum View {
-    /// The state so many revisions ago.
+    /// The state this number of revisions ago.
     Behind(u64),
-    /// The state at a revision, until the rule is removed; newer ones don't exist yet.
+    /// The state at a revision, until the rule is removed; newer revisions are hidden.
     FrozenAt(u64),
 }
 
 impl ViewRule {
-    /// A rule for the reads that match.
+    /// Creates a rule for matching reads.
     pub fn new(matcher: RequestMatcher, view: View) -> Self {
         Self { matcher, view }
     }
 }
 
 impl View {
-    /// The newest revision that is seen. There is no revision before the first.
+    /// Returns the newest visible revision, which is at least 1.
     pub(super) fn horizon(self, newest: u64) -> u64 {
         match self {
             Self::Behind(revisions) => newest.saturating_sub(revisions).max(1),
@@ -51,24 +51,24 @@ impl View {
 }
 
 impl Faults {
-    /// What a request sees.
-    pub(crate) fn eyes(&self, facts: Arc<RequestFacts>) -> Eyes {
-        Eyes {
+    /// Returns the view of a request.
+    pub(crate) fn read_view(&self, facts: Arc<RequestFacts>) -> ReadView {
+        ReadView {
             faults: self.clone(),
             facts,
         }
     }
 }
 
-/// What one request sees.
+/// The view of one request.
 #[derive(Clone, Debug)]
-pub struct Eyes {
+pub struct ReadView {
     pub faults: Faults,
     facts: Arc<RequestFacts>,
 }
 
-impl Eyes {
-    /// The newest revision that the request sees; none if it sees everything.
+impl ReadView {
+    /// Returns the newest revision that the request sees; `None` if it is unlimited.
     pub(crate) fn horizon(&self, newest: u64) -> Option<u64> {
         self.faults.horizon(&self.facts, newest)
     }

@@ -11,32 +11,32 @@ use super::matcher::{RequestMatcher, is_wanted};
 use super::schedule::Schedule;
 use super::setters::{rule_setters, text_setters};
 
-/// Which watches, from when on, and what happens to their events. A rule is about watches that
-/// are open when it is added and about those that begin later. Only watches in JSON are touched.
+/// Selects watches, the time of effect, and an action on their events. A rule applies to open and
+/// future watches. Only JSON watches are affected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WatchRule {
-    /// What its errors are called; the action's name if it is empty. It also seeds what the rule
-    /// draws by chance.
+    /// The rule's name in errors; the action's name if empty. It also seeds the rule's random
+    /// draws.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Which watches; they match by the request that began them.
+    /// Selects watches by their initial request.
     #[serde(rename = "match", default)]
     pub matcher: RequestMatcher,
-    /// How many of these watches.
+    /// Limits the number of affected watches.
     #[serde(default)]
     pub when: Schedule,
-    /// At which moment of a watch it takes effect.
+    /// The moment at which the rule takes effect.
     #[serde(default)]
     pub moment: WatchMoment,
-    /// How long it stays in effect; for ever if missing. Of no matter for what happens once.
+    /// Duration of the effect; unlimited if missing. Ignored for one-time actions.
     #[serde(
         default,
         with = "duration::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub lasting: Option<Duration>,
-    /// What happens.
+    /// The action.
     pub action: WatchAction,
 }
 
@@ -44,20 +44,20 @@ pub struct WatchRule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum WatchMoment {
-    /// When the watch begins, or when the rule is added if it is open already.
+    /// Immediately: at the start of the watch, or when the rule is added to an open watch.
     #[default]
     AtOnce,
-    /// After so many more events, bookmarks aside.
+    /// After this number of further events, except bookmarks.
     AfterEvents(Count),
     /// Before the first event that matches.
     BeforeEvent(EventMatcher),
 }
 
-/// Which events are meant; whatever isn't set matches every event, bookmarks aside.
+/// Selects events. An unset field matches every event except bookmarks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventMatcher {
-    /// This type, such as `DELETED`; bookmarks match if `BOOKMARK` is set.
+    /// Of this type, such as `DELETED`; bookmarks match only with `BOOKMARK`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
     /// Of an object in this namespace.
@@ -68,7 +68,7 @@ pub struct EventMatcher {
     pub name: Option<String>,
 }
 
-/// What happens to the events of a watch.
+/// Action on the events of a watch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -76,42 +76,42 @@ pub struct EventMatcher {
     deny_unknown_fields
 )]
 pub enum WatchAction {
-    /// Each event comes so much later, in order.
+    /// Delays each event, in order.
     Delay(Delay),
-    /// An event comes only once so many further ones have happened, bookmarks included. The
-    /// initial events of a watch that asked for them come at once.
+    /// Holds an event back until this number of later events have happened, including bookmarks.
+    /// The initial events of a watch that requested them are not held back.
     HoldBack {
-        /// How many.
+        /// The number of later events.
         events: u32,
     },
-    /// No event comes until the rule is removed or has lasted long enough; then all come.
+    /// Holds all events until the rule is removed or expires; then sends them.
     Freeze,
-    /// No bookmarks come, except the one that ends the initial events.
+    /// Drops bookmarks, except the one that ends the initial events.
     DropBookmarks,
-    /// The connection breaks.
+    /// Breaks the connection.
     Cut,
-    /// The stream ends, as at its timeout.
+    /// Ends the stream, as at its timeout.
     Close,
-    /// An `ERROR` event comes, and the stream ends: 410 makes clients list again.
+    /// Sends an `ERROR` event and ends the stream: 410 makes clients list again.
     Error(FaultError),
-    /// Only the first half of the next event comes, and the stream ends.
+    /// Sends only the first half of the next event and ends the stream.
     Truncate,
-    /// What no correct server does: only for testing how clients resynchronize.
+    /// Violates the watch contract: only for testing how clients resynchronize.
     Unsound(UnsoundAction),
 }
 
-/// What no correct server does.
+/// A violation of the watch contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnsoundAction {
-    /// The next event never comes.
+    /// Drops the next event.
     DropEvent,
-    /// The next event comes twice.
+    /// Sends the next event twice.
     DuplicateEvent,
 }
 
 impl WatchRule {
-    /// A rule for every watch that matches, in effect at once.
+    /// Creates a rule for every matching watch, with immediate effect.
     pub fn new(matcher: RequestMatcher, action: WatchAction) -> Self {
         Self {
             name: String::new(),
@@ -125,21 +125,21 @@ impl WatchRule {
 
     rule_setters!();
 
-    /// In effect after so many more events, bookmarks aside.
+    /// Takes effect after this number of further events, except bookmarks.
     #[must_use]
     pub fn after_events(mut self, count: impl Into<Count>) -> Self {
         self.moment = WatchMoment::AfterEvents(count.into());
         self
     }
 
-    /// In effect before the first event that matches.
+    /// Takes effect before the first matching event.
     #[must_use]
     pub fn before_event(mut self, event: EventMatcher) -> Self {
         self.moment = WatchMoment::BeforeEvent(event);
         self
     }
 
-    /// In effect only so long.
+    /// Limits the duration of the effect.
     #[must_use]
     pub fn lasting(mut self, time: Duration) -> Self {
         self.lasting = Some(time);
@@ -148,21 +148,21 @@ impl WatchRule {
 }
 
 impl EventMatcher {
-    /// Matches every event, bookmarks aside.
+    /// Matches every event except bookmarks.
     pub fn any() -> Self {
         Self::default()
     }
 
     text_setters! {
-        /// Only this type, such as `DELETED`.
+        /// Matches only this type, such as `DELETED`.
         event_type,
-        /// Only of objects in this namespace.
+        /// Matches only objects in this namespace.
         namespace,
-        /// Only of the object with this name.
+        /// Matches only the object with this name.
         name,
     }
 
-    /// Whether it matches an event.
+    /// Reports whether an event matches.
     pub(super) fn matches(&self, line: &super::lines::Line) -> bool {
         let by_type = match &self.event_type {
             None => !line.is_bookmark(),

@@ -1,4 +1,4 @@
-//! A watch as the rules want it: its lines pass through here on their way to the client.
+//! A watch stream with its rules applied to each line.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -19,7 +19,7 @@ use super::lines::{Line, Splitter};
 use super::watches::Seen;
 use crate::reply::{BoxError, Reply, ResponseBody, streamed};
 
-/// The connection of a watch broke, because a rule wanted it so.
+/// A rule broke the connection of a watch.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was dropped")]
 struct ConnectionCut;
@@ -27,13 +27,13 @@ struct ConnectionCut;
 /// A line that waits to be sent.
 struct Queued {
     line: Line,
-    /// Not before.
+    /// The earliest time to send it.
     due: Instant,
-    /// It is among the initial events of a watch that asked for them.
+    /// True for initial events of a watch that requested them.
     initial: bool,
 }
 
-/// A watch on its way to the client.
+/// A watch stream to the client.
 struct WatchStream {
     inner: ResponseBody,
     inner_ended: bool,
@@ -44,23 +44,23 @@ struct WatchStream {
     connection: CancellationToken,
     splitter: Splitter,
     queue: VecDeque<Queued>,
-    /// When the newest line is due: none comes before an older one.
+    /// Due time of the newest line; later lines are never sent earlier.
     last_due: Option<Instant>,
     applied: Vec<Applied>,
-    /// Lines may still belong to the initial events.
+    /// True while lines may belong to the initial events.
     initial: bool,
     ending: Option<Ending>,
     ended: bool,
 }
 
-/// What there is to do next.
+/// The next step.
 enum Step {
     Send(Bytes),
     Again,
     Wait(Option<Instant>),
 }
 
-/// Puts the rules between a watch and its client; it breaks with its connection.
+/// Applies the rules to a watch; it breaks with its connection.
 pub(super) fn wrap(
     faults: &Faults,
     facts: &RequestFacts,
@@ -134,7 +134,7 @@ impl WatchStream {
         }
     }
 
-    /// Waits until `until`, or for something to happen; a chunk if it passes as it is.
+    /// Waits until `until` or for input. Returns a chunk that passes unchanged.
     async fn wait(&mut self, until: Option<Instant>) -> Option<Result<Bytes, BoxError>> {
         let is_clear = self.applied.is_empty() && self.queue.is_empty() && self.splitter.is_empty();
         let timer = async {
@@ -177,7 +177,7 @@ impl WatchStream {
         }
     }
 
-    /// When what came just now is to be sent.
+    /// Draws the due time of a line that just arrived.
     fn draw_due(&mut self) -> Instant {
         let now = Instant::now();
         let drawn = self.applied.iter_mut().map(|a| later(now, a.delay())).max();
@@ -186,7 +186,7 @@ impl WatchStream {
         due
     }
 
-    /// Decides what to do next with what is there.
+    /// Decides the next step.
     fn step(&mut self) -> Step {
         let now = Instant::now();
         self.applied.retain(|applied| !applied.is_over(now));
@@ -203,7 +203,7 @@ impl WatchStream {
         };
         let behind = self.queue.len() - 1;
         if self.applied.iter().any(|a| a.holds(behind, head.initial)) {
-            // What a stale server has not seen, its watch doesn't send before it ends.
+            // A watch of a stale view ends without the events that the view lacks.
             self.ended = self.inner_ended;
             return Step::Wait(self.next_end());
         }
@@ -233,7 +233,7 @@ impl WatchStream {
         }
     }
 
-    /// Sends the first line, or what the rules make of it.
+    /// Sends the first line with the rules applied.
     fn deliver(&mut self) -> Step {
         let Some(Queued { line, .. }) = self.queue.pop_front() else {
             return Step::Again;
@@ -257,7 +257,7 @@ impl WatchStream {
         Step::Send(text)
     }
 
-    /// When the next rule goes out of effect.
+    /// Returns the time at which the next rule expires.
     fn next_end(&self) -> Option<Instant> {
         self.applied.iter().filter_map(Applied::ends).min()
     }

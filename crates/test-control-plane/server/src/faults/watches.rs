@@ -1,4 +1,4 @@
-//! The rules for watches that are in force, and the watches that are open.
+//! The active rules for watches, and the open watches.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::rule::RuleId;
 use super::schedule::Running;
 use super::watch_rule::WatchRule;
 
-/// The rules for watches that are in force, and the watches that are open.
+/// The active rules for watches, and the open watches.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     rules: Vec<ActiveWatchRule>,
@@ -24,20 +24,20 @@ struct ActiveWatchRule {
     id: RuleId,
     rule: WatchRule,
     running: Running,
-    /// Only for watches with a smaller number.
+    /// Limits the rule to watches with a smaller number.
     opened_before: Option<u64>,
 }
 
-/// What one watch knows of the rules.
+/// A watch's position in the list of rules.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) watch: u64,
-    /// The newest rule that it was asked about.
+    /// The newest rule already evaluated.
     newest: Option<RuleId>,
 }
 
 impl Watches {
-    /// Adds a rule; `open_only` leaves watches alone that begin later.
+    /// Adds a rule; `open_only` excludes later watches.
     pub(super) fn add(&mut self, id: RuleId, rule: WatchRule, seed: u64, open_only: bool) {
         self.rules.push(ActiveWatchRule {
             id,
@@ -58,7 +58,7 @@ impl Watches {
         self.rules.clear();
     }
 
-    /// The requests of the watches that are open, oldest first.
+    /// Returns the requests of the open watches, oldest first.
     pub(super) fn open(&self) -> Vec<RequestFacts> {
         self.open.values().cloned().collect()
     }
@@ -78,7 +78,7 @@ impl Watches {
         self.forget_spent();
     }
 
-    /// Forgets rules that were for watches which are all gone.
+    /// Drops rules for open watches once all of these have ended.
     fn forget_spent(&mut self) {
         let oldest = self.open.keys().next().copied();
         self.rules.retain(|active| {
@@ -88,7 +88,7 @@ impl Watches {
         });
     }
 
-    /// Brings what is applied to a watch up to date; the rules that are new to it and strike it.
+    /// Updates the rules applied to a watch. Returns the new rules among them.
     pub(super) fn refresh(
         &mut self,
         seen: &mut Seen,

@@ -1,4 +1,4 @@
-//! The questions to the admission hooks.
+//! Calls of the admission hooks.
 
 use kube_test_control_plane_api::kinds::stored;
 use kube_test_control_plane_api::object::Draft;
@@ -10,7 +10,7 @@ use crate::route::{ResourceRequest, Verb};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Asks the hooks about an object that is about to be stored; whether they changed it.
+    /// Calls the hooks for an object before it is stored. Returns true if they changed it.
     ///
     /// # Errors
     ///
@@ -22,7 +22,7 @@ impl ApiServer {
         new: &mut Draft,
         dry_run: bool,
     ) -> ApiResult<bool> {
-        // What a post to a subresource changes was asked about as that.
+        // A post to a subresource was reviewed with its body.
         let is_posted = old.is_some() && request.verb == Verb::Create;
         if is_posted || self.admission().is_empty() {
             return Ok(false);
@@ -43,7 +43,7 @@ impl ApiServer {
         if reviewed == object {
             return Ok(false);
         }
-        // What is kept verbatim stays so unless the hook changed it.
+        // Verbatim text stays unless the hook changed it.
         let data = new
             .data
             .take()
@@ -53,7 +53,7 @@ impl ApiServer {
         Ok(true)
     }
 
-    /// Asks the hooks about a body that is posted to a subresource.
+    /// Calls the hooks for a body posted to a subresource.
     ///
     /// # Errors
     ///
@@ -74,8 +74,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Asks the hooks about an object that is about to be deleted. What an eviction deletes was
-    /// asked about as an eviction.
+    /// Calls the hooks for a deletion. The deletion by an eviction was reviewed as an eviction.
     ///
     /// # Errors
     ///
@@ -97,7 +96,7 @@ impl ApiServer {
         Ok(())
     }
 
-    /// The object as the hooks leave it.
+    /// Returns the object as changed by the hooks.
     fn review_all(&self, mut request: AdmissionRequest<'_>) -> ApiResult<Value> {
         for (name, hook) in self.admission().all() {
             hook.review(&mut request)
@@ -107,7 +106,7 @@ impl ApiServer {
     }
 }
 
-/// What hooks are asked about a request, without the objects.
+/// Returns the hooks' input for a request, without objects.
 fn question(
     request: &ResourceRequest,
     operation: Operation,

@@ -1,4 +1,4 @@
-//! Addresses and ports that the server gives to services.
+//! Allocation of service addresses and ports.
 
 use std::net::Ipv4Addr;
 use std::sync::MutexGuard;
@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 use crate::allocations::Allocations;
 use crate::server::ApiServer;
 
-/// The first address of the range of services.
+/// First address of the service range.
 const RANGE_START: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 
-/// How many leading bits the addresses of the range share.
+/// Prefix length of the service range.
 const RANGE_BITS: u32 = 12;
 
-/// How many addresses at the start of the range are left to those who choose their own.
+/// Number of addresses at the start of the range that are reserved for explicit requests.
 const RESERVED: u32 = 256;
 
-/// The ports that nodes open for services.
+/// The range of node ports.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 impl ApiServer {
-    /// Gives a service that is about to be stored the addresses and ports that it lacks. They are
-    /// its own once it is stored; until the guard is dropped nobody else is given any.
+    /// Allocates missing addresses and ports to a service before it is stored. The guard blocks
+    /// other allocations until the service is stored.
     ///
     /// # Errors
     ///
-    /// 422 if another service has what it asks for, or if it is out of range.
+    /// 422 if another service has a requested address or port, or if it is out of range.
     pub(crate) fn allocate(
         &self,
         kind: &Kind,
@@ -83,7 +83,7 @@ impl ApiServer {
     fn free_address(&self, allocations: &mut Allocations, key: &Key) -> Ipv4Addr {
         let size = 1 << (32 - RANGE_BITS);
         loop {
-            // The last address of the range is for broadcasts.
+            // The last address of the range is its broadcast address.
             let offset = RESERVED + allocations.next_address % (size - RESERVED - 1);
             allocations.next_address = allocations.next_address.wrapping_add(1);
             let number = u32::from(RANGE_START) + offset;
@@ -118,7 +118,7 @@ impl ApiServer {
         Some(FieldError::invalid("spec.clusterIPs", &value, &detail))
     }
 
-    /// Whether another service than `own` holds the address that was given to `holder`.
+    /// Reports whether another service than `own` still holds the address allocated to `holder`.
     fn has_address(&self, holder: Option<&Key>, own: &Key, address: Ipv4Addr) -> bool {
         let Some(holder) = holder.filter(|holder| *holder != own) else {
             return false;
@@ -138,7 +138,7 @@ impl ApiServer {
                 return port;
             }
         }
-        // Every port is taken, which the reference reports; here two services share one.
+        // All ports are taken. The reference returns an error; here two services share one.
         *NODE_PORTS.start()
     }
 

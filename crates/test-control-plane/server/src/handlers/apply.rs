@@ -1,4 +1,4 @@
-//! Server-side apply: an update of what it makes of the object, or a create.
+//! Server-side apply: updates or creates an object from a configuration.
 
 use http::StatusCode;
 use kube_test_control_plane_api::decode::as_warnings;
@@ -67,7 +67,7 @@ impl ApiServer {
         }
     }
 
-    /// The stored object with the configuration in it.
+    /// Returns the stored object merged with the configuration.
     fn applied(
         &self,
         request: &ResourceRequest,
@@ -93,7 +93,7 @@ impl ApiServer {
         Ok(new)
     }
 
-    /// Creates the object that the configuration describes.
+    /// Creates the object from the configuration.
     fn apply_to_nothing(
         &self,
         request: &ResourceRequest,
@@ -130,7 +130,7 @@ impl ApiServer {
         Ok(reply::json_text(StatusCode::CREATED, text))
     }
 
-    /// Merges the configuration into the object, and says what is wrong with it.
+    /// Merges the configuration into the object and reports conflicts.
     fn merge(
         &self,
         request: &ResourceRequest,
@@ -150,7 +150,7 @@ impl ApiServer {
         Ok(applied)
     }
 
-    /// What becomes of members of configurations that the schema doesn't know.
+    /// Returns the handling of unknown fields in configurations.
     pub(super) fn strictness(&self) -> Strictness {
         match self.unknown_fields() {
             UnknownFields::Keep => Strictness::Any,
@@ -158,7 +158,7 @@ impl ApiServer {
         }
     }
 
-    /// Brings a merged object into the stored form, with defaults.
+    /// Converts a merged object to the stored form, with defaults.
     fn decode_applied(
         &self,
         request: &ResourceRequest,
@@ -180,7 +180,7 @@ impl ApiServer {
     }
 }
 
-/// Whether the configuration holds for one version only.
+/// Reports whether the configuration requires a resource version.
 fn names_version(config: &Configuration) -> bool {
     let version = config.value.pointer("/metadata/resourceVersion");
     version.is_some_and(|version| !version.is_null())

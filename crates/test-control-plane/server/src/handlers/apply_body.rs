@@ -1,4 +1,4 @@
-//! The body of an apply: a configuration in YAML, of which JSON is a part.
+//! The body of an apply: a configuration in YAML or JSON.
 
 use serde_json::Value;
 
@@ -7,17 +7,17 @@ use kube_test_control_plane_api::options::FieldValidation;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::has_repeated;
 
-/// What somebody applies.
+/// An applied configuration.
 #[derive(Debug)]
 pub(super) struct Configuration {
     /// The configuration.
     pub(super) value: Value,
-    /// What is wrong with it if a member may occur only once.
+    /// Error for repeated keys, if there are any.
     repeated: Option<String>,
 }
 
 impl Configuration {
-    /// Reads a body; of members that occur twice the last one counts.
+    /// Parses a body; the last occurrence of a repeated key wins.
     ///
     /// # Errors
     ///
@@ -46,11 +46,11 @@ impl Configuration {
         }
     }
 
-    /// What the client is to be warned of.
+    /// Returns the warning for the client, if any.
     ///
     /// # Errors
     ///
-    /// 400 if a member occurs twice and the client wants to be strict.
+    /// 400 for repeated keys with strict field validation.
     pub(super) fn warning(&self, validation: FieldValidation) -> ApiResult<Option<&str>> {
         match (&self.repeated, validation) {
             (None, _) | (_, FieldValidation::Ignore) => Ok(None),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_and_yaml_are_read() {
+    fn json_and_yaml_are_parsed() {
         for body in [
             "{\"a\": {\"b\": [1, true]}}",
             "a: {b: [1, true]}",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_occurs_twice_is_told() {
+    fn repeated_keys_are_reported() {
         for body in ["a: 1\nb: 2\na: 3\n", "{\"a\": 1,\n\"b\": 2,\n\"a\": 3}"] {
             let read = Configuration::parse(body.as_bytes()).unwrap();
             assert_eq!(read.value, json!({"a": 3, "b": 2}));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_are_refused() {
+    fn other_bodies_are_rejected() {
         for body in ["[1]", "x", "a: [", "a: b: c"] {
             let err = Configuration::parse(body.as_bytes()).unwrap_err();
             assert_eq!(err.code, 400);

@@ -1,4 +1,4 @@
-//! Bindings: a pod gets its node.
+//! Pod bindings.
 
 use http::StatusCode;
 use kube_test_control_plane_api::object::{Draft, object_mut};
@@ -20,7 +20,7 @@ impl ApiServer {
                 "name in URL does not match name in Binding object",
             ));
         }
-        // The reference doesn't make a Status of what is wrong with a binding.
+        // The reference returns no validation `Status` for invalid bindings.
         let node = text("/target/name");
         if !matches!(text("/target/kind"), "" | "Node") {
             return Err(ApiError::internal(format!(
@@ -57,7 +57,7 @@ impl ApiServer {
         }
     }
 
-    /// Sets a condition of a pod; its time changes only with its status.
+    /// Sets a condition of a pod; its transition time changes only with its status.
     pub(super) fn set_condition(&self, pod: &mut Draft, mut condition: Value) {
         let now = self.now_text();
         let status = object_mut(&mut pod.value, "status");

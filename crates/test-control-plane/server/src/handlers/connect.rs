@@ -1,5 +1,5 @@
-//! What a kubelet would answer below pods, services and nodes: there is none, so there are no logs,
-//! and nothing to connect to.
+//! Kubelet subresources of pods, services and nodes. There is no kubelet, so logs are empty and
+//! connections fail.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -15,7 +15,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// The logs of a container: empty, as simulated containers write nothing.
+    /// Returns the logs of a container, which are empty for simulated containers.
     pub(crate) fn pod_log(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
         let pod = self.existing(request)?;
         check_container(&pod, &request.name, query.get("container"))?;
@@ -25,9 +25,9 @@ impl ApiServer {
         Ok(reply::text(StatusCode::OK, Bytes::new()))
     }
 
-    /// Refuses to connect to what a request names, in the words that fit what is missing.
+    /// Rejects a connection with the error for the first missing part.
     pub fn connect(&self, request: &ResourceRequest, query: &Query) -> ApiError {
-        // A service or pod is named with scheme and port: `https:web:443`.
+        // A service or pod may be given with scheme and port: `https:web:443`.
         let mut request = request.clone();
         if request.target == Target::Part(Subresource::Proxy) {
             let parts: Vec<&str> = request.name.split(':').collect();
@@ -77,7 +77,7 @@ impl ApiServer {
         Ok(object.draft())
     }
 
-    /// Checks that the node of a pod is there. The reference words a missing one as a missing pod.
+    /// Checks that the node of a pod exists. The reference reports a missing node as a missing pod.
     fn check_node(&self, request: &ResourceRequest, name: &str) -> ApiResult<()> {
         let Some(nodes) = kinds::by_resource("", "v1", "nodes") else {
             return Ok(());
@@ -95,7 +95,7 @@ fn nothing_listens(node: &str) -> ApiError {
     ))
 }
 
-/// Checks that the pod has the container, or only one if none is named.
+/// Checks that the pod has the container, or exactly one if none is given.
 fn check_container(pod: &Draft, name: &str, wanted: Option<&str>) -> ApiResult<()> {
     let names = |list: &str| -> Vec<&str> {
         let list = pod.value.pointer(&format!("/spec/{list}"));

@@ -19,11 +19,11 @@ use crate::server::ApiServer;
 use crate::tracking::keep_reset;
 use crate::write::{check_namespace, check_stored_size, remove_empty, served_draft, served_text};
 
-/// How often a generated name is tried before its collision is reported.
+/// Number of generated names tried before a collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
 
 impl ApiServer {
-    /// Creates an object; the answer is its text.
+    /// Creates an object and returns its text.
     pub fn create(
         &self,
         request: &ResourceRequest,
@@ -120,7 +120,7 @@ impl ApiServer {
         }
     }
 
-    /// Refuses to create in a namespace that doesn't exist or goes away.
+    /// Rejects creates in missing or terminating namespaces.
     fn check_namespace_is_open(&self, request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
         if !request.kind.namespaced {
             return Ok(());
@@ -152,7 +152,7 @@ impl ApiServer {
         Err(error)
     }
 
-    /// Whether a PUT of an object that doesn't exist creates it.
+    /// Reports whether a PUT of a missing object creates it.
     pub(crate) fn creates_on_update(request: &ResourceRequest) -> bool {
         request.kind.has(Trait::CreateOnUpdate) && request.target == Target::Object
     }

@@ -26,12 +26,12 @@ use crate::write::{served_draft, served_text};
 /// Namespaces that can't be deleted.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// What a deletion does with the stored object first.
+/// A stored object marked for deletion.
 struct Marked {
     draft: Draft,
-    /// Whether it is removed right after.
+    /// True if it is removed immediately.
     remove: bool,
-    /// Whether the mark differs from what is stored.
+    /// True if the mark changes the stored object.
     changed: bool,
 }
 
@@ -45,7 +45,7 @@ impl ApiServer {
         })
     }
 
-    /// Deletes an object; the text of the object if that is the answer, and its uid.
+    /// Deletes an object. Returns its uid, and its text if the response contains it.
     fn delete_one(
         &self,
         request: &ResourceRequest,
@@ -60,7 +60,7 @@ impl ApiServer {
                 (Some(current), None) => current,
                 (Some(current), Some(last)) if current.uid == last.uid => current,
                 (None, None) => return Err(ApiError::not_found(kind, &request.name)),
-                // Somebody who saw it marked was faster in removing it.
+                // Another client removed the marked object first.
                 (_, Some(last)) => {
                     let text = kind
                         .has(Trait::ReturnsDeleted)
@@ -85,7 +85,7 @@ impl ApiServer {
             }
             match self.commit_deletion(served, &current, marked) {
                 Ok(answer) => return Ok((answer.text, uid)),
-                Err(Outrun { marked }) => last = marked.or(last),
+                Err(WriteConflict { marked }) => last = marked.or(last),
             }
         }
     }
@@ -95,7 +95,7 @@ impl ApiServer {
         served: &'static Kind,
         current: &Arc<Object>,
         marked: Marked,
-    ) -> Result<Answer, Outrun> {
+    ) -> Result<Answer, WriteConflict> {
         let kind = stored(served);
         let key = current.key.clone();
         let mut latest = Arc::clone(current);
@@ -104,13 +104,13 @@ impl ApiServer {
             latest = self
                 .store()
                 .put(kind, key.clone(), expect, marked.draft)
-                .map_err(|_| Outrun { marked: None })?;
+                .map_err(|_| WriteConflict { marked: None })?;
         }
         if marked.remove {
             latest = self
                 .store()
                 .delete(kind, key, latest.resource_version)
-                .map_err(|_| Outrun {
+                .map_err(|_| WriteConflict {
                     marked: marked.changed.then_some(latest),
                 })?;
         }
@@ -120,7 +120,7 @@ impl ApiServer {
         })
     }
 
-    /// Decides what becomes of the object.
+    /// Decides how the object is deleted.
     ///
     /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
     fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
@@ -173,7 +173,7 @@ impl ApiServer {
         }
     }
 
-    /// Begins or shortens the grace period of a pod.
+    /// Starts or shortens the grace period of a pod.
     fn begin_grace(&self, draft: &mut Draft, options: &DeleteOptions) -> Grace {
         let metadata = draft.metadata();
         if metadata.is_deleting() {
@@ -213,8 +213,8 @@ impl ApiServer {
         set_deletion(draft, &self.now_text(), 0);
     }
 
-    /// Deletes a part of a collection; the answer is the list of what was deleted, as of before, from
-    /// which a client goes on as after any list.
+    /// Deletes a page of a collection. Returns the list of objects before their deletion, with a
+    /// continue token as in any list.
     ///
     /// Upstream: `Store.DeleteCollection`.
     pub(crate) fn delete_collection(
@@ -230,7 +230,7 @@ impl ApiServer {
                 ..request.clone()
             };
             match self.delete_one(&one, options) {
-                // Somebody else deleted it meanwhile.
+                // Another client deleted it in the meantime.
                 Err(err) if err.code == 404 => {}
                 deleted => drop(deleted?),
             }
@@ -244,19 +244,19 @@ struct Answer {
     text: Option<Bytes>,
 }
 
-/// Somebody else wrote the object first.
-struct Outrun {
-    /// What this request had marked as being deleted by then.
+/// Another client wrote the object first.
+struct WriteConflict {
+    /// The object that this request had marked before.
     marked: Option<Arc<Object>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grace {
-    /// The object is not deleted gracefully, or no longer.
+    /// The object is not or no longer deleted gracefully.
     None,
-    /// A grace period runs that this request doesn't shorten.
+    /// A grace period is running and this request doesn't shorten it.
     Pending,
-    /// A grace period of so many seconds begins.
+    /// A grace period of this number of seconds begins.
     Begun(i64),
 }
 
@@ -324,7 +324,7 @@ fn bump_generation(draft: &mut Draft) {
     }
 }
 
-/// The finalizers after the propagation policy has had its say.
+/// Returns the finalizers under the propagation policy.
 ///
 /// Upstream: `deletionFinalizersForGarbageCollection`.
 fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Vec<String> {

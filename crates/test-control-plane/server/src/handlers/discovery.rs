@@ -1,5 +1,5 @@
-//! What is served beside resources: group versions and what they hold, health, version, metrics,
-//! the paths that there are. All of it follows from the rows.
+//! Non-resource endpoints: discovery, health, version, metrics and the list of paths. All of them
+//! are derived from the table of kinds.
 
 mod aggregated;
 mod health;
@@ -20,9 +20,9 @@ use crate::route::Route;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Answers everything that isn't about resources.
+    /// Answers non-resource requests.
     pub(crate) fn discover(&self, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
-        // These answer whatever the method.
+        // These paths accept any method.
         match route {
             Route::Unknown => return Ok(unknown_path()),
             Route::Health => return Ok(self.health(&incoming.path, &incoming.query)),
@@ -66,12 +66,12 @@ impl ApiServer {
     }
 }
 
-/// The answer to paths that nothing serves.
+/// Returns the response for unknown paths.
 pub(super) fn unknown_path() -> Reply {
     reply::plain(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-/// Aggregated discovery, which clients may keep and ask for again by its hash.
+/// Returns aggregated discovery with an `ETag` for conditional requests.
 fn with_etag(value: &Value, incoming: &Incoming) -> Reply {
     let body = value.to_string();
     let etag = format!("\"{}\"", open_api::hash(body.as_bytes()));
@@ -92,7 +92,7 @@ fn with_etag(value: &Value, incoming: &Incoming) -> Reply {
     reply
 }
 
-/// The version that the server imitates.
+/// Returns the emulated version.
 fn version() -> Value {
     json!({
         "major": "1",
@@ -111,7 +111,7 @@ fn version() -> Value {
     })
 }
 
-/// The paths that there are, but for resources.
+/// Returns the non-resource paths.
 fn root() -> Value {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",

@@ -1,4 +1,4 @@
-//! Evictions: a pod is deleted unless a disruption budget forbids it.
+//! Evictions: deletes a pod unless a disruption budget forbids it.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 
-/// How many evictions a budget may have going on.
+/// Limit of unconfirmed evictions per budget.
 const DISRUPTED_PODS_MAX: usize = 2000;
 
-/// How long a client should wait for a budget that isn't counted yet, in seconds.
+/// Retry delay in seconds for a budget that isn't up to date.
 const RETRY_SECONDS: u64 = 10;
 
 impl ApiServer {
@@ -63,7 +63,7 @@ impl ApiServer {
         Ok(reply::success(StatusCode::CREATED))
     }
 
-    /// Says in the pod's status why it goes.
+    /// Reports the eviction in the pod's status.
     fn mark_disrupted(&self, request: &ResourceRequest) -> ApiResult<()> {
         let status = ResourceRequest {
             target: Target::Part(Subresource::Status),
@@ -89,7 +89,7 @@ impl ApiServer {
         }
     }
 
-    /// Takes one disruption from the budget that guards the pod, if there is one.
+    /// Takes a disruption from the pod's budget, if there is one.
     fn spend_budget(&self, request: &ResourceRequest, pod: &Draft, dry_run: bool) -> ApiResult<()> {
         let Some(budgets) = kinds::by_resource("policy", "v1", "poddisruptionbudgets") else {
             return Ok(());
@@ -200,7 +200,7 @@ impl ApiServer {
     }
 }
 
-/// Whether the pod isn't ready and the budget lets such pods go.
+/// Reports whether the pod is unready and the budget allows its eviction.
 fn may_go_unready(budget: &Draft, pod: &Draft) -> bool {
     let conditions = pod
         .value
@@ -227,7 +227,7 @@ fn may_go_unready(budget: &Draft, pod: &Draft) -> bool {
     desired > 0 && number("/status/currentHealthy") >= desired
 }
 
-/// Why the controller couldn't count the budget, if it couldn't.
+/// Returns the controller's error for the budget, if any.
 fn failed_sync(budget: &Draft) -> Option<&str> {
     let conditions = budget.value.pointer("/status/conditions")?.as_array()?;
     let condition = conditions
@@ -237,7 +237,7 @@ fn failed_sync(budget: &Draft) -> Option<&str> {
     failed.then(|| condition["message"].as_str()).flatten()
 }
 
-/// Says in the budget's status that nothing more may go.
+/// Sets the budget's status to zero allowed disruptions.
 fn forbid_more(status: &mut serde_json::Map<String, Value>, observed: i64, now: &str) {
     let conditions = status.entry("conditions").or_insert(json!([]));
     let Some(list) = conditions.as_array_mut() else {

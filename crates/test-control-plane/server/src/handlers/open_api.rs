@@ -1,5 +1,4 @@
-//! The `OpenAPI` documents on the wire: by hash they may be kept for ever, else they are asked for
-//! again.
+//! `OpenAPI` documents over HTTP: immutable with a hash in the URL, else revalidated.
 
 use http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION, VARY,
@@ -13,7 +12,7 @@ use super::discovery::unknown_path;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 
-/// Answers for the index, or for the document of a group version.
+/// Returns the index, or the document of a group version.
 pub(crate) fn answer(
     wanted: Option<(&'static str, &'static str)>,
     incoming: &Incoming,

@@ -16,13 +16,13 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
-use crate::faults::Eyes;
+use crate::faults::ReadView;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::served_text;
 
-/// How long a read waits for a revision that is still to come.
+/// Time for which a read waits for a future revision.
 const FUTURE_REVISION_WAIT: Duration = Duration::from_secs(3);
 
 const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a \
@@ -31,29 +31,29 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
      the provided token results in an inconsistent list - objects that were created, modified, or \
      deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// Which state of a collection is asked for.
+/// The requested state of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// The newest.
+    /// The newest state.
     Newest,
-    /// Any; the newest is one.
+    /// Any state; the newest is used.
     Any,
-    /// Not before a revision.
+    /// A state at least as new as a revision.
     NotOlderThan(u64),
-    /// Exactly a revision.
+    /// The state at a revision.
     Exactly(u64),
 }
 
-/// A part of a collection.
+/// A page of a collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
-    /// What is in it, in the order of keys.
+    /// Objects in the order of their keys.
     pub objects: Vec<Arc<Object>>,
-    /// The revision that it shows.
+    /// The revision of the page.
     revision: u64,
-    /// With what to ask for the next one, if there is more.
+    /// Continue token, if there are more objects.
     token: Option<String>,
-    /// How many objects come after it, where that is told.
+    /// Number of remaining objects, if reported.
     remaining: Option<usize>,
 }
 
@@ -63,12 +63,12 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         query: &Query,
-        eyes: &Eyes,
+        read_view: &ReadView,
     ) -> ApiResult<Reply> {
         let mut horizon = None;
         if let Some(text) = query.get("resourceVersion") {
             let wanted = parse_version_field(text).map_err(ApiError::internal)?;
-            horizon = self.wait_for_revision(wanted, None, eyes).await?;
+            horizon = self.wait_for_revision(wanted, None, read_view).await?;
         }
         let kind = stored(request.kind);
         let key = Self::key(request);
@@ -88,22 +88,22 @@ impl ApiServer {
         ))
     }
 
-    /// Waits until a revision is seen, or answers that it is too large; the newest revision that
-    /// is seen, unless everything is.
+    /// Waits until a revision is visible, or fails with "too large resource version". Returns the
+    /// newest visible revision, or `None` if it is unlimited.
     pub(crate) async fn wait_for_revision(
         &self,
         wanted: u64,
         timeout_seconds: Option<i64>,
-        eyes: &Eyes,
+        read_view: &ReadView,
     ) -> ApiResult<Option<u64>> {
         let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
         let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
         let deadline = Instant::now() + wait.min(FUTURE_REVISION_WAIT);
         let mut revisions = self.store().subscribe();
-        let mut views = eyes.faults.watch_changes();
+        let mut views = read_view.faults.watch_changes();
         loop {
             let newest = *revisions.borrow_and_update();
-            let horizon = eyes.horizon(newest);
+            let horizon = read_view.horizon(newest);
             let seen = horizon.unwrap_or(newest);
             if wanted <= seen {
                 return Ok(horizon);
@@ -124,19 +124,19 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         query: &Query,
-        eyes: &Eyes,
+        read_view: &ReadView,
     ) -> ApiResult<Reply> {
-        let page = self.list_page(request, query, eyes).await?;
+        let page = self.list_page(request, query, read_view).await?;
         let text = Self::list_text(request.kind, page);
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 
-    /// The part of a collection that a query asks for.
+    /// Returns the page that a query selects.
     pub(crate) async fn list_page(
         &self,
         request: &ResourceRequest,
         query: &Query,
-        eyes: &Eyes,
+        read_view: &ReadView,
     ) -> ApiResult<Page> {
         let options = ListOptions::of_list(query)?;
         let selection = Selection::parse(request.kind, query)?;
@@ -159,7 +159,7 @@ impl ApiServer {
         let mut at = at;
         if let Some(wanted) = wanted {
             let horizon = self
-                .wait_for_revision(wanted, options.timeout_seconds, eyes)
+                .wait_for_revision(wanted, options.timeout_seconds, read_view)
                 .await?;
             at = match (at, horizon) {
                 (At::Any | At::NotOlderThan(_), Some(horizon)) => At::Exactly(horizon),
@@ -192,7 +192,7 @@ impl ApiServer {
             }
         };
         if let Some(position) = position {
-            // They come in the order of their keys.
+            // The objects are ordered by key.
             let seen = objects.partition_point(|o| !position.is_before(namespace, &o.key));
             objects.drain(..seen);
         }
@@ -215,7 +215,7 @@ impl ApiServer {
         })
     }
 
-    /// The text of a list, in pieces that its items share with what is stored.
+    /// Returns the text of a list in pieces shared with the store.
     pub(crate) fn list_text(kind: &Kind, page: Page) -> Vec<Bytes> {
         let mut metadata = json!({"resourceVersion": page.revision.to_string()});
         if let Some(token) = page.token {
@@ -249,7 +249,7 @@ impl ApiServer {
     }
 }
 
-/// Which state a list without a token asks for.
+/// Returns the state requested by a list without a continue token.
 fn wanted_state(options: &ListOptions<'_>) -> ApiResult<At> {
     let Some(text) = options.resource_version else {
         return Ok(At::Newest);
@@ -259,13 +259,13 @@ fn wanted_state(options: &ListOptions<'_>) -> ApiResult<At> {
     Ok(match (revision, options.version_match) {
         (0, _) => At::Any,
         (_, Some("Exact")) => At::Exactly(revision),
-        // From before there was a way to say how the version is meant.
+        // Legacy semantics of a version without `resourceVersionMatch`.
         (_, None) if options.limit.is_some() => At::Exactly(revision),
         _ => At::NotOlderThan(revision),
     })
 }
 
-/// The place that a token names.
+/// Returns the position in a continue token.
 fn position(token: &str, options: &ListOptions<'_>) -> ApiResult<Position> {
     let position = Position::parse(token)
         .map_err(|why| ApiError::bad_request(format!("invalid continue token: {why}")))?;

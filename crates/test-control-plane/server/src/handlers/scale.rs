@@ -1,4 +1,4 @@
-//! The scale of a stateful set: `autoscaling/v1` in place of the object.
+//! The scale subresource of a stateful set, as `autoscaling/v1`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::server::ApiServer;
 use crate::write::check_name;
 
 impl ApiServer {
-    /// Reads the scale of an object.
+    /// Returns the scale of an object.
     pub(crate) fn get_scale(&self, request: &ResourceRequest) -> ApiResult<Bytes> {
         let object = self
             .store()
@@ -30,7 +30,7 @@ impl ApiServer {
         Ok(scale_of(&object.draft()).to_string().into())
     }
 
-    /// Changes the scale of an object.
+    /// Updates the scale of an object.
     pub(crate) fn update_scale(
         &self,
         request: &ResourceRequest,
@@ -68,7 +68,7 @@ impl ApiServer {
                     })?;
                     return Ok(scale_of(&updated).to_string().into());
                 }
-                // Another write came in between; the scale holds for what that one left as well.
+                // A concurrent write happened; apply the scale to the newer object.
                 Err(err) if err.reason == "Conflict" && !conditional => {
                     let now = self.store().get(&key);
                     if now.is_some_and(|now| Arc::ptr_eq(&now, &object)) {
@@ -80,7 +80,7 @@ impl ApiServer {
         }
     }
 
-    /// Reads the body of a PUT; the second part is what the client is warned of.
+    /// Decodes the body of a PUT; the second part holds warnings.
     pub(crate) fn decode_scale(
         &self,
         request: &ResourceRequest,
@@ -95,7 +95,7 @@ impl ApiServer {
         Ok((draft.value, warnings))
     }
 
-    /// The scale as the request wants it, and its managers.
+    /// Returns the requested scale and its managers.
     fn scaled(
         &self,
         request: &ResourceRequest,
@@ -145,18 +145,18 @@ impl ApiServer {
     }
 }
 
-/// Where the new scale comes from.
+/// Source of the new scale.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ScaleSource<'a> {
     /// The body of a PUT.
     Put(&'a Value),
-    /// A change of the current one.
+    /// A patch of the current scale.
     Patch(&'a Patch),
-    /// A configuration that is applied to the current one.
+    /// A configuration applied to the current scale.
     Apply(&'a Value),
 }
 
-/// Checks what the client wants; gives it back.
+/// Validates the requested scale and returns it.
 fn check_scale(request: &ResourceRequest, scale: Value) -> ApiResult<Value> {
     let draft = Draft {
         value: scale,
@@ -179,8 +179,8 @@ fn replicas(scale: &Value) -> Value {
     json!(replicas.unwrap_or(0))
 }
 
-/// Makes the object that is written hold for the version and the uid that the scale names, or for
-/// the version that was read; whether the scale names a version.
+/// Makes the write conditional on the version and the uid in the scale, or else on the version
+/// read. Returns true if the scale has either.
 fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
     let scale = MetadataRef(scale.get("metadata"));
     let (version, uid) = (scale.resource_version(), scale.uid());
@@ -201,7 +201,7 @@ fn scale_of(object: &Draft) -> Value {
     };
     let metadata = object.metadata();
     let selector = object.value.pointer("/spec/selector");
-    // A replication controller's is the labels themselves.
+    // A replication controller's selector is a plain map of labels.
     let selector = if object.value.get("kind") == Some(&json!("ReplicationController")) {
         selector_text(
             selector

@@ -1,4 +1,4 @@
-//! The storage classes of claims: the default one, and whether claims may grow.
+//! Storage classes of claims: defaulting and expansion.
 
 use std::cmp::Reverse;
 
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::server::ApiServer;
 
-/// What named the class of a claim before there was a member for it.
+/// The legacy annotation with a claim's class.
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 impl ApiServer {
-    /// Gives a claim that names no class the one that is marked: the newest, else the first by name.
+    /// Sets the default class on a claim without one: the newest default, then the first by name.
     ///
     /// Upstream: the admission plugin `DefaultStorageClass`
     pub(crate) fn admit_storage_class(&self, kind: &Kind, draft: &mut Draft) {
@@ -44,7 +44,7 @@ impl ApiServer {
         }
     }
 
-    /// Refuses to let a claim grow whose class doesn't allow it.
+    /// Rejects the expansion of a claim unless its class allows it.
     ///
     /// Upstream: the admission plugin `PersistentVolumeClaimResize`
     pub(crate) fn admit_resize(&self, kind: &Kind, old: &Draft, new: &Draft) -> ApiResult<()> {
@@ -72,7 +72,7 @@ impl ApiServer {
     }
 }
 
-/// Whether a claim asks for more storage than it did.
+/// Reports whether a claim requests more storage than before.
 fn grows(old: &Value, new: &Value) -> bool {
     let size = |claim: &Value| {
         let size = text_at(claim, "/spec/resources/requests/storage");
@@ -81,7 +81,7 @@ fn grows(old: &Value, new: &Value) -> bool {
     size(new) > size(old)
 }
 
-/// The class that a claim names, in either way.
+/// Returns the class of a claim, from the field or the annotation.
 ///
 /// Upstream: `GetPersistentVolumeClaimClass`
 fn class_of(claim: &Draft) -> &str {

@@ -1,5 +1,4 @@
-//! What programs need that check the tokens of service accounts themselves: who issues them, and
-//! with which keys.
+//! Endpoints for external validation of service account tokens: issuer and public keys.
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
@@ -10,7 +9,7 @@ use crate::reply::{self, Reply};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// `/.well-known/openid-configuration`: who issues tokens, and where its keys are.
+    /// `/.well-known/openid-configuration`: the issuer and the URL of its keys.
     pub(crate) fn open_id_configuration(host: &str) -> Reply {
         let value = json!({
             "issuer": TOKEN_ISSUER,
@@ -22,7 +21,7 @@ impl ApiServer {
         published(&value, "application/json")
     }
 
-    /// `/openid/v1/jwks`: the keys that tokens are signed with.
+    /// `/openid/v1/jwks`: the public keys of tokens.
     pub(crate) fn token_keys(&self) -> Reply {
         published(&self.token_issuer_keys(), "application/jwk-set+json")
     }

@@ -1,4 +1,4 @@
-//! Update and patch: one way for both, as a patch is an update of what it makes of the object.
+//! Update and patch. A patch is an update to its result.
 
 use std::sync::Arc;
 
@@ -25,23 +25,23 @@ use crate::write::{
     served_draft, served_text,
 };
 
-/// Where the new object comes from.
+/// Source of the new object.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The body of a PUT.
     Put(Draft),
-    /// A change of what is stored.
+    /// A patch of the stored object.
     Patch(Patch),
 }
 
-/// What came of one try to commit.
+/// Outcome of one attempt to commit.
 pub(crate) enum Outcome {
     Done(Bytes),
     Raced,
 }
 
 impl ApiServer {
-    /// Updates an object; the answer is its text and whether it was created.
+    /// Updates an object. Returns its text, and true if it was created.
     pub fn update(
         &self,
         request: &ResourceRequest,
@@ -68,14 +68,14 @@ impl ApiServer {
             let (new, unconditional) = self.changed(request, source, &old, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(text) => return Ok((text, false)),
-                // Whoever was faster has made progress, so this ends.
+                // The concurrent write has made progress, so this terminates.
                 Outcome::Raced if unconditional => {}
                 Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
             }
         }
     }
 
-    /// The object as the request wants it, and whether it may be made again from a newer version.
+    /// Returns the requested object, and true if it may be built again from a newer version.
     fn changed(
         &self,
         request: &ResourceRequest,
@@ -123,7 +123,7 @@ impl ApiServer {
         Ok((new, unconditional))
     }
 
-    /// Puts what the request can't change back to what is stored.
+    /// Restores the fields that the request can't change.
     pub(crate) fn complete(&self, request: &ResourceRequest, old: &Draft, new: &mut Draft) {
         if new.metadata().uid().is_empty() {
             let uid = json!(old.metadata().uid());
@@ -213,7 +213,7 @@ impl ApiServer {
     }
 }
 
-/// Whether an update takes away what kept a deleted object alive.
+/// Reports whether an update removes the last finalizer of a deleted object.
 fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
     let metadata = old.metadata();
     if !new.metadata().finalizers().is_empty() || !metadata.is_deleting() {
@@ -249,7 +249,7 @@ fn check_version(
                 "0",
                 "must be specified for an update",
             );
-            // The reference names the resource where other messages name the kind.
+            // The reference names the resource here, while other messages name the kind.
             return Err(ApiError::invalid_kind(
                 kind.plural,
                 kind.group,

@@ -1,4 +1,4 @@
-//! Resources that are answered to and never stored.
+//! Virtual resources, which are never stored.
 
 use http::StatusCode;
 use http::header::USER_AGENT;
@@ -15,8 +15,9 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Answers a POST of a kind with [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), and that of
-    /// the subresource `token`.
+    /// Answers a POST of a kind with
+    /// [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), or to the
+    /// subresource `token`.
     pub(crate) fn post_virtual(
         &self,
         request: &ResourceRequest,
@@ -48,7 +49,7 @@ impl ApiServer {
         reply::with_warnings(Ok(reply), &warnings)
     }
 
-    /// The older form of binding a pod: the body names the pod.
+    /// Handles the legacy binding of a pod, with the pod's name in the body.
     fn post_binding(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
         let body = decode::value(incoming.format()?, &incoming.body)?;
         let name = body.pointer("/metadata/name").and_then(Value::as_str);
@@ -64,7 +65,7 @@ impl ApiServer {
         self.bind(&request, &body, options.dry_run)
     }
 
-    /// The components of the control plane, of which none can be asked.
+    /// Returns the statuses of the control plane's components, none of which can be probed.
     pub(crate) fn component_statuses() -> Value {
         json!({
             "kind": "ComponentStatusList",

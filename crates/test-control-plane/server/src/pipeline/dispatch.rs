@@ -1,4 +1,4 @@
-//! Which handler a request is for.
+//! Dispatch of requests to handlers.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use kube_test_control_plane_api::validation;
 use kube_test_control_plane_api::warnings;
 
 use crate::access::Admission;
-use crate::faults::{Eyes, RequestFacts};
+use crate::faults::{ReadView, RequestFacts};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Route, Target, Verb, route};
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Answers whoever was recognized.
+    /// Answers an authenticated request.
     pub(super) async fn dispatch(
         &self,
         admission: &Admission,
@@ -35,8 +35,8 @@ impl ApiServer {
                     return Err(error.clone());
                 }
                 request.user = Some(Arc::clone(&admission.user));
-                let eyes = self.faults().eyes(Arc::clone(facts));
-                let handled = self.handle(&request, incoming, eyes);
+                let read_view = self.faults().read_view(Arc::clone(facts));
+                let handled = self.handle(&request, incoming, read_view);
                 let reply = if self.is_deep(&request, incoming) {
                     on_large_stack(handled).await
                 } else {
@@ -49,8 +49,7 @@ impl ApiServer {
         }
     }
 
-    /// Whether a request brings or changes what may be nested so deep that work on it needs a large
-    /// stack.
+    /// Reports whether a request may involve deeply nested values that need a large stack.
     fn is_deep(&self, request: &ResourceRequest, incoming: &Incoming) -> bool {
         let is_write = !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
         let body = std::str::from_utf8(&incoming.body);
@@ -63,7 +62,7 @@ impl ApiServer {
         &self,
         request: &ResourceRequest,
         incoming: &Incoming,
-        eyes: Eyes,
+        read_view: ReadView,
     ) -> ApiResult<Reply> {
         check_name_fits(request)?;
         let query = &incoming.query;
@@ -95,14 +94,14 @@ impl ApiServer {
             (Verb::Get, Target::Part(Subresource::Scale)) => {
                 Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
             }
-            (Verb::Get, _) => self.get(request, query, &eyes).await,
-            (Verb::List, _) => self.list(request, query, &eyes).await,
-            (Verb::Watch, _) => self.watch(request, query, representation, eyes).await,
+            (Verb::Get, _) => self.get(request, query, &read_view).await,
+            (Verb::List, _) => self.list(request, query, &read_view).await,
+            (Verb::Watch, _) => self.watch(request, query, representation, read_view).await,
             (Verb::Create, _) => self.handle_create(request, incoming),
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
             (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
             (Verb::DeleteCollection, _) => {
-                let page = self.list_page(request, query, &eyes).await?;
+                let page = self.list_page(request, query, &read_view).await?;
                 self.delete_collection(request, page, &incoming.delete_options()?)
             }
         }?;
@@ -113,7 +112,7 @@ impl ApiServer {
             return Ok(reply);
         }
         let (parts, body) = reply.into_parts();
-        // The body is whole already, so that collecting it can't fail.
+        // The body is complete, so collecting it can't fail.
         let body = body.collect().await.map(Collected::to_bytes);
         let body = body.unwrap_or_default();
         let body = representation.body(request.kind, body, self.clock().now())?;
@@ -121,9 +120,9 @@ impl ApiServer {
     }
 }
 
-/// Refuses names that nothing can have, as they mean something else in paths.
+/// Rejects invalid names, which have another meaning in paths.
 fn check_name_fits(request: &ResourceRequest) -> ApiResult<()> {
-    // The name of what is created stands in the body, which has rules of its own.
+    // A create's name is in its body and is validated there.
     if request.verb == Verb::Create && request.target == Target::Object {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! A request on its way into the log.
+//! Audit logging of a request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,15 +15,15 @@ use crate::faults::RequestFacts;
 use crate::incoming::Incoming;
 use crate::server::ApiServer;
 
-/// A request on its way into the log.
+/// A request to be logged.
 pub(crate) struct Recording<'a> {
     pub server: &'a ApiServer,
     pub incoming: &'a Incoming,
     pub admission: &'a Admission,
     pub(crate) facts: &'a RequestFacts,
-    /// The answer's `Audit-Id`.
+    /// The response header `Audit-Id`.
     pub(crate) audit_id: &'a str,
-    /// The fault rules that struck it.
+    /// The names of the applied fault rules.
     pub(crate) fault: String,
     pub(crate) received: Timestamp,
     pub(crate) begun: Instant,
@@ -31,8 +31,7 @@ pub(crate) struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Puts it in the log, if it was about resources; `revision_before` is the store's before it
-    /// was carried out.
+    /// Logs a resource request; `revision_before` is the store's revision before it was processed.
     pub(crate) fn finish(&self, revision_before: u64, code: u16, error: Option<&ApiError>) {
         self.is_in_log.store(true, Ordering::Relaxed);
         if !self.facts.is_resource() {
@@ -46,7 +45,7 @@ impl Recording<'_> {
         self.incoming
             .header(CONTENT_TYPE)
             .clone_into(&mut entry.content_type);
-        // A part of what was read from a connection would keep all of it.
+        // A slice of the read buffer would keep all of it in memory.
         entry.body = Bytes::copy_from_slice(&self.incoming.body);
         entry.body_size = entry.body.len();
         entry.latency = self.begun.elapsed();
@@ -61,8 +60,7 @@ impl Recording<'_> {
         self.server.audit().push(entry);
     }
 
-    /// Puts it in the log as one that took too long, unless it was carried out and only the answer
-    /// was late.
+    /// Logs the request as timed out, unless it was processed and only its response was late.
     pub(crate) fn give_up(&self) {
         if !self.is_in_log.load(Ordering::Relaxed) {
             self.finish(self.server.store().revision(), 504, None);

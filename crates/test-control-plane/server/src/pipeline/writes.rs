@@ -1,4 +1,4 @@
-//! Writes that bring a body: which part of an object it is for, and in which form it comes.
+//! Writes with a body: the target part of an object, and the body's format.
 
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -111,7 +111,7 @@ impl ApiServer {
         reply::with_warnings(reply, &warnings)
     }
 
-    /// The object in a body, and what the client is to be warned of.
+    /// Returns the object in a body and the warnings for the client.
     pub(crate) fn decode(
         &self,
         request: &ResourceRequest,
@@ -128,7 +128,7 @@ impl ApiServer {
                 (text.into(), decode::repeated_keys(&sent))
             }
             BodyFormat::Json => (incoming.body.clone(), None),
-            // Numbers that no field has are not unknown members.
+            // Unknown protobuf field numbers don't count as unknown fields.
             BodyFormat::Protobuf => return Ok((draft, Vec::new())),
         };
         let check = self.member_check(kind, options.field_validation);

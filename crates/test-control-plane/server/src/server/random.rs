@@ -1,16 +1,16 @@
-//! Where what is random comes from.
+//! Sources of randomness.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Random sources of one seed, one for each use, so that more of one thing shifts no other.
+/// Separate random sources with one seed, so that one kind of draw never shifts another.
 #[derive(Debug)]
 pub(crate) struct RandomSources {
-    /// Of the uids of objects and tokens.
+    /// Uids of objects and tokens.
     pub uids: StdRng,
-    /// Of generated names.
+    /// Generated names.
     pub names: StdRng,
-    /// Of how long watches last that don't say.
+    /// Default timeouts of watches.
     pub(crate) timeouts: StdRng,
 }
 

@@ -1,4 +1,4 @@
-//! How large stored objects may be: what etcd, behind the reference, takes in one request.
+//! Size limits of stored objects, as in the reference's etcd.
 
 use kube_apimachinery::schema;
 use serde_json::Value;
@@ -9,24 +9,24 @@ use kube_test_control_plane_api::kinds::registry_key;
 use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
-/// The largest request that etcd takes, in bytes.
+/// Limit of a request to etcd in bytes.
 const REQUEST_MAX: usize = 1_572_864;
 
-/// The largest message that the reference's client of etcd sends, in bytes.
+/// Limit of a message sent by the reference's etcd client in bytes.
 const MESSAGE_MAX: usize = 2_097_152;
 
-/// What a request has beside the object and its key, which stands there three times, in bytes.
+/// Size of a request without its object and its key, which it contains three times, in bytes.
 const REQUEST_OVERHEAD: usize = 48;
 
-/// Below this many bytes of names and texts no object comes near the limit.
+/// Total size of names and texts, in bytes, below which no object comes near the limit.
 const SMALL: usize = REQUEST_MAX / 2;
 
-/// Checks that an object is not larger than what can be stored. The reference stores objects as
-/// protobuf messages, and so it is the size of that which counts.
+/// Checks the size of an object. The reference stores protobuf messages, so their size is the one
+/// that counts.
 ///
 /// # Errors
 ///
-/// 500 in the words of etcd or of its client, which the reference passes on.
+/// 500 with the message of etcd or of its client, which the reference returns unchanged.
 pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiResult<()> {
     let data = draft.data.as_ref().map_or(0, String::len);
     if text_size(&draft.value) + data < SMALL {
@@ -50,7 +50,7 @@ pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiRes
     Ok(())
 }
 
-/// How long the names and texts in a value are together, with something for each other value.
+/// Returns the total size of names and texts in a value, plus an estimate for each other value.
 fn text_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,

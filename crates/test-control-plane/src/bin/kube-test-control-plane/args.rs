@@ -1,4 +1,4 @@
-//! Command-line flags, named like kube-apiserver's where both have the feature.
+//! Command line flags, with kube-apiserver's names for its flags.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
 use kube_test_control_plane::{FeatureGates, ServerConfig, UnknownFields};
 
-/// Names of all actors, in listing order.
+/// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
                                  disruption-controller,volume-binder,garbage-collector,\
                                  namespace-controller";
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(crate) bind_address: IpAddr,
 
-    /// Where to write the administrator's kubeconfig.
+    /// File for the administrator's kubeconfig.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,
 
@@ -52,46 +52,46 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
 
-    /// Who decides what users may do: a list of RBAC, Node, AlwaysAllow and AlwaysDeny, of which the
-    /// first that allows a request decides. The members of system:masters may always do everything.
+    /// Authorizers: a list of RBAC, Node, AlwaysAllow and AlwaysDeny. The first that allows a request
+    /// decides. Members of system:masters have every right.
     #[arg(long, value_name = "LIST", default_value = "RBAC")]
     pub(crate) authorization_mode: Authorization,
 
-    /// Where to write every request, one line of audit.k8s.io/v1 JSON each, behind what is there; -
-    /// is the standard output.
+    /// File to append every request to, one line of audit.k8s.io/v1 JSON each; - is the standard
+    /// output.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log_path: Option<PathBuf>,
 
-    /// A fault plan, as JSON: which requests and watches fail, and how.
+    /// Fault plan, as JSON: the requests and watches that fail, and their faults.
     #[arg(long, value_name = "FILE")]
     pub(crate) fault_plan_file: Option<PathBuf>,
 
-    /// Which actors run, separated by commas; an empty list runs none.
+    /// Actors to run, separated by commas; an empty list runs none.
     #[arg(long, value_name = "LIST", default_value = ACTORS)]
     pub(crate) actors: String,
 
-    /// Lets kubelet and scheduler write events, as a cluster's do.
+    /// Let kubelet and scheduler write events, as in a cluster.
     #[arg(long)]
     pub(crate) actor_events: bool,
 
-    /// How long a pod stays pending on its node, such as 500ms or 2s.
+    /// Time that a pod stays pending on its node, such as 500ms or 2s.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) start_delay: Duration,
 
-    /// How long a pod runs before it is ready, such as 500ms or 2s.
+    /// Time that a pod runs before it is ready, such as 500ms or 2s.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) ready_delay: Duration,
 
-    /// What becomes of fields that Kubernetes v1.36.2 doesn't know: prune drops them, as it does;
-    /// keep stores them, as a newer server that knows them.
+    /// Fields unknown to Kubernetes v1.36.2: prune drops them, as v1.36.2 does; keep stores them, as a
+    /// newer server does.
     #[arg(long, value_name = "POLICY", default_value = "prune")]
     pub(crate) unknown_fields: UnknownFields,
 
-    /// Feature gates that change what is stored: MaxUnavailableStatefulSet=true|false (off).
+    /// Feature gates of the storage: MaxUnavailableStatefulSet=true|false (off).
     #[arg(long, value_name = "GATES", default_value = "")]
     pub(crate) feature_gates: FeatureGates,
 
-    /// How many changes are kept for watches that go on from an older version.
+    /// Number of changes kept for watches from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
     pub(crate) log_window: usize,
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Destination of the audit log. Removes a file that it created unless the file is
+/// The destination of the audit log. A newly created file is removed on drop unless it is
 /// [kept](Self::keep).
 pub(crate) struct AuditFile {
     made: Option<PathBuf>,
 }
 
 impl AuditFile {
-    /// Opens a file for appending; `-` is standard output.
+    /// Opens a file for appending; `-` is the standard output.
     pub(crate) fn open(path: &Path) -> anyhow::Result<(Self, Box<dyn Write + Send>)> {
         if path == Path::new("-") {
             return Ok((Self { made: None }, Box::new(stdout())));
@@ -26,7 +26,7 @@ impl AuditFile {
         Ok((Self { made }, Box::new(file)))
     }
 
-    /// Keeps the file, because the program has started.
+    /// Keeps the file once the program has started.
     pub(crate) fn keep(mut self) {
         self.made = None;
     }
@@ -35,7 +35,7 @@ impl AuditFile {
 impl Drop for AuditFile {
     fn drop(&mut self) {
         if let Some(path) = &self.made {
-            // The program already reports the error that prevents its start.
+            // The reason for the failed start was already reported.
             let _ = std::fs::remove_file(path);
         }
     }

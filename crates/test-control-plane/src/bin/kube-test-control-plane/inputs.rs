@@ -1,4 +1,4 @@
-//! Contents of the files and lists that the flags name.
+//! Parsing of the flags' files and lists.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use kube_test_control_plane::faults::FaultPlan;
 
 use crate::args::{ACTORS, Args};
 
-/// All inputs, read before the program does anything else.
+/// All inputs, which are read before the start.
 pub(crate) struct Inputs {
     pub(crate) tokens: Tokens,
     pub(crate) actors: ActorsConfig,

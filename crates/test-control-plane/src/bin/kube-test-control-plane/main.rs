@@ -1,4 +1,4 @@
-//! The program: serves a control plane on a loopback port until a signal stops it.
+//! The program: a control plane on a loopback port that runs until a signal.
 
 mod args;
 mod audit_file;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(err) if !err.use_stderr() => {
-            // Help and version; the reader may close the pipe early.
+            // Help and version; the reader may close the output early.
             let _ = err.print();
             return ExitCode::SUCCESS;
         }
@@ -43,13 +43,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the error without the usage hint.
+/// Returns the error message of invalid flags, without the usage hint.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-#[expect(clippy::print_stderr, reason = "the program's error message")]
+#[expect(
+    clippy::print_stderr,
+    reason = "the one line that says why the program failed"
+)]
 fn fail(reason: &str) -> ExitCode {
     let line: Vec<&str> = reason.lines().map(str::trim).collect();
     eprintln!("error: {}", line.join(" "));

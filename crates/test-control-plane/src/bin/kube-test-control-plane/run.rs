@@ -15,7 +15,7 @@ use crate::args::Args;
 use crate::audit_file::AuditFile;
 use crate::inputs::Inputs;
 
-/// Runs until a signal arrives. A failed start leaves no files behind.
+/// Runs until a signal. A failed start leaves nothing behind.
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
@@ -33,7 +33,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> {
-    #[expect(clippy::disallowed_methods, reason = "the program provides the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program is where the clock comes from"
+    )]
     let now = jiff::Timestamp::try_from(SystemTime::now()).context("reading the clock")?;
     let config = ServerConfig {
         seed: OsRng.try_next_u64().context("drawing a seed")?,
@@ -62,7 +65,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
     Ok(plane)
 }
 
-/// Writes the files that clients need, and reports readiness.
+/// Writes the kubeconfig and reports readiness.
 fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
     let mut audit_file = None;
     if let Some(path) = &args.audit_log_path {
@@ -79,7 +82,7 @@ fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
     let url = plane.url().unwrap_or_default();
     if let Err(err) = writeln!(stdout(), "ready {url}") {
         if let Some(path) = &args.kubeconfig_out {
-            // The first error is the one to report.
+            // The first failure is reported.
             let _ = std::fs::remove_file(path);
         }
         return Err(err).context("writing the readiness line to the standard output");

@@ -30,7 +30,7 @@ async fn ready(plane: &Plane) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_delays_count_from_their_start() {
+async fn changed_delay_counts_from_its_start() {
     let hour = Duration::from_secs(3600).into();
     for (name, behaviour) in [
         (
@@ -63,7 +63,7 @@ async fn changed_delays_count_from_their_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn init_delays_may_be_changed() {
+async fn init_delay_can_be_changed() {
     let config = KubeletConfig::new(PodBehaviour {
         init_delay: Duration::from_secs(3600).into(),
         ..PodBehaviour::default()
@@ -80,13 +80,13 @@ async fn init_delays_may_be_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fixed_image_is_pulled_immediately() {
+async fn repaired_image_is_pulled_immediately() {
     let (plane, start) = started(PodBehaviour {
         image_pull_failure: Some(ImagePullFailure::default()),
         ..PodBehaviour::default()
     })
     .await;
-    // By now the back-off is five minutes.
+    // By then the back-off is five minutes.
     sleep(Duration::from_secs(1000)).await;
     assert_eq!(waiting(&plane.get(POD).await), "ImagePullBackOff");
     annotate(&plane, "image-pull-failure", "{times: 0}").await;
@@ -95,7 +95,7 @@ async fn fixed_image_is_pulled_immediately() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unhung_pod_keeps_the_rest_of_its_grace_period() {
+async fn hanging_pod_stops_after_a_behaviour_change() {
     let (plane, start) = started(PodBehaviour {
         stop: Stop::Hangs,
         stop_delay: seconds(8),
@@ -119,7 +119,7 @@ async fn unhung_pod_keeps_the_rest_of_its_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn running_stop_may_be_shortened_or_extended() {
+async fn running_stop_can_be_shortened_and_extended() {
     for (delay, gone_after) in [("6s", 6), ("20s", 20), ("1s", 4), ("100s", 30)] {
         let (plane, _) = started(PodBehaviour {
             stop_delay: seconds(10),
@@ -138,7 +138,7 @@ async fn running_stop_may_be_shortened_or_extended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_closure_is_evaluated_on_refresh() {
+async fn refresh_calls_the_closure_again() {
     let broken = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&broken);
     let config = KubeletConfig::default().rule(move |_| {
@@ -192,7 +192,7 @@ async fn rules_can_change_while_pods_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn weights_divide_pods_among_rules() {
+async fn weights_distribute_pods_among_rules() {
     let rule = |outcome, weight| PodRule {
         behaviour: PodBehaviour {
             outcome,
@@ -243,7 +243,7 @@ async fn readiness_follows_a_script() {
     assert_eq!(times, [1, 6, 8, 18]);
     sleep(Duration::from_secs(3600)).await;
     assert!(!ready(&plane).await);
-    // A changed script starts from its first step.
+    // A new script starts from its beginning.
     annotate(&plane, "readiness", "[{ready: 3s}, {unready: 0s}]").await;
     eventually(|| ready(&plane)).await;
     eventually(unready).await;
@@ -294,7 +294,7 @@ async fn new_image_restarts_no_completed_container() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_image_doesnt_keep_a_pod_from_stopping() {
+async fn new_image_does_not_prevent_a_stop() {
     let (plane, _) = started(PodBehaviour {
         stop_delay: seconds(10),
         ..PodBehaviour::default()
@@ -319,7 +319,7 @@ async fn new_image_doesnt_keep_a_pod_from_stopping() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_reports_the_observed_generation() {
+async fn status_has_the_observed_generation() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| ready(&plane)).await;
     assert_eq!(plane.get(POD).await["status"]["observedGeneration"], 1);
@@ -380,7 +380,7 @@ async fn node_registered_again_adopts_its_pods() {
     plane.0.nodes().delete(&node).await.unwrap();
     plane.0.nodes().add(&node, 10).await.unwrap();
     sleep(Duration::from_secs(10)).await;
-    // The next write shows the adopted state.
+    // The next write includes the remembered state.
     plane.0.pods().set_ready("default", "p", false).await;
     eventually(|| async { !ready(&plane).await }).await;
     let after = plane.get(POD).await;
@@ -398,7 +398,7 @@ async fn node_registered_again_adopts_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn host_network_pods_share_the_node_address() {
+async fn host_network_pods_have_the_nodes_address() {
     let plane = plane_with(KubeletConfig::default()).await;
     let mut body = pod("p");
     body["spec"]["hostNetwork"] = json!(true);

@@ -1,4 +1,4 @@
-//! Ends of pods, by themselves and through deletion.
+//! Ends of pods, on their own and by deletion.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{POD, after, condition, container, seconds, started, status_column};
 use crate::support::{call_patch, eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn pods_end_with_the_configured_cause() {
+async fn ended_pods_report_their_cause() {
     for (cause, failed, reason, code) in [
         (Cause::Exited, true, Value::Null, 1),
         (Cause::Evicted, true, json!("Evicted"), 137),
@@ -100,7 +100,7 @@ async fn containers_react_to_sigterm_as_configured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_may_hang_in_termination() {
+async fn hanging_pod_stays_terminating() {
     let (plane, _) = started(PodBehaviour {
         stop: Stop::Hangs,
         ..PodBehaviour::default()
@@ -121,7 +121,7 @@ async fn pod_may_hang_in_termination() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shorter_grace_period_hastens_the_end() {
+async fn shorter_grace_period_shortens_the_stop() {
     let (plane, start) = started(PodBehaviour {
         stop: Stop::IgnoresSigterm,
         ..PodBehaviour::default()
@@ -157,7 +157,7 @@ async fn shorter_grace_period_hastens_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finalizer_held_pod_uses_its_own_grace_period() {
+async fn pod_held_by_a_finalizer_uses_its_own_grace_period() {
     let (plane, _) = started(PodBehaviour {
         stop_delay: seconds(8),
         stop_exit_code: 3,

@@ -12,7 +12,7 @@ use super::{
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn crashing_container_restarts_with_growing_back_off() {
+async fn crashing_container_backs_off() {
     let (plane, start) = started(PodBehaviour {
         crash: Some(Crash {
             after: seconds(5),
@@ -28,7 +28,7 @@ async fn crashing_container_restarts_with_growing_back_off() {
     };
     eventually(|| async { status_column(&plane).await == "0/1 Error 0" }).await;
     assert_eq!(start.elapsed().as_secs(), 5);
-    // The first restart is immediate; then the back-off counts from the end of each run.
+    // The first restart is immediate, then the back-off counts from the exit.
     let mut times = vec![after(start, restarts(1)).await];
     eventually(|| async { waiting(&plane.get(POD).await) == "CrashLoopBackOff" }).await;
     let pod = plane.get(POD).await;
@@ -53,7 +53,8 @@ async fn crashing_container_restarts_with_growing_back_off() {
     for wanted in 2..9 {
         times.push(after(start, restarts(wanted)).await);
     }
-    // 6, then 5 seconds of run time plus a back-off of 10, 20, 40 … 300 seconds each.
+    // The first restart is at 6 seconds, each later one after 5 seconds of running and a back-off
+    // of 10, 20, 40 … 300 seconds.
     assert_eq!(times, [6, 21, 46, 91, 176, 341, 646, 951]);
     assert_eq!(
         condition(&plane.get(POD).await, "Initialized")["status"],
@@ -63,7 +64,7 @@ async fn crashing_container_restarts_with_growing_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn container_recovers_after_the_configured_crashes() {
+async fn container_recovers_after_limited_crashes() {
     let (plane, _) = started(PodBehaviour {
         crash: Some(Crash {
             times: Some(3),
@@ -117,7 +118,7 @@ async fn failed_image_pull_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_image_ends_the_back_off() {
+async fn new_image_ends_pull_failures_immediately() {
     for pattern in [None, Some(Pattern::new("*:1"))] {
         let (plane, start) = started(PodBehaviour {
             image_pull_failure: Some(ImagePullFailure {
@@ -132,7 +133,7 @@ async fn another_image_ends_the_back_off() {
         plane.call(Method::PATCH, POD, &image).await;
         let ready = after(start, || async { is_ready(&plane.get(POD).await) }).await;
         assert_eq!(ready, 100);
-        // A changed image restarts a running container.
+        // A running container is restarted with a new image.
         let image = json!({"spec": {"containers": [{"name": "c", "image": "img:3"}]}});
         plane.call(Method::PATCH, POD, &image).await;
         eventually(|| async { container(&plane.get(POD).await)["restartCount"] == 1 }).await;
@@ -144,7 +145,7 @@ async fn another_image_ends_the_back_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restart_policy_decides_after_an_exit() {
+async fn restart_policy_determines_restarts() {
     for (policy, crash, phase) in [
         ("Never", json!({"after": "1s"}), "Failed"),
         ("Never", json!({"after": "1s", "exitCode": 0}), "Succeeded"),
@@ -175,7 +176,7 @@ async fn restart_policy_decides_after_an_exit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_with_a_taken_host_port_is_rejected() {
+async fn pod_with_an_occupied_host_port_is_rejected() {
     let plane = plane(PodBehaviour::default()).await;
     let with_port = |name: &str, node: &str, protocol: &str| {
         let mut pod = crate::support::pod(name);

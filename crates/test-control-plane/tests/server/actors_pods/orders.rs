@@ -1,4 +1,4 @@
-//! Selection of pods by rules, and orders to running pods.
+//! Rule matching, and orders to running pods.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{POD, PODS, container, plane_with, started};
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn rules_select_pods() {
+async fn rules_match_pods_by_every_field() {
     let never = PodBehaviour {
         outcome: Outcome::NeverReady,
         ..PodBehaviour::default()
@@ -49,7 +49,7 @@ async fn rules_select_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orders_reach_a_running_pod() {
+async fn actions_reach_a_running_pod() {
     let (plane, _) = started(PodBehaviour::default()).await;
     let pods = plane.0.pods();
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;

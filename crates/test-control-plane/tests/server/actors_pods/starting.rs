@@ -11,7 +11,7 @@ use super::{POD, PODS, after, condition, container, plane, seconds, started, wai
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
-async fn status_has_the_form_of_a_kubelet() {
+async fn status_matches_a_kubelets() {
     let (plane, _) = started(PodBehaviour {
         start_delay: seconds(2),
         ready_delay: seconds(3),
@@ -165,7 +165,7 @@ async fn init_containers_run_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn never_starting_pod_can_be_started_later() {
+async fn stuck_pod_starts_after_a_behaviour_change() {
     let (plane, _) = started(PodBehaviour {
         outcome: Outcome::NeverStarts,
         ..PodBehaviour::default()
@@ -183,7 +183,7 @@ async fn never_starting_pod_can_be_started_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_gates_control_readiness() {
+async fn readiness_gates_control_pod_readiness() {
     let plane = plane(PodBehaviour::default()).await;
     let mut pod = crate::support::pod("p");
     pod["spec"]["readinessGates"] = json!([{"conditionType": "example.com/gate"}]);
@@ -214,7 +214,7 @@ async fn readiness_gates_control_readiness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_may_set_a_condition() {
+async fn test_can_set_a_condition() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let unready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});

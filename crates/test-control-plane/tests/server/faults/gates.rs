@@ -15,7 +15,7 @@ fn creates() -> RequestMatcher {
     RequestMatcher::any().verb(Verb::Create)
 }
 
-/// Creates objects named `a`, `b` and so on concurrently.
+/// Creates objects with these names concurrently.
 fn create_all(plane: &TestControlPlane, names: &[&'static str]) -> JoinSet<u16> {
     let mut tasks = JoinSet::new();
     for &name in names {
@@ -39,7 +39,7 @@ fn stored(plane: &TestControlPlane) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_controls_the_order_of_requests() {
+async fn requests_pass_in_the_tests_order() {
     let plane = TestControlPlane::builder().start().await;
     let gate = plane.server().faults().gate(creates());
     let mut tasks = create_all(&plane, &["a", "b", "c"]);
@@ -61,7 +61,7 @@ async fn test_controls_the_order_of_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gate_after_the_commit_delays_only_the_answer() {
+async fn gate_after_the_commit_delays_only_the_response() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let gate = faults.gate_at(GatePoint::AfterCommit, creates());

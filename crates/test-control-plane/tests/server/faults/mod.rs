@@ -1,4 +1,4 @@
-//! Faults from a client's point of view.
+//! Faults as clients see them.
 
 mod gates;
 mod outages;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A client's watch.
+/// A client of a watch.
 struct WatchReader {
     body: ResponseBody,
     buffer: BytesMut,
 }
 
 impl WatchReader {
-    /// Watches ConfigMaps from the newest revision.
+    /// Watches config maps from the newest revision.
     async fn open(plane: &TestControlPlane) -> Self {
         let revision = plane.server().store().revision();
         Self::open_with(plane, &format!("resourceVersion={revision}")).await
@@ -48,7 +48,7 @@ impl WatchReader {
         }
     }
 
-    /// Returns the next item within a second: `TYPE name`, `TYPE reason` for an error, `end`,
+    /// Returns the next item within a second: `TYPE name`, `TYPE reason` of an error, `end`,
     /// `broken`, `half` for an incomplete line, or `nothing`.
     async fn next(&mut self) -> String {
         let read = tokio::time::timeout(Duration::from_secs(1), self.read());

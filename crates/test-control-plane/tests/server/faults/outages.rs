@@ -24,7 +24,7 @@ async fn code(plane: &TestControlPlane, path: &str) -> u16 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn restart_breaks_watches_and_keeps_only_objects() {
+async fn restart_breaks_watches_and_keeps_objects() {
     let plane = TestControlPlane::builder().start().await;
     create(&plane, "a").await;
     let before = plane.server().store().revision();
@@ -51,7 +51,7 @@ async fn restart_breaks_watches_and_keeps_only_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outage_refuses_connections() {
+async fn connections_are_refused_for_a_while() {
     let plane = TestControlPlane::builder().start().await;
     plane.server().restart(Restart {
         down_for: Duration::from_secs(20),
@@ -73,7 +73,7 @@ async fn outage_refuses_connections() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outage_drops_a_running_request() {
+async fn request_in_flight_is_lost() {
     let plane = TestControlPlane::builder().start().await;
     let gate = plane.server().faults().gate(RequestMatcher::any());
     let server = plane.service();
@@ -90,7 +90,7 @@ async fn outage_drops_a_running_request() {
 }
 
 #[tokio::test]
-async fn outage_closes_the_port() {
+async fn port_refuses_connections_during_an_outage() {
     let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let plane = TestControlPlane::builder().listen(address).start().await;
     let url = plane.url().unwrap();
@@ -98,7 +98,7 @@ async fn outage_closes_the_port() {
     let mut open = TcpStream::connect(address).await.unwrap();
     plane.server().faults().outage().begin();
     assert_eq!(open.read(&mut [0; 8]).await.unwrap_or(0), 0);
-    // One connection may be accepted before the port closes.
+    // One may arrive before the port closes.
     let refused = loop {
         match TcpStream::connect(address).await {
             Err(err) => break err,
@@ -107,7 +107,7 @@ async fn outage_closes_the_port() {
     };
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     plane.server().faults().outage().end();
-    // The port number stays the same.
+    // The port is the same afterwards.
     while TcpStream::connect(address).await.is_err() {
         tokio::task::yield_now().await;
     }
@@ -115,7 +115,7 @@ async fn outage_closes_the_port() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_clock_can_differ() {
+async fn server_clock_can_be_offset() {
     let plane = TestControlPlane::builder().start().await;
     let server = plane.server();
     let before = server.clock().now();

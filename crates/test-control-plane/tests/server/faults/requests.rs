@@ -20,7 +20,7 @@ use crate::support::Plane;
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test(start_paused = true)]
-async fn faults_follow_their_schedule() {
+async fn schedules_limit_faults() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let creates = || {
@@ -62,7 +62,7 @@ async fn faults_follow_their_schedule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropped_answers_include_errors() {
+async fn dropped_connection_loses_any_response() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     faults.inject(RequestMatcher::any(), 1, FaultAction::CommitThenDrop);
@@ -74,7 +74,7 @@ async fn dropped_answers_include_errors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_look_like_server_errors() {
+async fn injected_errors_match_the_servers() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let path = "/apis/apps/v1/namespaces/default/statefulsets/web";
@@ -192,7 +192,7 @@ async fn rules_match_by_client_query_and_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_add_up_before_the_last_action() {
+async fn delays_add_up_before_the_final_action() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let any = RequestMatcher::any;
@@ -225,7 +225,7 @@ async fn delays_add_up_before_the_last_action() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plan_hits_the_same_requests_every_time() {
+async fn plan_affects_the_same_requests_each_time() {
     let text = r#"{
         "seed": 11,
         "requests": [{
@@ -259,7 +259,7 @@ async fn plan_hits_the_same_requests_every_time() {
         (r#"{"requests": [{"action": {"delay": "5"}}]}"#, "Delay"),
         (
             r#"{"requests": [{"action": "commitThenDrop", "when": {"until": "x"}}]}"#,
-            "\"x\" is no duration",
+            "\"x\" is not a duration",
         ),
     ] {
         let error = FaultPlan::from_json(text).unwrap_err().to_string();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::MAPS;
 use crate::support::Plane;
 
-/// Returns status code, media type and body of a GET's answer.
+/// Returns code, media type and body of the answer to a GET.
 async fn get(plane: &Plane, path: &str) -> (u16, String, Value) {
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
     let reply = plane.0.server().serve(request).await.unwrap();
@@ -36,7 +36,7 @@ async fn slow_plane(seconds: u64) -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn request_ends_at_its_timeout() {
+async fn request_ends_at_the_clients_timeout() {
     let plane = slow_plane(300).await;
     for (timeout, waited) in [("2s", 2), ("1h", 60)] {
         let begun = Instant::now();
@@ -70,7 +70,7 @@ async fn request_ends_at_its_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_write_is_logged_with_its_real_result() {
+async fn late_response_keeps_its_code_in_the_log() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let faults = plane.0.server().faults();
     let late = FaultAction::DelayAnswer(Duration::from_secs(9).into());
@@ -92,7 +92,7 @@ async fn late_write_is_logged_with_its_real_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watch_has_a_separate_limit() {
+async fn watch_has_a_separate_timeout() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let path = format!("{MAPS}?watch=1&timeout=1s&timeoutSeconds=30");
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();

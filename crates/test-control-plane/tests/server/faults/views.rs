@@ -1,4 +1,4 @@
-//! Stale views.
+//! Stale reads.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{MAPS, WatchReader, create, delete};
 
-/// Returns the names in a list, and its revision.
+/// Returns the names in a list and its revision.
 async fn list(plane: &TestControlPlane, agent: &str, query: &str) -> (Vec<String>, u64) {
     let path = format!("{MAPS}?{query}");
     let server = plane.server();
@@ -30,7 +30,7 @@ fn frozen(plane: &TestControlPlane, agent: &str) -> ViewRule {
 }
 
 #[tokio::test(start_paused = true)]
-async fn frozen_client_sees_old_state_except_in_consistent_reads() {
+async fn frozen_client_sees_the_old_state_by_default() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     create(&plane, "a").await;
@@ -66,7 +66,7 @@ async fn frozen_client_sees_old_state_except_in_consistent_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unseen_version_is_awaited() {
+async fn read_waits_for_a_hidden_version() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let id = faults.add_view(frozen(&plane, "old"));
@@ -98,7 +98,7 @@ async fn unseen_version_is_awaited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn frozen_watch_continues_at_its_position() {
+async fn unfrozen_watch_resumes_at_its_position() {
     let plane = TestControlPlane::builder().start().await;
     let faults = plane.server().faults();
     let mut open = WatchReader::open_as(&plane, "old", "resourceVersion=0").await;
@@ -113,7 +113,7 @@ async fn frozen_watch_continues_at_its_position() {
     let any = format!("{stream}&resourceVersion=0");
     let mut any = WatchReader::open_as(&plane, "old", &any).await;
     assert_eq!(any.take(3).await, ["ADDED a", "BOOKMARK", "nothing"]);
-    // A request for the newest state times out.
+    // A watch from the newest state waits in vain.
     let mut fresh = WatchReader::open_as(&plane, "old", stream).await;
     assert_eq!(fresh.next().await, "ERROR Timeout");
     faults.remove(id);

@@ -14,7 +14,7 @@ fn rule(action: WatchAction) -> WatchRule {
     WatchRule::new(RequestMatcher::any().resource("configmaps"), action)
 }
 
-/// A control plane with a bookmark every ten seconds.
+/// Starts a control plane with bookmarks every ten seconds.
 async fn plane() -> TestControlPlane {
     let config = ServerConfig {
         bookmark_interval: Duration::from_secs(10),
@@ -27,7 +27,7 @@ async fn plane() -> TestControlPlane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delayed_events_keep_their_order() {
+async fn delayed_events_stay_in_order() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut watch = WatchReader::open(&plane).await;
@@ -96,7 +96,7 @@ async fn frozen_watch_sends_nothing_until_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn frozen_watch_at_its_end_drops_pending_events() {
+async fn watch_ending_frozen_drops_its_events() {
     let plane = plane().await;
     let revision = plane.server().store().revision();
     let query = format!("timeoutSeconds=5&resourceVersion={revision}");
@@ -113,7 +113,7 @@ async fn frozen_watch_at_its_end_drops_pending_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_end_as_each_fault_says() {
+async fn watches_can_be_cut_closed_and_truncated() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut number = 0;
@@ -155,7 +155,7 @@ async fn watches_end_as_each_fault_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropped_bookmarks_spare_the_initial_one() {
+async fn dropped_bookmarks_exclude_the_initial_one() {
     let plane = plane().await;
     create(&plane, "a").await;
     let faults = plane.server().faults();
@@ -172,7 +172,7 @@ async fn dropped_bookmarks_spare_the_initial_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_open_watches_are_hit_once() {
+async fn action_on_open_watches_skips_later_ones() {
     let plane = plane().await;
     let faults = plane.server().faults();
     let mut old = WatchReader::open(&plane).await;

@@ -1,4 +1,4 @@
-//! Shared test support.
+//! Shared helpers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use kube_test_control_plane::{ApiServer, TestControlPlane};
 use serde_json::{Value, json};
 
-/// A control plane with plain JSON calls.
+/// A control plane with a plain JSON client.
 pub(crate) struct Plane(pub TestControlPlane);
 
 impl Plane {
@@ -27,7 +27,7 @@ impl Plane {
         object
     }
 
-    /// Returns the errors of all rejected fields.
+    /// Returns the error for each rejected field.
     pub(crate) async fn refused(&self, method: Method, path: &str, body: &Value) -> Vec<String> {
         let (code, answer) = self.call(method, path, body).await;
         assert_eq!(code, 422, "{answer}");
@@ -59,7 +59,7 @@ impl Plane {
     }
 }
 
-/// Waits until a condition holds, for at most an hour of paused time.
+/// Waits until something holds, for at most one hour of paused time.
 pub(crate) async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     for _ in 0..36_000 {
         if holds().await {
@@ -99,13 +99,13 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
         .any(|c| c["type"] == "Ready" && c["status"] == "True")
 }
 
-/// Sends a strategic merge patch for an object.
+/// Applies a strategic merge patch to an object.
 pub(crate) async fn call_patch(plane: &Plane, path: &str, patch: &Value) {
     let (code, answer) = plane.call(Method::PATCH, path, patch).await;
     assert_eq!(code, 200, "{answer}");
 }
 
-/// Sends text unchanged. Returns the status code and the text of the answer.
+/// Sends text verbatim. Returns the code and the text of the answer.
 pub(crate) async fn raw(
     server: &ApiServer,
     method: Method,
@@ -125,7 +125,7 @@ pub(crate) async fn raw(
     (code, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// A fully read answer.
+/// A response with its body.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) headers: http::HeaderMap,
@@ -141,14 +141,14 @@ impl Answer {
         String::from_utf8(self.bytes.to_vec()).unwrap()
     }
 
-    /// Returns a header's value, or an empty string.
+    /// Returns a header's value; empty if missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())
     }
 }
 
-/// Sends a request with headers.
+/// Sends a request with these headers.
 pub(crate) async fn exchange(
     server: &ApiServer,
     method: Method,
@@ -170,7 +170,7 @@ pub(crate) async fn exchange(
     }
 }
 
-/// Sends a GET with an `Accept` header.
+/// Reads with an `Accept` header.
 pub(crate) async fn get_as(server: &ApiServer, path: &str, accept: &str) -> Answer {
     exchange(server, Method::GET, path, &[("Accept", accept)], "").await
 }

@@ -1,4 +1,4 @@
-//! `SubjectAccessReview` and its kin: may somebody, or may I, do this?
+//! `SubjectAccessReview` and its variants: may a user, or the sender, do this?
 
 use std::collections::BTreeMap;
 
@@ -44,11 +44,11 @@ struct PathAttributes {
 impl Spec {
     fn of(draft: &Draft) -> Self {
         let spec = draft.value.get("spec").cloned().unwrap_or_default();
-        // The decoder has seen to it that the types fit.
+        // The decoder has checked the types.
         serde_json::from_value(spec).unwrap_or_default()
     }
 
-    /// The user that is asked about.
+    /// Returns the reviewed user.
     fn subject(&self) -> Identity {
         Identity {
             name: self.user.clone(),
@@ -58,7 +58,7 @@ impl Spec {
         }
     }
 
-    /// What is asked about.
+    /// Returns the reviewed access.
     fn attributes(&self) -> Attributes<'_> {
         if let Some(wanted) = &self.resource_attributes {
             let resource = Resource {
@@ -80,7 +80,7 @@ impl Spec {
 }
 
 impl ApiServer {
-    /// Whether the user may do what it asks about.
+    /// Reviews the sender's own access.
     pub(super) fn review_own_access(&self, user: &Identity, draft: Draft) -> ApiResult<Value> {
         let spec = Spec::of(&draft);
         let mut errors = check_attributes(&draft, &spec);
@@ -89,7 +89,7 @@ impl ApiServer {
         Ok(self.answered(draft, user, &spec.attributes()))
     }
 
-    /// Whether somebody may do what is asked about.
+    /// Reviews a user's access.
     pub(super) fn review_access(&self, draft: Draft) -> ApiResult<Value> {
         let spec = Spec::of(&draft);
         let mut errors = check_attributes(&draft, &spec);
@@ -99,7 +99,7 @@ impl ApiServer {
         Ok(self.answered(draft, &spec.subject(), &spec.attributes()))
     }
 
-    /// As [`review_access`](Self::review_access), within a namespace.
+    /// Like [`review_access`](Self::review_access), within a namespace.
     pub(super) fn review_local_access(
         &self,
         namespace: &str,
@@ -179,7 +179,7 @@ fn check_subject(spec: &Spec, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Reviews have no names and no labels; `allowed` is the member that may be there.
+/// Checks that the metadata is empty except for the member `allowed`.
 fn check_metadata(draft: &Draft, allowed: &str, errors: &mut Vec<FieldError>) {
     let metadata = draft.value.get("metadata").and_then(Value::as_object);
     let mut members = metadata.into_iter().flatten();
@@ -197,7 +197,7 @@ fn check_metadata(draft: &Draft, allowed: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The kind is missing in the message, as upstream's has it.
+/// The kind is missing in the message, as in the reference.
 fn refuse(errors: &[FieldError]) -> ApiResult<()> {
     if errors.is_empty() {
         return Ok(());

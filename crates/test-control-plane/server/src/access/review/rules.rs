@@ -1,4 +1,4 @@
-//! `SelfSubjectRulesReview`: what may I do in a namespace?
+//! `SelfSubjectRulesReview`: the sender's rights in a namespace.
 
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -11,7 +11,7 @@ use crate::auth::rbac::PolicyRule;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// The rules that apply to the user in a namespace.
+    /// Returns the rules that apply to the user in a namespace.
     ///
     /// # Errors
     ///

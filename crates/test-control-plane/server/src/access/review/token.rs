@@ -1,4 +1,4 @@
-//! `TokenReview`: whose token is this?
+//! `TokenReview`: the user of a token.
 
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -8,8 +8,7 @@ use crate::auth::service_account::ISSUER;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// Whose token it is, if it is meant for one of the audiences, or for this server if none is
-    /// named.
+    /// Returns the user of a token that is valid for one of the audiences, by default this server.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `SelfSubjectReview`: who am I?
+//! `SelfSubjectReview`: the authenticated user.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::auth::identity::Identity;
 use crate::server::ApiServer;
 
 impl ApiServer {
-    /// The user as the server sees it.
+    /// Returns the authenticated user.
     pub(super) fn review_user(&self, user: &Identity) -> Value {
         let metadata = json!({"creationTimestamp": self.now_text()});
         let mut review = answer("SelfSubjectReview", "authentication.k8s.io", &metadata);

@@ -1,4 +1,4 @@
-//! Bindings by subject, with the rules that they grant.
+//! Bindings by subject, with their rules.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,48 +15,48 @@ use serde::de::DeserializeOwned;
 use super::PolicyRule;
 use crate::auth::identity::{Identity, service_account_user};
 
-/// The roles and bindings of a moment, arranged to be asked.
+/// An index of the roles and bindings at one revision.
 #[derive(Debug, Default)]
 pub(crate) struct RbacIndex {
-    /// The change that it was built after.
+    /// The revision of the last indexed change.
     pub(crate) revision: u64,
     cluster: Bindings,
     namespaces: HashMap<Arc<str>, Bindings>,
     roles: BTreeMap<Key, Arc<Role>>,
 }
 
-/// What bindings grant, by who they grant it to.
+/// Grants by subject.
 #[derive(Debug, Default)]
 struct Bindings {
     users: HashMap<String, Vec<Arc<Grant>>>,
     groups: HashMap<String, Vec<Arc<Grant>>>,
 }
 
-/// What a binding grants.
+/// A binding's grant to one subject.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    /// The place among the bindings of the same scope, and of the subject within its binding.
+    /// Order among the bindings of the same scope, and of the subject in its binding.
     order: (usize, usize),
-    /// What allows whatever the rules allow.
+    /// Reason for allowed requests.
     pub(crate) reason: String,
-    /// The rules of the role, or why there are none.
+    /// The rules of the role, or the reason for their absence.
     pub(crate) rules: Result<Arc<[PolicyRule]>, NoRules>,
 }
 
-/// Why a binding grants nothing.
+/// Reason why a binding has no rules.
 #[derive(Clone, Debug)]
 pub(crate) enum NoRules {
-    /// There is no such role: the resource, and the role's name.
+    /// The role does not exist: its resource and name.
     Missing(&'static Kind, String),
-    /// It is bound to something that is no role, of this kind.
+    /// The reference has this kind, which is no role.
     NoRole(String),
 }
 
-/// The bindings that apply to a user: those of the cluster first, then those of a namespace, each
-/// in the order of their names.
+/// The bindings that apply to a user: those of the cluster, then those of a namespace, each ordered
+/// by name.
 pub(crate) struct Grants(Vec<Arc<Grant>>);
 
-/// A role as it was read.
+/// A parsed role.
 #[derive(Debug)]
 struct Role {
     resource_version: u64,
@@ -85,7 +85,7 @@ struct BindingBody {
     subjects: Option<Vec<SubjectBody>>,
 }
 
-/// The role that a binding grants.
+/// The role reference of a binding.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct RoleRef {
@@ -103,7 +103,7 @@ struct SubjectBody {
 }
 
 impl RbacIndex {
-    /// The index of what the store holds now; roles that didn't change are not read again.
+    /// Builds the index of the current store; unchanged roles are not parsed again.
     pub(crate) fn rebuilt(&self, store: &Store, revision: u64) -> Self {
         let mut roles = BTreeMap::new();
         for storage in ["clusterroles", "roles"] {
@@ -132,7 +132,7 @@ impl RbacIndex {
         index
     }
 
-    /// Gives aggregated roles the rules of the roles that they select.
+    /// Gives aggregated roles the rules of their selected roles.
     ///
     /// Upstream: `ClusterRoleAggregationController.syncClusterRole`.
     fn aggregate(&mut self) {
@@ -154,7 +154,7 @@ impl RbacIndex {
         self.roles.extend(aggregated);
     }
 
-    /// What a binding grants, by user or group.
+    /// Returns a binding's grants by subject.
     fn read_binding(&self, order: usize, object: &Object) -> Vec<(Subject, Arc<Grant>)> {
         let body: BindingBody = body(object);
         let namespace = &*object.key.namespace;
@@ -186,7 +186,7 @@ impl RbacIndex {
         grants
     }
 
-    /// The rules of the role that a binding in `namespace` names, or why there are none.
+    /// Returns the rules of the role referenced in `namespace`, or the reason for their absence.
     pub(crate) fn rules_of(
         &self,
         role: &RoleRef,
@@ -200,7 +200,8 @@ impl RbacIndex {
         rules.ok_or_else(|| NoRules::Missing(kind, role.name.clone()))
     }
 
-    /// The bindings that apply to a user in a namespace, or at the cluster scope if it is empty.
+    /// Returns the bindings that apply to a user in a namespace, or at the cluster scope if it is
+    /// empty.
     pub(crate) fn grants(&self, user: &Identity, namespace: &str) -> Grants {
         let mut all = self.cluster.of(user);
         if let Some(bindings) = self.namespaces.get(namespace) {
@@ -211,7 +212,7 @@ impl RbacIndex {
 }
 
 impl RoleRef {
-    /// The resource of the role.
+    /// Returns the resource of the role.
     pub(crate) fn resource(&self) -> Option<&'static str> {
         match self.kind.as_str() {
             "ClusterRole" => Some("clusterroles"),
@@ -222,7 +223,7 @@ impl RoleRef {
 }
 
 impl NoRules {
-    /// It in words, which name the resource of the role in the singular or the plural.
+    /// Formats the error with the role's resource in the singular or plural.
     fn text(&self, plural: bool) -> String {
         match self {
             Self::Missing(kind, name) => {
@@ -248,13 +249,13 @@ impl Grants {
         self.0.iter().map(|grant| &**grant)
     }
 
-    /// Every rule that applies.
+    /// Returns all rules that apply.
     pub(crate) fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
         let rules = self.iter().filter_map(|grant| grant.rules.as_ref().ok());
         rules.flat_map(|rules| rules.iter())
     }
 
-    /// What kept rules from being found, each thing once, with resources in the singular or plural.
+    /// Returns the distinct errors of broken bindings, with resources in the singular or plural.
     pub(crate) fn errors(&self, plural: bool) -> Option<String> {
         let mut errors: Vec<String> = Vec::new();
         for error in self.iter().filter_map(|grant| grant.rules.as_ref().err()) {
@@ -282,7 +283,7 @@ impl Bindings {
         }
     }
 
-    /// What applies to a user, each binding once, by the first of its subjects that the user is.
+    /// Returns a user's grants, one per binding, by the first matching subject.
     fn of(&self, user: &Identity) -> Vec<Arc<Grant>> {
         let mut found: Vec<Arc<Grant>> = Vec::new();
         let by_user = self.users.get(&user.name);
@@ -299,14 +300,15 @@ impl Bindings {
     }
 }
 
-/// Who a binding grants its role to.
+/// Subject of a binding.
 enum Subject {
     User(String),
     Group(String),
 }
 
 impl SubjectBody {
-    /// Who it is, and the name in words; nobody if the kind is unknown or the namespace missing.
+    /// Returns the subject and its name for messages; `None` for an unknown kind or a missing
+    /// namespace.
     fn resolved(&self, binding_namespace: &str) -> Option<(Subject, String)> {
         match self.kind.as_str() {
             "User" => Some((Subject::User(self.name.clone()), self.name.clone())),
@@ -344,7 +346,7 @@ impl Role {
     }
 }
 
-/// Adds the rules of a role to `rules`, each once; `open` are the roles that are being collected.
+/// Adds the distinct rules of a role to `rules`; `open` holds the roles already on the path.
 fn collect<'a>(
     roles: &'a BTreeMap<Key, Arc<Role>>,
     key: &'a Key,
@@ -373,8 +375,7 @@ fn collect<'a>(
     }
 }
 
-/// What matters of a stored object. A body that was let in without being checked, and that doesn't
-/// read as what it should be, grants nothing.
+/// Parses a stored object. Unvalidated bodies that can't be parsed grant nothing.
 fn body<T: DeserializeOwned + Default>(object: &Object) -> T {
     serde_json::from_slice(object.text()).unwrap_or_else(|err| {
         tracing::warn!(
@@ -382,7 +383,7 @@ fn body<T: DeserializeOwned + Default>(object: &Object) -> T {
             namespace = %object.key.namespace,
             name = %object.key.name,
             %err,
-            "a role or binding can't be read and grants nothing"
+            "failed to parse a role or binding, ignoring it"
         );
         T::default()
     })

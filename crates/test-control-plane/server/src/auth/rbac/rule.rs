@@ -1,29 +1,29 @@
-//! Rules of roles, and what they allow.
+//! Rules of roles and their matching.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::auth::attributes::{Attributes, Resource, Subject};
 
-/// Stands for every verb, group, resource or path.
+/// Matches every verb, group, resource or path.
 pub(crate) const ALL: &str = "*";
 
-/// A rule of a role: what may be done to which resources or paths.
+/// A rule of a role: verbs on resources or paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
-    /// What may be done; `*` is everything.
+    /// The verbs; `*` matches all.
     #[serde(deserialize_with = "list")]
     pub verbs: Vec<String>,
-    /// The API groups; the empty one is core, `*` is every group.
+    /// The API groups; the empty one is core, `*` matches all.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub api_groups: Vec<String>,
-    /// The resources, as in `pods`, `pods/status`, `*/scale` and `*`.
+    /// The resources, such as `pods`, `pods/status`, `*/scale` and `*`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub resources: Vec<String>,
-    /// The names of the objects; if there are none, all objects.
+    /// The names of the objects; all objects if empty.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "list")]
     pub resource_names: Vec<String>,
-    /// Paths that are no resources; a `*` at the end is any rest.
+    /// Non-resource paths; a trailing `*` matches any suffix.
     #[serde(
         rename = "nonResourceURLs",
         skip_serializing_if = "Vec::is_empty",
@@ -32,13 +32,13 @@ pub struct PolicyRule {
     pub non_resource_urls: Vec<String>,
 }
 
-/// A list, where null is one too.
+/// Deserializes a list, with null as the empty list.
 fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl PolicyRule {
-    /// Whether the rule allows what is wanted.
+    /// Reports whether the rule allows a request.
     ///
     /// Upstream: `RuleAllows`.
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
@@ -57,7 +57,7 @@ impl PolicyRule {
             }
     }
 
-    /// The rule as messages print it.
+    /// Formats the rule for messages.
     ///
     /// Upstream: `CompactString`.
     pub(crate) fn compact(&self) -> String {
@@ -76,7 +76,7 @@ impl PolicyRule {
     }
 }
 
-/// A list of texts as Go prints it with `%q`.
+/// Formats a list of strings like Go's `%q`.
 pub(crate) fn quoted(list: &[String]) -> String {
     let list: Vec<String> = list.iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", list.join(" "))
@@ -93,13 +93,14 @@ fn names_resource(rule: &str, wanted: &Resource<'_>) -> bool {
     if wanted.subresource.is_empty() {
         return rule == wanted.plural;
     }
-    // Between resource and subresource of a request there may be no slash, so the first one counts.
+    // A requested resource has at most one slash, so the rule's first slash separates the
+    // subresource.
     rule.split_once('/').is_some_and(|(resource, subresource)| {
         subresource == wanted.subresource && (resource == ALL || resource == wanted.plural)
     })
 }
 
-/// Whether the path of a rule, which may end in `*`, stands for another.
+/// Reports whether a rule's path, which may end in `*`, matches a path.
 pub(crate) fn covers_path(rule: &str, path: &str) -> bool {
     rule == path || rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*'))
 }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn verbs_groups_resources_and_names_must_fit() {
+    fn rule_requires_verb_group_resource_and_name() {
         let rule = json!({"verbs": ["get"], "apiGroups": ["apps"], "resources": ["statefulsets"],
             "resourceNames": ["web"], "nonResourceURLs": null});
         let set = "/apis/apps/v1/namespaces/a/statefulsets/web";
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn subresources_are_resources_of_their_own() {
+    fn resource_does_not_cover_its_subresources() {
         let scale = "/apis/apps/v1/namespaces/a/statefulsets/web/scale";
         let status = "/apis/apps/v1/namespaces/a/statefulsets/web/status";
         for (resource, on_scale, on_status) in [
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_at_the_end_of_a_path_is_any_rest() {
+    fn trailing_star_matches_any_suffix() {
         for (url, path, allowed) in [
             ("*", "/metrics", true),
             ("/healthz", "/healthz", true),
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_printed_without_what_they_leave_open() {
+    fn printed_rule_omits_empty_lists() {
         let rule: PolicyRule = serde_json::from_value(
             json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}),
         )

@@ -1,4 +1,4 @@
-//! Deleting namespaces, which first lose their content.
+//! Deletion of namespaces, which are emptied first.
 
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Draft, Object, object_mut, set_or_remove};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::{FOREGROUND, ORPHAN};
 use crate::server::ApiServer;
 
-/// Whether a namespace that is being deleted has lost its content.
+/// Reports whether a terminating namespace is empty.
 pub(super) fn is_empty(draft: &Draft) -> bool {
     let finalizers = draft.value.pointer("/spec/finalizers");
     let finalizers = finalizers.and_then(Value::as_array);
     draft.metadata().is_deleting() && finalizers.is_none_or(Vec::is_empty)
 }
 
-/// Namespaces have words of their own for preconditions that don't hold.
+/// Checks preconditions with the messages for namespaces.
 pub(super) fn check_preconditions(
     kind: &Kind,
     object: &Object,
@@ -45,7 +45,7 @@ pub(super) fn check_preconditions(
 }
 
 impl ApiServer {
-    /// Begins the deletion of a namespace, which ends it only later, when it is empty.
+    /// Starts the termination of a namespace. It is removed later, when it is empty.
     ///
     /// Upstream: `REST.Delete` of namespaces.
     pub(super) fn begin_termination(&self, draft: &mut Draft, options: &DeleteOptions) {

@@ -1,11 +1,11 @@
-//! Aggregated discovery: everything in one document, or two as the core group is apart.
+//! Aggregated discovery: one document for the core group and one for all others.
 
 use kube_test_control_plane_api::kinds::{self, Kind, Subresource};
 use serde_json::{Value, json};
 
 use super::legacy::names;
 
-/// The core group alone, or all the others.
+/// Returns the document of the core group, or of all other groups.
 pub(super) fn discovery(is_core: bool) -> Value {
     let mut items: Vec<Value> = Vec::new();
     let mut last = None;
@@ -53,7 +53,7 @@ fn resources(group: &str, version: &str) -> Vec<Value> {
 fn resource(kind: &Kind) -> Value {
     let mut value = json!({
         "resource": kind.plural,
-        // A kind of the resource's own group version is named without it.
+        // The response kind omits the resource's own group version.
         "responseKind": {"group": "", "version": "", "kind": kind.kind},
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,

@@ -1,4 +1,4 @@
-//! `/healthz`, `/livez` and `/readyz`, whole and check by check.
+//! `/healthz`, `/livez` and `/readyz`, with their individual checks.
 
 use http::StatusCode;
 use kube_test_control_plane_api::query::Query;
@@ -17,11 +17,11 @@ const PROBES: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// The check that fails once the server has been told to stop.
+/// The check that fails while the server stops.
 const SHUTDOWN: &str = "shutdown";
 
 impl ApiServer {
-    /// Answers a probe, or one check of it.
+    /// Answers a probe, or one of its checks.
     pub(super) fn health(&self, path: &str, query: &Query) -> Reply {
         let path = path.trim_matches('/');
         let (probe, only) = path.split_once('/').unwrap_or((path, ""));
@@ -58,7 +58,7 @@ impl ApiServer {
     }
 }
 
-/// Every path that is answered here.
+/// Returns all health paths.
 pub(super) fn paths() -> impl Iterator<Item = String> {
     PROBES.into_iter().flat_map(|(probe, checks)| {
         let below = checks.iter().map(move |check| format!("/{probe}/{check}"));

@@ -1,4 +1,4 @@
-//! Discovery as it has been from the start: a document for each group and each group version.
+//! Unaggregated discovery: a document for each group and each group version.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -96,7 +96,7 @@ fn resource(kind: &Kind) -> Value {
     value
 }
 
-/// What stands for the version that the objects are stored in.
+/// Returns the hash of the storage version.
 fn storage_version_hash(kind: &Kind) -> String {
     let stored = kinds::by_storage(kind.storage).unwrap_or(kind);
     let name = format!("{}/{}/{}", stored.group, stored.version, stored.kind);
@@ -120,7 +120,7 @@ fn subresource(kind: &Kind, subresource: Subresource) -> Value {
     value
 }
 
-/// The verbs' names.
+/// Returns the names of verbs.
 pub(super) fn names(verbs: &[Verb]) -> Vec<&'static str> {
     verbs.iter().map(|verb| verb.name()).collect()
 }
@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_storage_version_hash_is_that_of_kubernetes() {
+    fn storage_version_hash_matches_kubernetes() {
         let hash =
             |group, plural| storage_version_hash(kinds::by_resource(group, "v1", plural).unwrap());
         assert_eq!(hash("", "configmaps"), "qFsyl6wFWjQ=");
         assert_eq!(hash("apps", "statefulsets"), "H+vl74LkKdo=");
-        // Events of either group are stored as those of the core group.
+        // Events of both groups are stored in the core group's version.
         assert_eq!(hash("events.k8s.io", "events"), "r2yiGXH7wu8=");
     }
 }

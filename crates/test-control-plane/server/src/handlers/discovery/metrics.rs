@@ -1,4 +1,4 @@
-//! `/metrics`: which version the server imitates, and how many objects it holds.
+//! `/metrics`: the emulated version and the number of stored objects.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ const CONTENT_TYPE_OF_METRICS: &str =
     "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
 impl ApiServer {
-    /// The metrics as text.
+    /// Returns the metrics in text format.
     pub(super) fn metrics(&self) -> Reply {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for object in self.store().all().1 {
@@ -23,7 +23,7 @@ impl ApiServer {
                         resource.\n# TYPE apiserver_storage_objects gauge\n"
             .to_owned();
         for (resource, count) in counts {
-            // Writing to a string can't fail.
+            // A write to a string can't fail.
             let _ = writeln!(
                 text,
                 "apiserver_storage_objects{{resource=\"{resource}\"}} {count}"

@@ -1,4 +1,4 @@
-//! What the rules want of one request, and the request carried out that way.
+//! The decision of the rules on one request, and its execution.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use super::gate::{GatePoint, GateState};
 use super::rule::FaultRule;
 use crate::reply::{self, BoxError, Reply};
 
-/// What the rules want of one request.
+/// The decision of the rules on one request.
 #[derive(Debug, Default)]
-pub(crate) struct Strike {
+pub(crate) struct FaultDecision {
     pub(super) gates: Vec<Arc<GateState>>,
     delay: Duration,
     delay_answer: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Strike {
     names: Vec<String>,
 }
 
-/// The last action of a request.
+/// The final action on a request.
 #[derive(Debug)]
 enum End {
     Respond(FaultError),
@@ -37,17 +37,17 @@ enum End {
     RespondAfter(FaultError),
 }
 
-/// Why a client gets no answer.
+/// Reason why a client gets no response.
 #[derive(Debug)]
 pub(crate) enum Interrupted<E> {
-    /// A rule wants the connection dropped.
+    /// A rule drops the connection.
     Dropped,
-    /// Carrying it out failed.
+    /// The request failed.
     Failed(E),
 }
 
-impl Strike {
-    /// Whether no further rule is asked.
+impl FaultDecision {
+    /// Reports whether no further rule is evaluated.
     pub(super) fn is_decided(&self) -> bool {
         self.end.is_some()
     }
@@ -73,12 +73,13 @@ impl Strike {
         }
     }
 
-    /// The names of the rules that struck, separated by commas; empty if none did.
+    /// Returns the names of the applied rules, separated by commas; may be empty.
     pub(crate) fn names(&self) -> String {
         self.names.join(",")
     }
 
-    /// The code of the answer if the request is not handled at all; 0 if there is no answer.
+    /// Returns the status code of an unprocessed request, which is 0 without a response; `None` if
+    /// the request is processed.
     pub(crate) fn code_without_handling(&self) -> Option<u16> {
         match &self.end {
             Some(End::Respond(error)) => Some(error.code()),
@@ -87,7 +88,7 @@ impl Strike {
         }
     }
 
-    /// Carries a request out as the rules want it.
+    /// Processes a request according to the rules.
     pub(crate) async fn carry_out<E>(
         self,
         facts: &RequestFacts,
@@ -122,7 +123,7 @@ impl Strike {
     }
 }
 
-/// An answer whose body comes in pieces, each after a pause.
+/// Splits a response body into pieces, each after a pause.
 fn in_pieces(reply: Reply, bytes: u32, pause: Duration) -> Reply {
     let size = usize::try_from(bytes).unwrap_or(usize::MAX);
     let (parts, body) = reply.into_parts();
