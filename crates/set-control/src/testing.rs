@@ -1,10 +1,10 @@
-//! A set control over objects in memory, and what must hold of them after every step.
+//! A set control with in-memory objects, and the invariants after every step.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test's cluster may panic on its mistakes"
+    reason = "a test's cluster may panic on mistakes in the test"
 )]
 
 mod cluster;

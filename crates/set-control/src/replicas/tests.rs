@@ -1,11 +1,11 @@
-//! Places of pods, and the revisions of missing ones.
+//! Slots of pods, and revisions of missing pods.
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
 
-/// After every pod of the builders has become ready.
+/// A time after every built pod became ready.
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
@@ -40,7 +40,7 @@ fn names(slots: &[PodSlot]) -> Vec<String> {
 }
 
 #[test]
-fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
+fn wanted_pods_ascend_and_condemned_pods_descend() {
     let set = web().replicas(3).start(2);
     let pods = [1, 4, 7, 2, 0, 12, 5].map(pod);
     let replicas = partition(&set, pods);
@@ -59,7 +59,7 @@ fn wanted_pods_stand_by_index_and_others_are_condemned_from_the_top() {
 }
 
 #[test]
-fn a_pod_without_an_ordinal_has_no_place() {
+fn pod_without_ordinal_gets_no_slot() {
     let strays = ["bar", "web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
     let replicas = partition(&web().replicas(1), strays);
     assert_eq!(names(&replicas.wanted), ["(web-0)"]);
@@ -67,7 +67,7 @@ fn a_pod_without_an_ordinal_has_no_place() {
 }
 
 #[test]
-fn of_two_pods_for_a_place_the_later_one_counts() {
+fn later_of_two_pods_gets_the_slot() {
     let replicas = partition(
         &web().replicas(1),
         vec![pod(0), pod(0).with("metadata.name", "web-00")],
@@ -76,7 +76,7 @@ fn of_two_pods_for_a_place_the_later_one_counts() {
 }
 
 #[test]
-fn a_wanted_pod_without_a_phase_is_missing() {
+fn wanted_pod_without_phase_counts_as_missing() {
     let replicas = partition(
         &web().replicas(1),
         vec![pod(0).without("status"), pod(1).without("status")],
@@ -86,14 +86,14 @@ fn a_wanted_pod_without_a_phase_is_missing() {
 }
 
 #[test]
-fn no_replicas_condemn_everything() {
+fn zero_replicas_condemn_every_pod() {
     let replicas = partition(&web().replicas(0), vec![pod(0), pod(1)]);
     assert!(replicas.wanted.is_empty());
     assert_eq!(names(&replicas.condemned), ["web-1", "web-0"]);
 }
 
 #[test]
-fn the_first_unavailable_is_the_lowest_replica_and_then_the_lowest_condemned() {
+fn first_unavailable_is_lowest_wanted_then_lowest_condemned() {
     let set = web().replicas(2);
     for (pods, expected) in [
         (vec![pod(0), pod(1), pod(2), pod(3)], None),
@@ -117,7 +117,7 @@ fn the_first_unavailable_is_the_lowest_replica_and_then_the_lowest_condemned() {
             ],
             Some("web-2"),
         ),
-        // The phase plays no part.
+        // The phase is ignored.
         (vec![pod(0).phase("Pending"), pod(1)], None),
     ] {
         let replicas = partition(&set, pods);
@@ -132,7 +132,7 @@ fn the_first_unavailable_is_the_lowest_replica_and_then_the_lowest_condemned() {
     assert_eq!(replicas.first_unavailable, None);
 }
 
-/// The revisions that missing pods are made from.
+/// Revisions of the missing pods.
 fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
     let replicas = partition(set, Vec::new());
     let mut revisions = Vec::new();
@@ -145,7 +145,7 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
         assert_eq!(
             is_current,
             *pod.revision == *"web-1",
-            "name and template agree"
+            "the template belongs to the revision"
         );
         revisions.push(pod.revision.to_string());
     }
@@ -153,15 +153,15 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
 }
 
 #[test]
-fn a_missing_pod_is_of_the_current_revision_below_the_partition() {
+fn missing_pod_below_partition_has_current_revision() {
     let (current, update) = ("web-1", "web-2");
     for (set, expected) in [
         (web().partition(0), [update, update, update]),
         (web().partition(2), [current, current, update]),
         (web().partition(9), [current, current, current]),
-        // It counts from the first ordinal.
+        // The partition counts from the first ordinal.
         (web().start(5).partition(1), [current, update, update]),
-        // The type plays no part where there are parameters.
+        // With parameters, the type is ignored.
         (
             web()
                 .partition(1)
@@ -169,13 +169,13 @@ fn a_missing_pod_is_of_the_current_revision_below_the_partition() {
             [current, update, update],
         ),
     ] {
-        // In order, a replicas has the first missing pod alone.
+        // An ordered set would show only the first missing pod.
         assert_eq!(revisions(&set.replicas(3).parallel()), expected);
     }
 }
 
 #[test]
-fn without_parameters_of_a_rolling_update_the_recorded_count_decides() {
+fn current_replicas_decide_without_rolling_update_params() {
     let (current, update) = ("web-1", "web-2");
     let set = |strategy: &str| {
         web()
@@ -192,7 +192,7 @@ fn without_parameters_of_a_rolling_update_the_recorded_count_decides() {
 }
 
 #[test]
-fn ordinals_past_the_largest_get_their_places() {
+fn ordinals_past_the_largest_get_slots() {
     let set = web().replicas(2).start(i32::MAX).partition(1);
     let replicas = partition(&set, vec![pod(i32::MAX), pod(0)]);
     assert_eq!(
@@ -204,7 +204,7 @@ fn ordinals_past_the_largest_get_their_places() {
 }
 
 #[test]
-fn a_set_of_two_thousand_million_pods_takes_no_memory_for_them() {
+fn huge_replica_count_allocates_few_slots() {
     let replicas = partition(&web().replicas(i32::MAX), vec![pod(0), pod(7)]);
     assert_eq!(names(&replicas.wanted), ["web-0", "(web-1)", "web-7"]);
     assert!(!replicas.is_complete);

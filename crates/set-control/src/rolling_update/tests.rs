@@ -1,4 +1,4 @@
-//! Which pods an update deletes, and what it waits for.
+//! Pods that an update deletes, and its reasons to wait.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -15,8 +15,9 @@ fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(5)
 }
 
-/// The places of a set, one letter each from index 0: `o` old, `n` new, `O`/`N` the same but
-/// unavailable, `t`/`u` old and new on their way out, `m` missing and to be new, `M` to be old.
+/// Builds the slots of a set, one letter each from index 0: `o` old, `n` new, `O`/`N` the same but
+/// unavailable, `t`/`u` old and new but terminating, `m` missing with the new revision, `M` with
+/// the old one.
 fn places(set: &StatefulSet, letters: &str) -> Vec<PodSlot> {
     let place = |(index, letter): (usize, char)| {
         let ordinal = Ordinal::of_index(set, index);
@@ -62,20 +63,20 @@ fn unavailable(pod: &str) -> Option<Waiting> {
 }
 
 #[test]
-fn one_old_pod_goes_from_the_top_where_all_above_are_available() {
+fn highest_old_pod_is_deleted_if_all_above_are_available() {
     for (letters, deleted, waiting) in [
         ("nnnnn", None, None),
         ("ooooo", Some("web-4"), updated("web-4")),
         ("ooonn", Some("web-2"), updated("web-2")),
         ("onnnn", Some("web-0"), updated("web-0")),
-        // An old one goes whether it is available or not.
+        // An outdated pod is deleted even if it is unavailable.
         ("oooOn", Some("web-3"), updated("web-3")),
-        // A new one that isn't available holds up the update, wherever others stand.
+        // An unavailable updated pod blocks the update.
         ("oooNn", None, unavailable("web-3")),
         ("ooooN", None, unavailable("web-4")),
-        // One below the first old one doesn't.
+        // An unavailable updated pod below the first outdated one doesn't.
         ("NNNon", Some("web-3"), updated("web-3")),
-        // On its way out it is awaited, old or new.
+        // The update waits for terminating and missing pods, old or new.
         ("oooot", None, unavailable("web-4")),
         ("oooun", None, unavailable("web-3")),
         ("oooom", None, unavailable("web-4")),
@@ -87,7 +88,7 @@ fn one_old_pod_goes_from_the_top_where_all_above_are_available() {
 }
 
 #[test]
-fn the_partition_is_an_index_and_keeps_what_is_below() {
+fn partition_is_an_index_and_keeps_pods_below_it() {
     for (set, letters, deleted) in [
         (web().partition(3), "ooooo", Some("web-4")),
         (web().partition(3), "oooon", Some("web-3")),
@@ -103,7 +104,7 @@ fn the_partition_is_an_index_and_keeps_what_is_below() {
 }
 
 #[test]
-fn without_parameters_everything_is_updated() {
+fn update_without_parameters_replaces_all_pods() {
     for kind in ["RollingUpdate", "Later"] {
         let set = web().with("spec.updateStrategy", json!({"type": kind}));
         let (names, _) = planned(&set, "onnnn", false);
@@ -112,7 +113,7 @@ fn without_parameters_everything_is_updated() {
 }
 
 #[test]
-fn a_pod_that_was_not_created_is_not_deleted() {
+fn missing_pod_is_not_deleted() {
     let set = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
     let (names, waited) = planned(&set, "ooooM", false);
     assert!(names.is_empty());
@@ -120,7 +121,7 @@ fn a_pod_that_was_not_created_is_not_deleted() {
 }
 
 #[test]
-fn on_delete_names_the_first_old_pod_and_deletes_none() {
+fn on_delete_reports_first_old_pod_and_deletes_none() {
     for gate in [false, true] {
         let set = web().on_delete().build();
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
@@ -134,7 +135,7 @@ fn on_delete_names_the_first_old_pod_and_deletes_none() {
 }
 
 #[test]
-fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
+fn gate_deletes_pods_within_the_unavailable_budget() {
     let budget = |pod: &str, unavailable, max_unavailable| {
         Some(Waiting::UnavailableBudget {
             pod: pod.into(),
@@ -155,7 +156,7 @@ fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
             updated("web-4"),
         ),
         (set(0), "ooooo", vec!["web-4"], updated("web-4")),
-        // Unavailable ones count wherever they stand and of whichever revision they are.
+        // Unavailable pods count at any ordinal and with any revision.
         (set(2), "oooNo", vec!["web-4"], updated("web-4")),
         (set(2), "Noooo", vec!["web-4"], updated("web-4")),
         (set(2), "ooooO", vec!["web-4"], updated("web-4")),
@@ -164,7 +165,7 @@ fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
         (set(2), "NNNoo", vec![], budget("web-0", 3, 2)),
         (set(1), "ooomo", vec![], budget("web-3", 1, 1)),
         (set(2), "ooomt", vec![], budget("web-3", 2, 2)),
-        // Those on their way out aren't deleted again.
+        // Terminating pods aren't deleted again.
         (set(3), "ooott", vec!["web-2"], updated("web-2")),
         (set(2), "nnnnn", vec![], None),
         (
@@ -188,7 +189,7 @@ fn with_the_gate_as_many_go_as_may_be_unavailable_beside_those_that_are() {
 }
 
 #[test]
-fn a_percentage_is_rounded_down_to_at_least_one() {
+fn percentage_is_rounded_down_to_at_least_one() {
     for (wanted, replicas, expected) in [
         (json!("33%"), 5, 1),
         (json!("50%"), 5, 2),
@@ -217,7 +218,7 @@ fn a_percentage_is_rounded_down_to_at_least_one() {
 }
 
 #[test]
-fn a_text_that_is_no_percentage_fails_the_update_where_the_gate_is_on() {
+fn invalid_percentage_fails_the_update_with_the_gate() {
     let set = web().max_unavailable("three").build();
     let now = "2026-03-01T12:00:00Z".parse().unwrap();
     let error = plan(&set, &places(&set, "ooooo"), "web-new", true, now).unwrap_err();

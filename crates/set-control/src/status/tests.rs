@@ -26,7 +26,7 @@ fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(3)
 }
 
-/// Whether the rollout counts as complete.
+/// True if the rollout counts as complete.
 fn completes(set: &Builder<StatefulSet>, mut status: StatefulSetStatus) -> bool {
     let before = status.clone();
     complete_rolling_update(&set.build(), &mut status);
@@ -43,11 +43,11 @@ fn completes(set: &Builder<StatefulSet>, mut status: StatefulSetStatus) -> bool 
 }
 
 #[test]
-fn a_rollout_is_complete_when_all_are_updated_and_ready() {
-    assert!(completes(&web(), computed()), "availability plays no part");
+fn rollout_completes_when_all_pods_are_updated_and_ready() {
+    assert!(completes(&web(), computed()), "availability is ignored");
     assert!(
         completes(&web().partition(2), computed()),
-        "nor the partition"
+        "the partition is ignored"
     );
     let bare = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
     assert!(completes(&bare, computed()));
@@ -76,7 +76,7 @@ fn a_rollout_is_complete_when_all_are_updated_and_ready() {
 }
 
 #[test]
-fn a_status_is_written_when_it_says_something_new() {
+fn changed_status_is_written() {
     let recorded = |status: &StatefulSetStatus| {
         let status = serde_json::to_value(status).unwrap();
         web().with("status", status).build()

@@ -1,5 +1,5 @@
-//! Sets and revisions that servers of two minor versions have written, of which the older one
-//! recorded an empty creation time in the template.
+//! Sets and revisions written by servers of two minor versions. The older one recorded an empty
+//! creation time in the template.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use Server::{V1_33, V1_34};
 const UID: &str = "ec335e25-1045-4216-8634-50cfbe05f3d6";
 
 impl Server {
-    /// An object's metadata, with the empty creation time that the older server wrote.
+    /// Returns an object's metadata, with the empty creation time if the older server wrote it.
     fn template_metadata(self, mut metadata: Value) -> Value {
         if self == V1_33 {
             metadata["creationTimestamp"] = Value::Null;
@@ -69,8 +69,8 @@ impl Server {
         }
     }
 
-    /// The set as a server of upstream's version sends it: decoding has dropped the empty creation
-    /// time from the template.
+    /// The set as a server of upstream's version sends it: decoding dropped the empty creation time
+    /// from the template.
     fn set(self) -> StatefulSet {
         let mut set = self.stored_set();
         edit_template(&mut set, |template| {
@@ -80,7 +80,7 @@ impl Server {
         set
     }
 
-    /// The set as the server wrote it.
+    /// The set as the server stored it.
     fn stored_set(self) -> StatefulSet {
         let claim =
             json!({"annotations": {"key": "value"}, "labels": {"key": "value"}, "name": "test"});
@@ -135,7 +135,7 @@ impl Server {
             "revision": number.parse::<i64>().unwrap(),
         });
         let revision = ControllerRevision::decode(&json.to_string()).unwrap();
-        // The name is the hash of the bytes, so these are the bytes that the server recorded.
+        // The name contains the hash of the bytes, so these are the bytes that the server recorded.
         let renamed = NewRevision {
             data: revision.data.to_str().into(),
             ..NewRevision::new(&set, &RevisionData::new(&set.spec.template).unwrap(), 1, 0)
@@ -145,8 +145,8 @@ impl Server {
     }
 }
 
-/// Current and update revision are the last of the stored ones, `times` in a row: nothing is
-/// created and nothing renumbered.
+/// Checks `times` times that the current and the update revision are the last stored one, and that
+/// no revision is created or renumbered.
 async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     let history = FakeHistory::default();
     let revisions: Vec<_> = revisions.iter().map(|server| server.revision()).collect();
@@ -163,8 +163,7 @@ async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     assert_eq!(history.update_tracker.requests(), 0);
 }
 
-/// Whether the update revision had to be created for the set of the older server, whose revisions
-/// are these.
+/// True if the update revision of the older server's set was created, given these revisions.
 async fn creates_for_older_set(
     semantic: Option<&SemanticMatches>,
     revisions: &[Arc<ControllerRevision>],
@@ -219,7 +218,7 @@ mod test_stateful_set_compatibility {
     }
 }
 
-/// The same, often: what is remembered of the first time has to stay right.
+/// The same, repeated: the cached comparison must stay correct.
 mod bench_stateful_set_compatibility {
     use super::*;
 
@@ -243,7 +242,7 @@ mod bench_stateful_set_compatibility {
             let semantic = SemanticMatches::new();
             assert!(creates_for_older_set(Some(&semantic), &edited).await);
             assert!(!creates_for_older_set(Some(&semantic), &[revision]).await);
-            // The version is the same, so nobody looks at the data.
+            // The version is unchanged, so the data isn't compared.
             assert!(!creates_for_older_set(Some(&semantic), &edited).await);
         }
     }

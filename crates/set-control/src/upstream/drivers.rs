@@ -1,5 +1,5 @@
-//! What carries a set from one state to another: pods come up in an order chosen at random, one
-//! step between two syncs, and the invariants are checked after each.
+//! Drivers that move a set from one state to another: pods become ready in random order, one step
+//! between two syncs, and the invariants are checked after each step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::error::Error;
 use crate::outcome::SyncOutcome;
 use crate::testing::invariants::{self, Invariants};
 
-/// The most turns that a driver takes; more than any walk here needs.
+/// Maximum of turns per driver; more than any walk here needs.
 const TURNS_MAX: usize = 2_000;
-/// How far the clock moves between two turns, in seconds.
+/// Time that the clock advances between two turns, in seconds.
 const TURN_SECONDS: i64 = 1;
 
-/// Why a driver ended early.
+/// Reason for a driver to stop early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("a sync failed: {0}")]
     Sync(Error),
     #[error("an invariant is violated: {0}")]
     Violated(String),
-    #[error("the set doesn't get there")]
+    #[error("the set doesn't reach its wanted state")]
     Stuck,
 }
 
-/// The number at the end of a pod's name.
+/// Returns the number at the end of a pod's name.
 pub(super) fn ordinal_of(pod: &Pod) -> i32 {
     let ordinal = ordinal(&pod.name).expect("pods have ordinals");
     ordinal.to_string().parse().expect("an ordinal is a number")
 }
 
-/// Fails unless a driver ended with the failure that was injected.
+/// Fails unless the driver stopped with the injected failure.
 #[track_caller]
 pub(super) fn assert_injected(result: Result<(), Failure>) {
     match result {
@@ -49,7 +49,7 @@ pub(super) fn assert_injected(result: Result<(), Failure>) {
 }
 
 impl World {
-    /// Brings pods up until as many are ready as the set wants.
+    /// Makes pods ready until the set has its wanted number of ready pods.
     ///
     /// Upstream: `scaleUpStatefulSetControl`.
     pub(super) async fn scale_up(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -62,8 +62,8 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Removes pods until as many are left as the set wants, and then the claims that lost their
-    /// pod with them. Upstream never asks which claims are left in the end.
+    /// Removes pods until the set has its wanted number, then the claims owned by the removed pods.
+    /// Upstream never checks the remaining claims.
     ///
     /// Upstream: `scaleDownStatefulSetControl`.
     pub(super) async fn scale_down(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -87,7 +87,7 @@ impl World {
                 pods = self.objects.pods_of(&self.set);
                 if let Some(last) = pods.last() {
                     let removed = self.objects.pods.delete(&last.namespace, &last.name);
-                    removed.expect("what the cache shows is stored");
+                    removed.expect("cached objects are stored");
                 }
             }
             self.sync(&pods).await?;
@@ -97,8 +97,8 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Brings pods up until all that are to be updated are. Of those that were up before, one at a
-    /// time may be down, for which upstream doesn't ask.
+    /// Makes pods ready until the update is complete. Of the previously ready pods only one may be
+    /// down at a time, which upstream doesn't check.
     ///
     /// Upstream: `updateStatefulSetControl`.
     pub(super) async fn update(&mut self) -> Result<(), Failure> {
@@ -117,14 +117,14 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Fails if more than one of these pods is gone or not ready.
+    /// Fails if more than one of these pods is missing or not ready.
     fn check_one_down(&self, up: &BTreeSet<String>) -> Result<(), Failure> {
         let still = self.running_and_ready();
         let down: Vec<&String> = up.difference(&still).collect();
         match down.len() {
             ..=1 => Ok(()),
             _ => Err(Failure::Violated(format!(
-                "pods {down:?} are down at a time"
+                "pods {down:?} are down at the same time"
             ))),
         }
     }
@@ -135,13 +135,13 @@ impl World {
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
-    /// Whether the set wants a pod of this name.
+    /// True if the set wants a pod of this name.
     fn is_wanted(&self, pod: &str) -> bool {
         ordinal(pod).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
-    /// Scales up with all pods pending from their creation: in two syncs at most, as upstream does,
-    /// and one more for every 500 pods, which is what one sync creates here.
+    /// Scales up with all pods pending after their creation: in at most two syncs, as upstream
+    /// does, and one more per 500 pods, the maximum that one sync creates here.
     ///
     /// Upstream: `parallelScaleUpStatefulSetControl`.
     pub(super) async fn parallel_scale_up(
@@ -166,7 +166,7 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Scales down in two syncs at most, each followed by one that sees the same pods again.
+    /// Scales down in at most two syncs, each followed by another one with the same pods.
     ///
     /// Upstream: `parallelScaleDownStatefulSetControl`.
     pub(super) async fn parallel_scale_down(
@@ -186,7 +186,7 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// One turn: a new pod becomes pending, a pod chosen at random goes a step on, a sync follows.
+    /// One turn: new pods become pending, a random pod takes one step, and the set is synced.
     async fn turn(&mut self, invariants: Invariants) -> Result<(), Failure> {
         self.now += jiff::SignedDuration::from_secs(TURN_SECONDS);
         let mut pods = self.objects.pods_of(&self.set);
@@ -204,7 +204,7 @@ impl World {
                 _ => return Ok(()),
             }
             pods = self.objects.pods_of(&self.set);
-            // Nothing may depend on the order in which a cache lists pods.
+            // The result must not depend on the order in which a cache lists pods.
             pods.shuffle(&mut self.random);
         }
         self.sync(&pods).await?;
@@ -212,7 +212,7 @@ impl World {
         self.check(invariants)
     }
 
-    /// A sync of the set at hand that must not fail.
+    /// Syncs the current set, which must not fail.
     pub(super) async fn sync(&self, pods: &[Arc<Pod>]) -> Result<SyncOutcome, Failure> {
         let mut outcome = self.reconcile(&self.set, pods).await;
         match outcome.error.take() {
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// Checks the invariants of the set at hand.
+    /// Checks the invariants of the current set.
     pub(super) fn check(&self, invariants: Invariants) -> Result<(), Failure> {
         invariants(&self.set, &self.objects).map_err(Failure::Violated)
     }
@@ -257,8 +257,8 @@ impl World {
         claims.iter().map(|claim| claim.name.to_string()).collect()
     }
 
-    /// Fails unless the claims that are left are those of wanted pods, and the others where they
-    /// are to be kept.
+    /// Fails unless exactly the claims of wanted pods are left, plus the other claims if the policy
+    /// retains them.
     fn check_claims_left(&self, before: BTreeSet<String>) -> Result<(), Failure> {
         let mut kept = before;
         if self.set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
@@ -271,11 +271,11 @@ impl World {
         if left == kept {
             return Ok(());
         }
-        let wrong = format!("claims {left:?} are left, not {kept:?}");
+        let wrong = format!("claims {left:?} are left instead of {kept:?}");
         Err(Failure::Violated(wrong))
     }
 
-    /// Removes the claims whose pod is gone and owns them, by its name.
+    /// Removes the claims that a missing pod owns, by name.
     fn collect_garbage(&self) {
         let pods: BTreeSet<String> = self.pod_names().into_iter().collect();
         for claim in self.objects.claims.cache().list() {
@@ -283,7 +283,7 @@ impl World {
             let owned = |pod: &str| claim.owner_references.iter().any(|o| *o.name == *pod);
             if pod.is_some_and(|pod| !pods.contains(pod) && owned(pod)) {
                 let removed = self.objects.claims.delete(&claim.namespace, &claim.name);
-                removed.expect("what the cache shows is stored");
+                removed.expect("cached objects are stored");
             }
         }
     }

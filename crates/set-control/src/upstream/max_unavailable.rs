@@ -1,4 +1,4 @@
-//! Updates of several pods at once, up to as many as may be unavailable.
+//! Updates of up to `maxUnavailable` pods at once.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rolling_update::{
 };
 use crate::testing::invariants;
 
-/// Syncs with the pods that are there.
+/// Syncs with the existing pods.
 async fn sync(world: &World) {
     world
         .sync(&world.objects.pods_of(&world.set))
@@ -35,14 +35,14 @@ fn make_ready(world: &World, ordinal: i32) {
         .set_pod_ready(&world.set, ordinal, true, world.now);
 }
 
-/// The pods without that of an ordinal.
+/// Returns the pods except that of an ordinal.
 fn without(pods: &[Arc<Pod>], ordinal: i32) -> Vec<Arc<Pod>> {
     let pods = pods.iter().filter(|pod| ordinal_of(pod) != ordinal);
     pods.cloned().collect()
 }
 
-/// A set of six whose upper three are updated two at a time, up and with another image; the two
-/// highest have been deleted by its first sync.
+/// Returns a cluster with a set of six pods after an image change. The upper three are updated two
+/// at a time, and the first sync has deleted the two highest.
 async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
     let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
     world.scale_up(invariants::burst).await.unwrap();
@@ -54,7 +54,7 @@ async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
     world
 }
 
-/// The pods of the upper three have the new revision, the others the old one.
+/// Checks that the upper three pods have the new revision and the others the old one.
 fn assert_updated(world: &World) {
     let pods = world.objects.pods_of(&world.set);
     let revisions: Vec<&str> = pods.iter().map(|pod| pod.revision()).collect();
@@ -64,9 +64,9 @@ fn assert_updated(world: &World) {
 mod test_stateful_set_control_rolling_update_with_max_unavailable {
     use super::*;
 
-    /// Upstream hands the third sync a list from before the pod 4 was ready. Its fake creates the
-    /// pod anew, and the pod 5 never comes: nothing is tested from there on. Here every sync sees
-    /// the pods as they are, and the update comes to its end.
+    /// Upstream passes the third sync a list from before pod 4 was ready. Its fake recreates the
+    /// pod, and pod 5 never appears, so the rest of the test proves nothing. Here every sync sees
+    /// the current pods, and the update completes.
     #[tokio::test]
     async fn ordered_ready() {
         for run in Run::walks() {
@@ -98,7 +98,7 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
             sync(&world).await;
             assert_eq!(world.pod_names().len(), 6);
             make_ready(&world, 4);
-            // The pod 5 is the one that isn't available, so that one more may go.
+            // Pod 5 is the unavailable one, so one more may be deleted.
             let before = world.objects.pods_of(&world.set);
             sync(&world).await;
             assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
@@ -115,7 +115,7 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
     }
 }
 
-/// The update step of upstream's, to a revision without a name, over the pods that are there.
+/// Runs upstream's update step, to an unnamed revision, with the existing pods.
 async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<usize> {
     let pods = world.objects.pods_of(&world.set);
     let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
@@ -129,8 +129,8 @@ async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<us
     plan.unavailable
 }
 
-/// With these pods on their way out, the update step deletes those of `deleted`. Upstream counts
-/// the pods that are left, whichever they are.
+/// Checks that with these pods terminating, the update step deletes those of `deleted`. Upstream
+/// only counts the remaining pods.
 async fn verify_invariant(terminating: &[i32], deleted: &[i32]) {
     for run in Run::walks() {
         let set = set(6).with("spec.podManagementPolicy", "OrderedReady");
@@ -209,8 +209,8 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mod
     }
 }
 
-/// A set with another image whose lowest pods are unavailable: on their way out in parallel sets,
-/// not ready in others.
+/// Returns a cluster with a changed image whose lowest pods are unavailable: terminating in
+/// parallel sets, not ready in others.
 async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> World {
     let mut world = run.with_max_unavailable(set);
     world.scale_up(invariants::burst).await.unwrap();
@@ -229,11 +229,10 @@ async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Worl
     world
 }
 
-/// How many pods may be unavailable and how many the update step finds so: the numbers that
-/// upstream reads off two gauges. There are no gauges here, only what they are set from: what the
-/// step counts and, of a whole sync, the outcome. A sync counts only where it comes to the step,
-/// which it does neither for `OnDelete` nor with an unready pod in an ordered set. The gauges
-/// themselves are read, for the same sets, in the tests of the controller's metrics.
+/// Checks the maximum and the number of unavailable pods, which upstream reads from two gauges.
+/// Here the inputs of the gauges are checked: the update step's count, and the outcome of a whole
+/// sync. A sync counts only if it reaches the step, so neither for `OnDelete` nor with an unready
+/// pod in an ordered set. The tests of the controller's metrics read the gauges for the same sets.
 async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
     for run in Run::walks() {
         let world = with_unready(run, set.clone(), unready).await;

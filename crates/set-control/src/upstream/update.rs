@@ -1,4 +1,4 @@
-//! Pods move to another template and back, and revisions are left behind.
+//! Template updates and rollbacks, and the remaining revisions.
 
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -15,7 +15,7 @@ use super::runs::Run;
 use crate::stateful_set_control::StatefulSetControl as _;
 use crate::testing::invariants::{self, Invariants};
 
-/// The invariants that hold of the set in every state.
+/// Returns the invariants of the set that hold in every state.
 fn invariants_of(set: &StatefulSet) -> Invariants {
     if set.spec.allows_burst() {
         invariants::burst
@@ -24,7 +24,7 @@ fn invariants_of(set: &StatefulSet) -> Invariants {
     }
 }
 
-/// Brings the set up, and gives it the image `foo` and another number of replicas.
+/// Scales the set up, then changes its image to `foo` and its number of replicas.
 async fn bring_up_and_change(world: &mut World, replicas: i32) {
     let invariants = invariants_of(&world.set);
     world.scale_up(invariants).await.unwrap();
@@ -33,7 +33,7 @@ async fn bring_up_and_change(world: &mut World, replicas: i32) {
     world.change_image("foo");
 }
 
-/// The images of some pods of the old template and, behind them, of some of the new one.
+/// Returns the images of some pods of the old template, followed by some of the new one.
 fn images(old: usize, new: usize) -> Vec<&'static str> {
     [vec!["nginx"; old], vec!["foo"; new]].concat()
 }
@@ -44,11 +44,11 @@ fn revisions(world: &World) -> Vec<Arc<ControllerRevision>> {
     revisions
 }
 
-/// Changes the image and the number of replicas, and waits for the update, which takes as many
-/// deletions.
+/// Changes the image and the number of replicas, and waits for the update, which needs this number
+/// of deletions.
 async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usize) {
     for run in Run::walks() {
-        let mut world = run.with(set.clone());
+        let mut world = run.stored(set.clone());
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         assert_eq!(
@@ -56,7 +56,7 @@ async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usi
             images(0, usize::try_from(replicas).unwrap())
         );
         assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
-        // Upstream doesn't look at the status.
+        // Upstream doesn't check the status.
         world.reread();
         let status = &world.set.status;
         assert_eq!(world.counts(), [replicas; 3]);
@@ -102,10 +102,9 @@ mod test_stateful_set_control_rolling_update {
     mod burst_image_update_and_scale_down {
         use super::*;
 
-        /// Without a `rollingUpdate`, which an API server would fill in, the status says how many
-        /// pods are to be of the old revision. The first sync has counted those that scaling
-        /// removes, so that the next one makes the pod 2 of the old revision, and deletes it at
-        /// once.
+        /// Without a `rollingUpdate`, which an API server would default, the status decides how
+        /// many pods get the old revision. The first sync counted the pods that scaling removes, so
+        /// the next one creates pod 2 with the old revision and deletes it immediately.
         #[tokio::test]
         async fn as_upstream() {
             rolling_update(set(5).parallel(), 3, 6).await;
@@ -118,7 +117,7 @@ mod test_stateful_set_control_rolling_update {
     }
 }
 
-/// Fails if a claim would go with a pod of the set.
+/// Fails if a pod of the set owns a claim.
 #[track_caller]
 fn assert_no_claim_of_a_pod(world: &World) {
     for claim in world.objects.claims.cache().list() {
@@ -131,8 +130,8 @@ fn assert_no_claim_of_a_pod(world: &World) {
     }
 }
 
-/// Fails unless the claims that go with a pod are those of the pods that scaling has removed, each
-/// with its own pod, where they are to go at all.
+/// Fails unless the claims owned by a pod are exactly those of the pods that scaling removed, each
+/// with its pod, or none if the policy retains them.
 #[track_caller]
 fn assert_claims_go_with_scaled_pods(world: &World) {
     let set = &world.set;
@@ -147,7 +146,7 @@ fn assert_claims_go_with_scaled_pods(world: &World) {
     }
 }
 
-/// Removes the claims that go with a pod of the set, as if all those pods were gone.
+/// Removes the claims that a pod of the set owns, as if all those pods were gone.
 fn remove_claims_of_pods(world: &World) {
     for claim in world.objects.claims.cache().list() {
         if claim
@@ -164,14 +163,14 @@ fn remove_claims_of_pods(world: &World) {
     }
 }
 
-/// Changes the image and the number of replicas. Pods that were there keep their template until
-/// they have been gone.
+/// Changes the image and the number of replicas. Existing pods keep their template until they are
+/// recreated.
 ///
-/// That no claim goes with a pod once those that do are removed is all that upstream asks of the
-/// claims; it can't fail.
+/// About the claims, upstream checks only that no pod owns one after those claims are removed,
+/// which can't fail.
 async fn on_delete_update(set: Builder<StatefulSet>, replicas: i32, old: usize, new: usize) {
     for run in Run::policies() {
-        let mut world = run.with(set.clone().on_delete());
+        let mut world = run.stored(set.clone().on_delete());
         let invariants = invariants_of(&world.set);
         bring_up_and_change(&mut world, replicas).await;
         let most = world.claim_names().len().max(old + new);
@@ -230,10 +229,10 @@ mod test_stateful_set_control_on_delete_update {
     }
 }
 
-/// Changes the image and the number of replicas of a set that keeps its two lowest pods.
+/// Changes the image and the number of replicas of a set whose partition keeps the two lowest pods.
 async fn partitioned_update(set: Builder<StatefulSet>, replicas: i32, new: usize) {
     for run in Run::policies() {
-        let mut world = run.with(set.clone().partition(2));
+        let mut world = run.stored(set.clone().partition(2));
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         assert_eq!(world.images(), images(2, new));
@@ -264,12 +263,12 @@ mod test_stateful_set_control_rolling_update_with_partition {
     }
 }
 
-/// No update comes further than its first status, whose write fails. Upstream doesn't look at how
-/// the updates end, so that it would not see them succeed, and asks for no more than a bound.
+/// Each update stops at its first status write, which fails. Upstream doesn't check the result of
+/// the updates, so it would not notice a success, and requires only a bound.
 #[tokio::test]
 async fn test_stateful_set_honor_revision_history_limit() {
     for run in Run::policies() {
-        let mut world = run.with(set(3));
+        let mut world = run.stored(set(3));
         world.scale_up(invariants::monotonic).await.unwrap();
         world.reread();
         for number in 0..7 {
@@ -277,18 +276,17 @@ async fn test_stateful_set_honor_revision_history_limit() {
             world.status.update_tracker.fail_after(0, injected);
             assert_injected(world.update().await);
             world.reread();
-            // The one of the pods, the new one, and as many of the others as the limit allows.
+            // The pods' revision, the new one, and as many others as the limit allows.
             assert_eq!(revisions(&world).len(), 4.min(number + 2));
         }
     }
 }
 
-/// Upstream asks for a bound that leaves room for one more revision, and for none at all where the
-/// limit is negative.
+/// Upstream's bound allows one more revision, and it has no bound if the limit is negative.
 async fn limits_history(set: Builder<StatefulSet>, limit: i32) {
     let kept = usize::try_from(limit).unwrap_or(usize::MAX - 1);
     for run in Run::walks() {
-        let mut world = run.with(set.clone().with("spec.revisionHistoryLimit", limit));
+        let mut world = run.stored(set.clone().with("spec.revisionHistoryLimit", limit));
         let invariants = invariants_of(&world.set);
         world.scale_up(invariants).await.unwrap();
         world.reread();
@@ -338,11 +336,11 @@ mod test_stateful_set_control_limits_history {
     }
 }
 
-/// Changes the image and the number of replicas, and then goes back to the first revision.
+/// Changes the image and the number of replicas, then returns to the first revision.
 async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
     let count = usize::try_from(replicas).unwrap();
     for run in Run::walks() {
-        let mut world = run.with(set.clone());
+        let mut world = run.stored(set.clone());
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         world.reread();
@@ -353,7 +351,7 @@ async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
         world.update().await.unwrap();
         world.reread();
         assert_eq!(world.images(), images(count, 0));
-        // Upstream doesn't look at the revisions: the first was taken up again, with a new number.
+        // Upstream doesn't check the revisions: the first one was reused with a new number.
         let revisions = revisions(&world);
         assert_eq!(revisions.len(), 2);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Pods come up: in order or in batches, after their claims, and whole.
+//! Creation of pods in order or in batches, and repairs of existing pods.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn created(pod: &str) -> Option<Waiting> {
 }
 
 #[tokio::test]
-async fn in_order_one_pod_is_created_at_a_time_and_awaited() {
+async fn ordered_set_creates_one_pod_at_a_time() {
     let set = web();
     let cluster = cluster(&set);
     for name in ["web-0", "web-1", "web-2"] {
@@ -29,7 +29,7 @@ async fn in_order_one_pod_is_created_at_a_time_and_awaited() {
 }
 
 #[tokio::test]
-async fn a_pod_just_created_isnt_counted() {
+async fn new_pod_is_not_counted() {
     let cluster = cluster(&web());
     cluster.step().await;
     assert_eq!(cluster.counts(), [0; 5]);
@@ -39,7 +39,7 @@ async fn a_pod_just_created_isnt_counted() {
 }
 
 #[tokio::test]
-async fn a_predecessor_must_be_available_before_the_next() {
+async fn ordered_set_waits_for_available_predecessor() {
     let set = web().min_ready_seconds(60);
     let mut cluster = cluster(&set);
     cluster.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
@@ -51,7 +51,7 @@ async fn a_predecessor_must_be_available_before_the_next() {
 }
 
 #[tokio::test]
-async fn a_predecessor_on_its_way_out_is_awaited() {
+async fn ordered_set_waits_for_terminating_predecessor() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).terminating());
@@ -61,7 +61,7 @@ async fn a_predecessor_on_its_way_out_is_awaited() {
 }
 
 #[tokio::test]
-async fn a_hole_is_filled_before_anything_behind_it() {
+async fn missing_pod_is_created_before_its_successors() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0));
@@ -70,7 +70,7 @@ async fn a_hole_is_filled_before_anything_behind_it() {
 }
 
 #[tokio::test]
-async fn in_batches_all_pods_are_created_at_once() {
+async fn parallel_set_creates_all_pods_at_once() {
     let set = web().replicas(8).parallel();
     let cluster = cluster(&set);
     cluster.step().await;
@@ -81,20 +81,20 @@ async fn in_batches_all_pods_are_created_at_once() {
 }
 
 #[tokio::test]
-async fn existing_pods_take_their_places_in_batches() {
+async fn existing_pods_count_in_creation_batches() {
     let set = web().replicas(7).parallel();
     let cluster = cluster(&set);
     for ordinal in [0, 3, 4, 5] {
         cluster.put(&pod(&set, ordinal));
     }
     cluster.step().await;
-    // Of the places 0 | 1 2 | 3 4 5 6 the missing ones are two and one.
+    // Of the batches 0 | 1 2 | 3 4 5 6, two and one pods are missing.
     let tracker = &cluster.objects.create_pod_tracker;
     assert_eq!((tracker.requests(), tracker.parallel_max()), (3, 2));
 }
 
 #[tokio::test]
-async fn a_failed_creation_ends_it_after_its_batch() {
+async fn failed_creation_stops_after_its_batch() {
     let set = web().replicas(15).parallel();
     let cluster = cluster(&set);
     cluster.objects.create_pod_tracker.fail_after(1, boom);
@@ -107,7 +107,7 @@ async fn a_failed_creation_ends_it_after_its_batch() {
 }
 
 #[tokio::test]
-async fn pods_that_ended_are_deleted_and_replaced_when_they_are_gone() {
+async fn terminal_pods_are_deleted_and_then_recreated() {
     for phase in ["Failed", "Succeeded"] {
         let set = web();
         let cluster = cluster(&set);
@@ -121,13 +121,13 @@ async fn pods_that_ended_are_deleted_and_replaced_when_they_are_gone() {
             cluster.recorder.drain(),
             ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
         );
-        assert_eq!(cluster.counts()[0], 1, "it still counts");
+        assert_eq!(cluster.counts()[0], 1, "the deleted pod still counts");
         assert_eq!(cluster.step().await, created("web-0"));
     }
 }
 
 #[tokio::test]
-async fn a_pod_that_ended_and_is_on_its_way_out_is_awaited() {
+async fn terminating_terminal_pod_is_not_deleted_again() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).phase("Failed").terminating());
@@ -139,7 +139,7 @@ async fn a_pod_that_ended_and_is_on_its_way_out_is_awaited() {
 }
 
 #[tokio::test]
-async fn in_batches_a_pod_that_ended_doesnt_hold_up_others() {
+async fn parallel_set_creates_pods_beside_a_terminal_pod() {
     let set = web().parallel();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).phase("Failed"));
@@ -151,7 +151,7 @@ async fn in_batches_a_pod_that_ended_doesnt_hold_up_others() {
 }
 
 #[tokio::test]
-async fn a_claim_of_an_earlier_pod_keeps_its_successor_away() {
+async fn stale_claim_blocks_pod_creation() {
     for parallel in [false, true] {
         let set = web().claim_template("data").retention("Delete", "Retain");
         let set = if parallel { set.parallel() } else { set };
@@ -174,7 +174,7 @@ async fn a_claim_of_an_earlier_pod_keeps_its_successor_away() {
 }
 
 #[tokio::test]
-async fn a_stale_claim_that_cant_be_looked_for_fails_the_sync() {
+async fn failed_stale_claim_lookup_fails_the_sync() {
     let set = web().claim_template("data").retention("Delete", "Retain");
     let cluster = cluster(&set);
     cluster.objects.get_claim_tracker.fail_after(0, boom);
@@ -184,7 +184,7 @@ async fn a_stale_claim_that_cant_be_looked_for_fails_the_sync() {
 }
 
 #[tokio::test]
-async fn a_pending_pod_gets_its_missing_claims_even_on_its_way_out() {
+async fn pending_pod_gets_missing_claims_even_if_terminating() {
     for terminating in [false, true] {
         let set = web().claim_template("data");
         let cluster = cluster(&set);
@@ -205,7 +205,7 @@ async fn a_pending_pod_gets_its_missing_claims_even_on_its_way_out() {
 }
 
 #[tokio::test]
-async fn in_order_only_available_pods_are_repaired_in_batches_all() {
+async fn ordered_repair_stops_at_first_unready_pod() {
     let name_label = "statefulset.kubernetes.io/pod-name";
     for parallel in [false, true] {
         let set = if parallel { web().parallel() } else { web() };
@@ -231,7 +231,7 @@ async fn in_order_only_available_pods_are_repaired_in_batches_all() {
 }
 
 #[tokio::test]
-async fn a_failed_claim_look_up_repairs_nothing() {
+async fn failed_claim_lookup_repairs_nothing() {
     let set = web().replicas(1).claim_template("data");
     let set = set.retention("Retain", "Delete");
     let cluster = cluster(&set);
@@ -246,7 +246,7 @@ async fn a_failed_claim_look_up_repairs_nothing() {
 }
 
 #[tokio::test]
-async fn a_pod_without_the_volume_of_its_claim_gets_it() {
+async fn pod_without_claim_volume_gets_it() {
     let set = web().replicas(1).claim_template("data");
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).with("spec.volumes", json!([])));
@@ -258,7 +258,7 @@ async fn a_pod_without_the_volume_of_its_claim_gets_it() {
 }
 
 #[tokio::test]
-async fn a_pods_claims_get_the_owners_that_the_policy_wants() {
+async fn claims_get_the_owners_of_the_policy() {
     let set = web().replicas(1).claim_template("data");
     let set = set.retention("Retain", "Delete");
     let cluster = cluster(&set);
@@ -285,7 +285,7 @@ async fn ordinals_begin_at_the_start() {
 }
 
 #[tokio::test]
-async fn a_sync_creates_at_most_500_pods_and_updates_none() {
+async fn sync_creates_at_most_500_pods_and_updates_none() {
     let cluster = cluster(&web().replicas(501).parallel());
     assert_eq!(cluster.step().await, created("web-499"));
     assert_eq!(cluster.objects.create_pod_tracker.requests(), 500);

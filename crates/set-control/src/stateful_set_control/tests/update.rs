@@ -1,4 +1,4 @@
-//! Rollouts: which pods go when, and when a rollout is complete.
+//! Rollouts: deletion order and completion.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn updated(pod: &str) -> Option<Waiting> {
     Some(Waiting::PodUpdated { pod: pod.into() })
 }
 
-/// A settled set, then another image.
+/// A cluster with a settled set that then gets another image.
 async fn rolled(set: &Builder<StatefulSet>) -> Cluster {
     rolled_in(cluster(set), set).await
 }
@@ -24,14 +24,14 @@ fn names(set: &Builder<StatefulSet>) -> (String, String) {
 }
 
 #[tokio::test]
-async fn pods_are_replaced_from_the_top_one_at_a_time() {
+async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
     let set = web();
     let (old, new) = names(&set);
     let cluster = rolled(&set).await;
     for (index, name) in ["web-2", "web-1", "web-0"].into_iter().enumerate() {
         assert_eq!(cluster.step().await, updated(name));
         let done = i32::try_from(index).unwrap();
-        // The deleted pod counts as before, but for its revision.
+        // The deleted pod still counts, except for its revision.
         assert_eq!(cluster.counts(), [3, 3, 3, 2 - done, done]);
         let status = &cluster.set().status;
         assert_eq!(
@@ -48,12 +48,12 @@ async fn pods_are_replaced_from_the_top_one_at_a_time() {
     assert_eq!(
         *cluster.set().status.current_revision,
         *new,
-        "it is complete"
+        "the rollout is complete"
     );
 }
 
 #[tokio::test]
-async fn a_broken_new_pod_holds_up_everything_until_somebody_deletes_it() {
+async fn broken_updated_pod_blocks_until_its_deletion() {
     let set = web();
     let cluster = rolled(&set).await;
     cluster.step().await;
@@ -61,7 +61,7 @@ async fn a_broken_new_pod_holds_up_everything_until_somebody_deletes_it() {
     let mut broken = cluster.objects.pods.json("ns", "web-2").unwrap();
     broken["status"] = json!({"phase": "Pending"});
     cluster.objects.pods.put(broken);
-    // Also after the template was repaired: in order, the pod itself comes first.
+    // Even with the template fixed, an ordered set processes the pod first.
     cluster.change(&set.generation(3));
     for _ in 0..3 {
         assert_eq!(cluster.step().await, not_ready("web-2"));
@@ -70,7 +70,7 @@ async fn a_broken_new_pod_holds_up_everything_until_somebody_deletes_it() {
 }
 
 #[tokio::test]
-async fn in_batches_a_broken_old_pod_goes() {
+async fn parallel_set_deletes_a_broken_old_pod() {
     let set = web().parallel();
     let cluster = rolled(&set).await;
     cluster.put(&pod(&set, 2).unready());
@@ -82,7 +82,7 @@ async fn in_batches_a_broken_old_pod_goes() {
 }
 
 #[tokio::test]
-async fn the_partition_keeps_pods_below_it() {
+async fn partition_keeps_pods_below_it() {
     let set = web().start(5).partition(2);
     let (old, new) = names(&set);
     let cluster = rolled(&set).await;
@@ -91,7 +91,7 @@ async fn the_partition_keeps_pods_below_it() {
     assert_eq!(cluster.pod_revision("web-6"), old);
     assert_eq!(cluster.pod_revision("web-7"), new);
     assert_eq!(*cluster.set().status.current_revision, *old);
-    // A pod below the partition comes back as it was.
+    // A pod below the partition gets its old revision back.
     cluster.objects.pods.delete("ns", "web-5").unwrap();
     cluster.settle().await;
     assert_eq!(cluster.pod_revision("web-5"), old);
@@ -115,7 +115,7 @@ async fn on_delete_waits_for_the_user() {
 }
 
 #[tokio::test]
-async fn scaling_comes_before_updating() {
+async fn scale_down_precedes_the_update() {
     let set = web();
     let cluster = rolled(&set).await;
     cluster.change(&set.image(NEW).generation(3).replicas(2));
@@ -125,7 +125,7 @@ async fn scaling_comes_before_updating() {
 }
 
 #[tokio::test]
-async fn with_the_gate_several_go_at_once() {
+async fn gate_deletes_several_pods_at_once() {
     let set = web().replicas(5).max_unavailable("50%");
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     let outcome = cluster.sync().await;
@@ -139,7 +139,7 @@ async fn with_the_gate_several_go_at_once() {
 }
 
 #[tokio::test]
-async fn with_the_gate_the_budget_is_shared_with_whatever_is_unavailable() {
+async fn unavailable_pods_count_against_the_budget() {
     let set = web().parallel().max_unavailable(2);
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     cluster.put(&pod(&set, 0).unready());
@@ -156,7 +156,7 @@ async fn with_the_gate_the_budget_is_shared_with_whatever_is_unavailable() {
 }
 
 #[tokio::test]
-async fn without_the_gate_there_is_nothing_for_the_gauges() {
+async fn gauges_are_unset_without_the_gate() {
     let set = web().max_unavailable(2);
     let cluster = rolled(&set).await;
     let outcome = cluster.sync().await;
@@ -164,11 +164,11 @@ async fn without_the_gate_there_is_nothing_for_the_gauges() {
         (outcome.max_unavailable, outcome.unavailable_replicas),
         (None, None)
     );
-    assert_eq!(cluster.pods().len(), 2, "and one pod at a time");
+    assert_eq!(cluster.pods().len(), 2, "one pod at a time");
 }
 
 #[tokio::test]
-async fn with_the_gate_a_sync_that_ends_early_knows_the_maximum_alone() {
+async fn early_stop_reports_only_max_unavailable() {
     let set = web().max_unavailable(2);
     let cluster = with_max_unavailable(&set);
     let outcome = cluster.sync().await;
@@ -179,7 +179,7 @@ async fn with_the_gate_a_sync_that_ends_early_knows_the_maximum_alone() {
 }
 
 #[tokio::test]
-async fn with_the_gate_a_maximum_that_is_none_fails_the_sync_unrecorded() {
+async fn invalid_max_unavailable_fails_without_a_status_write() {
     let set = web().max_unavailable(2);
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     cluster.change(&set.image(NEW).max_unavailable("two").generation(2));
@@ -195,18 +195,22 @@ async fn with_the_gate_a_maximum_that_is_none_fails_the_sync_unrecorded() {
 }
 
 #[tokio::test]
-async fn a_failed_deletion_isnt_counted() {
+async fn failed_deletion_is_not_counted() {
     let set = web().replicas(4).max_unavailable(3);
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     cluster.objects.delete_pod_tracker.fail_after(1, boom);
     let outcome = cluster.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
-    assert_eq!(cluster.counts(), [4, 4, 4, 3, 0], "the first was");
+    assert_eq!(
+        cluster.counts(),
+        [4, 4, 4, 3, 0],
+        "the first deletion counts"
+    );
     assert_eq!(cluster.pods(), ["web-0", "web-1", "web-2"]);
 }
 
 #[tokio::test]
-async fn counters_never_fall_below_zero() {
+async fn counters_never_go_below_zero() {
     let set = web().replicas(1);
     let cluster = rolled(&set).await;
     cluster.put(&pod(&set, 0).revision("web-third"));
@@ -215,7 +219,7 @@ async fn counters_never_fall_below_zero() {
 }
 
 #[tokio::test]
-async fn a_pod_created_outdated_is_deleted_in_the_same_sync() {
+async fn outdated_new_pod_is_deleted_in_the_same_sync() {
     let set = web()
         .replicas(1)
         .parallel()
@@ -235,7 +239,7 @@ async fn a_pod_created_outdated_is_deleted_in_the_same_sync() {
 }
 
 #[tokio::test]
-async fn a_rollout_back_uses_the_old_revision_again() {
+async fn rollback_reuses_the_old_revision() {
     let set = web().replicas(1);
     let (old, _) = names(&set);
     let cluster = rolled(&set).await;
