@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "expectations have the type of what they are compared with"
+    reason = "expected values have the type of the actual values"
 )]
 
 use kube_apimachinery::object_key::ObjectKey;

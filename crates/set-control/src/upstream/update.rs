@@ -276,7 +276,7 @@ async fn test_stateful_set_honor_revision_history_limit() {
             world.status.update_tracker.fail_after(0, injected);
             assert_injected(world.update().await);
             world.reread();
-            // The pods' revision, the new one, and as many others as the limit allows.
+            // The pods' revision, the new one, and other revisions up to the limit.
             assert_eq!(revisions(&world).len(), 4.min(number + 2));
         }
     }
